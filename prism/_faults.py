@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from functools import cache
 from linecache import getline
 from pathlib import Path
 from traceback import walk_tb
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, TracebackType
 from typing import Any
 
 from prism.errors import PrismError
@@ -118,17 +117,6 @@ def place_of(error: BaseException) -> Place | None:
     """Return the innermost line of a user's code that prism had called; None if there is none."""
     called = _called(error)
     return _place(called[-1]) if called else None
-
-
-def calling_place() -> Place | None:
-    """Return the line of a user's code that has called prism; None if there is none."""
-    frame: FrameType | None = sys._getframe()
-    while frame is not None:
-        if _is_users(frame.f_code.co_filename):
-            return _at(frame.f_code, frame.f_lineno, frame.f_globals)
-        frame = frame.f_back
-
-    return None
 
 
 def entry_of(error: BaseException) -> Place | None:

@@ -112,8 +112,6 @@ def write(prompt: str, *_about: Any) -> str:
     done = int(numbers[-1]) if numbers else 0
     if "You are in the state thinking" in prompt:
         return _thinks(done)
-    if "You are in the state paging" in prompt:
-        return _pages(prompt)
 
     return _acts(done)
 
@@ -133,12 +131,6 @@ def _thinks(done: int) -> str:
 def _acts(done: int) -> str:
     _thought, kind, tags, value = PLAN[done - 1]
     return f"<agent>{_action(kind, tags, value)}</agent>"
-
-
-def _pages(prompt: str) -> str:
-    """Give up the two notes that stand first in working memory."""
-    tags = re.findall(r'<memory tag="([^"]*)">', prompt)[:2]
-    return f"<agent>{_action('page_out', ', '.join(tags))}</agent>"
 
 
 def _action(kind: str, tags: str, value: str = "") -> str:

@@ -215,17 +215,12 @@ class Conformance:
         checked: Number of events that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because they belong to another
             chart, by the chart's name.
-        joined: Number of agents joining among them, whose first state was checked.
-        unrelated: Labels of the runs in which nothing belongs to the chart: all their transitions
-            belong to other charts, and no agent joins with this one.
     """
 
     violations: duckdb.DuckDBPyRelation
     found: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
-    joined: int = 0
-    unrelated: tuple[str, ...] = ()
 
 
 def check_log(
@@ -256,22 +251,12 @@ def check_log(
     rules = Rules(chart)
     execute = log.connection.execute
     execute(_CHECKED, {"chart": rules.chart, "threshold": timeout_threshold})
-    ((checked, joined),) = execute(
-        "select count(*), count(*) filter (event = 'agent.joined') from checked"
-    ).fetchall()
+    ((checked,),) = execute("select count(*) from checked").fetchall()
     others = execute(
         "select chart, count(*) from events where event = 'statechart.transition' and chart <> ? "
         "group by chart",
         [rules.chart],
     ).fetchall()
-    unrelated = execute(
-        "select run::varchar from events where event in ('agent.joined', 'statechart.transition') "
-        "group by run having count(*) filter (event = 'statechart.transition' and chart <> $chart)"
-        " > 0 and count(*) filter (chart = $chart or event = 'statechart.transition' and chart is "
-        "null) = 0 order by run",
-        {"chart": rules.chart},
-    ).fetchall()
-
     _note_faults(log, rules)
     query = (
         f"select run, line, agent_id, kind, found, allowed, place from faulty union all {_BROKEN}"
@@ -284,9 +269,7 @@ def check_log(
         " line, place > 0, -place"
     )
 
-    return Conformance(
-        rows, dict(kinds), checked, dict(others), joined, tuple(name for (name,) in unrelated)
-    )
+    return Conformance(rows, dict(kinds), checked, dict(others))
 
 
 def _note_faults(log: Log, rules: Rules) -> None:

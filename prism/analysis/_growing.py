@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 
@@ -10,7 +10,6 @@ import duckdb
 
 from prism.analysis._loading import CONFIG, Damage, last_run, load_lines
 from prism.analysis._log import KEPT, Log, Note
-from prism.files._records import TemporaryCopy
 
 _OWN = "grown.own"
 _OF_PATHS = ("broken_chain", "out_of_order")
@@ -113,11 +112,7 @@ class GrowingLog(Log):
         connection.execute("set lock_configuration = true")
         return connection
 
-    def _load(
-        self,
-        paths: Sequence[tuple[Path, str]],
-        copies: Mapping[Path, TemporaryCopy],  # noqa: ARG002 - there is nothing to load
-    ) -> Sequence[tuple[str, str]]:
+    def _load(self, paths: Sequence[tuple[Path, str]]) -> Sequence[tuple[str, str]]:
         self._paths = {label: path for path, label in paths}
         execute = self.connection.execute
         execute(f"create schema {_OWN}")

@@ -19,11 +19,10 @@ import orjson
 
 from prism.analysis._loading import CONFIG, column_types, load, script
 from prism.errors import InputError
-from prism.files._records import TemporaryCopy, distinct_ends
+from prism.files._records import distinct_ends
 from prism.runlog._reader import locate_log
 from prism.telemetry import events
 
-_FEW_PARAMETERS = 12
 KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
 """Views whose rows are computed once, since several others read them."""
 
@@ -38,7 +37,6 @@ _INNER = (
     "paced",
     "notes",
     "path_notes",
-    "feed_notes",
 )
 _SPREAD = {
     **{"agents": "attributes", "run_measures": "measures", "measured_in": "measures"},
@@ -100,7 +98,6 @@ class Run:
         world: The class of its world; None for a social feed, or if the log does not contain it.
         parameters: The world's parameters at the beginning, by name.
         charts: The states inside each composite state, by chart.
-        arrows: Source, target and trigger of the transitions of these charts.
     """
 
     label: str
@@ -118,7 +115,6 @@ class Run:
     world: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict, hash=False)
     charts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    arrows: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 class Log:
@@ -127,7 +123,6 @@ class Log:
     Args:
         paths: The logs, with the label of each.
         unreadable: Notes on the logs that could not be opened.
-        copies: Files that are read instead of pipes.
 
     Attributes:
         paths: The files that are read.
@@ -138,31 +133,25 @@ class Log:
         self,
         paths: Sequence[tuple[Path, str]],
         unreadable: Sequence[Note] = (),
-        copies: Mapping[Path, TemporaryCopy] | None = None,
     ) -> None:
         self._unreadable = list(unreadable)
         self._are_several = len(paths) + len(unreadable) > 1
         self._made: set[str] = set()
-        self.paths: tuple[Path, ...] = tuple(
-            copies[path].path if copies and path in copies else path for path, _ in paths
-        )
+        self.paths: tuple[Path, ...] = tuple(path for path, _ in paths)
         self.connection: duckdb.DuckDBPyConnection = self._connect()
         self._paths: dict[str, Path] = {}
-        self._make_events(self._load(paths, copies or {}))
+        self._make_events(self._load(paths))
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         """Return a database of its own."""
         return duckdb.connect(config=CONFIG)
 
-    def _load(
-        self, paths: Sequence[tuple[Path, str]], copies: Mapping[Path, TemporaryCopy]
-    ) -> Sequence[tuple[str, str]]:
+    def _load(self, paths: Sequence[tuple[Path, str]]) -> Sequence[tuple[str, str]]:
         """Load the logs; return the schema of each, with its label."""
         parts = []
         for number, (path, label) in enumerate(paths):
-            source = copies[path].path if path in copies else path
             try:
-                parts.append((load(self.connection, source, f"log_{number}"), label))
+                parts.append((load(self.connection, path, f"log_{number}"), label))
                 self._paths[label] = path
             except InputError as error:
                 self._unreadable.append(Note("unreadable", str(path), None, error.problem))
@@ -181,21 +170,16 @@ class Log:
         """Notes on problems of the logs. Tables use everything else.
 
         Notes on agents whose steps do not follow from one another are there once a table has
-        followed them, such as ``states``; those on worlds without posts, once a table has asked
-        for posts.
+        followed them, such as ``states``.
         """
         found = self._rows("select run, kind, line, message from notes", "notes")
         if "steps" in self._made:
             query = "select run, kind, null, message from path_notes"
             found += self._rows(query, "path_notes")
-        if self._made & {"participation", "cascades"}:
-            found += self._rows("select run, kind, null, message from feed_notes", "feed_notes")
         noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in found]
         return (*self._unreadable, *noted)
 
-    def table(
-        self, name: str, *arguments: object, parameters: bool = True
-    ) -> duckdb.DuckDBPyRelation:
+    def table(self, name: str, *arguments: object) -> duckdb.DuckDBPyRelation:
         """Return a table: a DuckDB relation, which becomes polars, pandas or Arrow by one call.
 
         If there are several logs, the first columns are ``run`` and the parameters of worlds that
@@ -205,7 +189,6 @@ class Log:
         Args:
             name: The table, such as ``states``, or one that takes arguments, as ``states_at``.
             arguments: These, such as the depth.
-            parameters: Whether to add the parameters.
 
         Raises:
             InputError: If there is no such table.
@@ -229,15 +212,14 @@ class Log:
             chosen[chosen.index(f't."{_SPREAD[name]}"')] = own
         elif name in _SPREAD:
             chosen.remove(f't."{_SPREAD[name]}"')
-        beside, joined = self._parameters(columns) if parameters else ([], "")
+        beside, joined = self._parameters(columns)
         listed = ", ".join([*chosen[: bool(joined)], *beside, *chosen[bool(joined) :]])
         listed = listed.replace('t."run"', "t.run::varchar as run")
         return self.connection.sql(f"select {listed} from {source} t {joined}")
 
     def rows(self, name: str, *arguments: object) -> list[dict[str, Any]]:
         """Return the rows of a table as plain data."""
-        table = self.table(name, *arguments)
-        return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+        return rows_of(self.table(name, *arguments))
 
     def sql(self, query: str, **values: object) -> duckdb.DuckDBPyRelation:
         """Return the rows of a query on the tables and on ``events``.
@@ -425,12 +407,7 @@ class Log:
         query = f"select count(*) from events where {column} = ?"
         if self.connection.execute(query, list(arguments[:1])).fetchall()[0][0]:
             return
-        some = self._rows(
-            f"select {column} from events where {column} is not null "
-            f"group by {column} order by min((run, line)) limit {3 if what == 'agent' else 20}"
-        )
-        hint = f"; the first in it are {', '.join(name for (name,) in some)}" if some else ""
-        raise InputError(f"no {what} {arguments[0]!r} in the log{hint}")
+        raise InputError(f"no {what} {arguments[0]!r} in the log")
 
     def _empty(self, source: str, columns: Sequence[str]) -> set[str]:
         """Return the columns without any value."""
@@ -439,9 +416,9 @@ class Log:
         return {name for name, number in zip(columns, numbers, strict=True) if not number}
 
     def _run(self, label: str, facts: dict[str, Any]) -> Run:
-        for name, check in (("parameters", _as_is), ("charts", _as_is), ("arrows", _arrows)):
+        for name in ("parameters", "charts"):
             found = orjson.loads(facts[name] or "{}")
-            facts[name] = check(found) if isinstance(found, dict) else {}
+            facts[name] = found if isinstance(found, dict) else {}
         if facts["charts"]:
             inside: dict[str, dict[str, list[str]]] = {}
             query = "select chart, around, state from inside where run = ?"
@@ -450,6 +427,11 @@ class Log:
                 inside.setdefault(chart, {}).setdefault(around, []).append(state)
             facts["charts"] = {name: own for name, own in facts["charts"].items() if name in inside}
         return Run(label, self._paths[label], **facts)
+
+
+def rows_of(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
+    """Return the rows of a query as plain data."""
+    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 @cache
@@ -498,8 +480,7 @@ def read_log(*paths: PathLike[str] | str) -> Log:
 
     Args:
         paths: Logs, plain or compressed with gzip, folders of runs, or patterns of these. A log
-            that cannot be opened is reported in `Log.notes`. A pipe, such as ``/dev/stdin``, is
-            copied into a temporary file.
+            that cannot be opened is reported in `Log.notes`.
 
     Raises:
         InputError: If no path is given, if the same log is given twice, or if none can be opened.
@@ -508,15 +489,11 @@ def read_log(*paths: PathLike[str] | str) -> Log:
         raise InputError("no log given: give at least one run's folder or log")
 
     found: list[Path] = []
-    copies: dict[Path, TemporaryCopy] = {}
     unreadable: list[Note] = []
     problem: InputError | None = None
     for path in (each for pattern in paths for each in _matching(pattern)):
         try:
-            log = locate_log(path)
-            if not log.is_file() and log not in copies:
-                copies[log] = TemporaryCopy(log)
-            found.append(log)
+            found.append(locate_log(path))
         except InputError as error:
             problem = problem or error
             unreadable.append(Note("unreadable", str(error.path), error.line, error.problem))
@@ -524,7 +501,7 @@ def read_log(*paths: PathLike[str] | str) -> Log:
         raise problem
 
     _require_different(found)
-    return Log(list(zip(found, _labels(found), strict=True)), unreadable, copies)
+    return Log(list(zip(found, _labels(found), strict=True)), unreadable)
 
 
 def _matching(pattern: PathLike[str] | str) -> list[Path]:
@@ -534,13 +511,7 @@ def _matching(pattern: PathLike[str] | str) -> list[Path]:
     matches = [Path(each) for each in glob.glob(str(path), recursive=True)]  # noqa: PTH207
     if not matches:
         raise InputError("matches no file", path=path)
-    return sorted(
-        matches,
-        key=lambda each: [
-            (int(part), "") if part.isdecimal() else (-1, part)
-            for part in re.split(r"(\d+)", str(each))
-        ],
-    )
+    return sorted(matches)
 
 
 def _require_columns(name: str, arguments: Sequence[object]) -> None:
@@ -599,30 +570,9 @@ def _name(text: str) -> str:
 
 
 def _apart(every: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the parameters that distinguish runs: all of a few, of many those that differ."""
-    few = {name for each in every if len(each) <= _FEW_PARAMETERS for name in each}
-    values = {(name, repr(value)) for each in every for name, value in each.items()}
-    differ = {name for name, count in Counter(name for name, _ in values).items() if count > 1}
-    return [
-        name for name in dict.fromkeys(n for each in every for n in each) if name in few | differ
-    ]
-
-
-def _as_is(found: dict[str, Any]) -> dict[str, Any]:
-    return found
-
-
-def _arrows(found: dict[str, Any]) -> dict[str, list[list[str]]]:
-    """Return the transitions of each chart; what is none is left out."""
-    return {
-        chart: [each for each in arrows if _is_arrow(each)]
-        for chart, arrows in found.items()
-        if isinstance(arrows, list)
-    }
-
-
-def _is_arrow(arrow: object) -> bool:
-    return isinstance(arrow, list) and len(arrow) == 3 and all(isinstance(e, str) for e in arrow)
+    """Return the parameters that distinguish runs."""
+    names = dict.fromkeys(name for each in every for name in each)
+    return [name for name in names if len({repr(each.get(name)) for each in every}) > 1]
 
 
 def _quoted(text: str) -> str:

@@ -7,7 +7,7 @@ create table columns (
     -- runs and agents
     schema bigint, chart varchar, agents bigint, logged_agents bigint, rounds bigint,
     ticks_per_round bigint, seconds_per_round double, seed bigint, world varchar, parameters json,
-    charts json, arrows json, display_name varchar, archetype varchar,
+    charts json, display_name varchar, archetype varchar,
     interests varchar[], following bigint, follows varchar[], timeout_threshold bigint,
     attributes json, parent varchar, action json,
     -- rounds
@@ -39,7 +39,7 @@ create table columns (
     next_state varchar, prompt_tokens bigint, thought varchar, soft_limit bigint,
     hard_limit bigint, memory_tokens bigint, memories bigint, thoughts bigint, stored bigint,
     defects varchar[], tags varchar, fields json, answer varchar, found varchar[], why varchar,
-    "by" varchar, moved_out varchar[], moved_in varchar[], shortened varchar[],
+    moved_out varchar[], shortened varchar[],
     versions varchar[], tokens_before bigint, tokens_after bigint, "limit" bigint,
     expected_cycle bigint, keys json
 );

@@ -66,9 +66,3 @@ select run, 'out_of_order', format('{:,} transition{} not follow the agent''s la
     'or time (the first in line {:,}): they count together with that', count,
     if(count = 1, ' does', 's do'), line) from early_ones
 order by run, kind;
-
--- Of the tables about posts: worlds that have none.
-create view feed_notes as
-select run, 'no_feed' as kind, concat('is a run of the world ' || world || ', which ',
-    'has no posts: this table is about posts') as message
-from runs where not has_feed order by run;

@@ -8,7 +8,7 @@ create view runs as
 with begun as (
     select run, max(line) as line, unnest(arg_max(struct_pack(
         schema, chart, agents, logged_agents, rounds, ticks_per_round, seconds_per_round, seed,
-        world, parameters, charts, arrows), line))
+        world, parameters, charts), line))
     from events where event = 'run.started' group by run
 ), last as (
     select run, bool_or(event in (from known_events) or event like 'world.%') as has_events,
@@ -803,7 +803,6 @@ select e.* exclude (schema), case
     when event = 'cognition.paged' then concat('cycle ', cycle, ', paging (', why, '): ',
         coalesce(nullif(concat_ws('; ',
             'moved out ' || nullif(array_to_string(moved_out, ', '), ''),
-            'moved in ' || nullif(array_to_string(moved_in, ', '), ''),
             'shortened ' || nullif(array_to_string(shortened, ', '), '')), ''), 'moved nothing'))
     when event = 'cognition.stopped' then concat('stops after cycle ', cycle, ': ', reason)
     when event = 'cognition.reset' then
@@ -829,7 +828,7 @@ select h.run, h.line, h.timestamp, h.round, h.tick, h.event, case
     h.agent_id, from_state, to_state, "trigger", ticks_in_state, context, state, options, chosen,
     source, reason, probabilities, latency, queue_seconds, request_seconds, done_reason,
     model, relevance, threshold, post_id, kind, parent_id, author_id, text, "key", turn, step,
-    outcome, moved_to, target, cycle, next_state, type, tags, why, moved_out, moved_in, shortened,
+    outcome, moved_to, target, cycle, next_state, type, tags, why, moved_out, shortened,
     keys, rounds_in_state
 from happened h
 where h.agent_id = id or author_id = id and event = 'post.liked' or sender = id or receiver = id

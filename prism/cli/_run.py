@@ -265,8 +265,22 @@ def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, A
     values = named_values(pairs)
     if key != "workflow" and (file is not None or values):
         raise InputError("--set and --parameters are not for a thinking agent: leave them out")
+    if key != "workflow":
+        return {}
     read = {name: _value(name, each) for name, each in values.items()}
-    return {"context": file, "parameters": read} if key == "workflow" else {}
+    return {"parameters": {**_mapping_in(file), **read}}
+
+
+def _mapping_in(file: Path | None) -> dict[str, Any]:
+    from prism.files._source import Source
+
+    if file is None:
+        return {}
+    value = Source.read(file, "json" if file.suffix.lower() == ".json" else "yaml").value
+    if not isinstance(value, dict | None):
+        problem = f"must hold a mapping of variables, not a {type(value).__name__}"
+        raise InputError(problem, path=file)
+    return value or {}
 
 
 def _value(name: str, text: str) -> Any:

@@ -6,6 +6,7 @@ thinks, executes and pages. `ProgramAgent` carries out steps of your own.
 
 from prism.programs._layer import (
     ProgramAgent,
+    ProgramResults,
     Step,
     StepFailedError,
     StepRun,
@@ -15,6 +16,7 @@ from prism.runs._services import Services
 
 __all__ = [
     "ProgramAgent",
+    "ProgramResults",
     "Services",
     "Step",
     "StepFailedError",

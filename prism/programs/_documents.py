@@ -1,63 +1,176 @@
-"""Documents of agents: unknown keys are a note, since other programs may read them."""
+"""Files that describe agents, and the data that agents keep."""
 
 from __future__ import annotations
 
-from copy import deepcopy
+import json
+import logging
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar, Self, TypeVar
 
-from pydantic import ValidationError
+import orjson
+from pydantic import BaseModel, ValidationError
 
-from prism.files._source import Problems, Severity, Where, key_of
-from prism.files.declarations import adapter, keys_at, shape_problems, shaped
+from prism.errors import FieldTypeError
+from prism.files._source import (
+    DocumentError,
+    Language,
+    Problem,
+    Problems,
+    Severity,
+    Source,
+    Where,
+    key_of,
+)
+from prism.files.declarations import shape_problems
 
-_UNKNOWN = ("extra_forbidden", "unexpected_keyword_argument")
+LOGGER: logging.Logger = logging.getLogger("prism.programs")
+"""Gets the warnings and notes of a file, once; they are not part of a run's log."""
+
 _MISSPELT = 0.8
 _MOST_NAMED = 20
 
+ModelT = TypeVar("ModelT", bound=BaseModel)
 
-def read_known(kind: Any, value: Any, problems: Problems, top: Where = ()) -> Any:
-    """Read a part of a document by its class, without the keys that the class does not have.
+
+class Document:
+    """What is read from a file that people write.
+
+    Attributes:
+        language: The language of the file.
+    """
+
+    language: ClassVar[Language]
+
+    @classmethod
+    @abstractmethod
+    def _of(cls, problems: Problems, file: Path | None, name: str) -> Self:
+        """Return what a document says, and collect its problems.
+
+        Args:
+            problems: Collects them; it holds the document.
+            file: The file, if there is one.
+            name: What to call it.
+        """
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Read it from a file; warnings and notes go to the standard logger ``prism.programs``.
+
+        Args:
+            path: The file.
+
+        Raises:
+            InputError: If it cannot be read, or is wrong; the message lists what is.
+        """
+        problems, file = Problems(Source.read(path, cls.language)), Path(path)
+        result = cls._of(problems, file, file.stem)
+        for problem in sorted(problems):
+            LOGGER.warning("%s", problem)
+        return result
+
+    @classmethod
+    def from_text(cls, text: str, *, name: str = "text") -> Self:
+        """Read it from a text.
+
+        Args:
+            text: The content of a file.
+            name: Its name, in messages and where it has none of its own.
+
+        Raises:
+            InputError: If it is wrong.
+        """
+        return cls._of(Problems(Source.parse(text, cls.language, path=name)), None, name)
+
+    @classmethod
+    def check(cls, path: Path | str) -> Sequence[Problem]:
+        """Return what is wrong with a file, and what is ignored.
+
+        Args:
+            path: The file.
+
+        Raises:
+            InputError: If it cannot be read.
+        """
+        problems, file = Problems(Source.read(path, cls.language)), Path(path)
+        try:
+            cls._of(problems, file, file.stem)
+        except DocumentError as error:
+            return error.problems
+        return sorted(problems)
+
+
+def read_part(kind: type[ModelT], value: Any, problems: Problems, top: Where = ()) -> ModelT | None:
+    """Read a part of a document, without the keys that its class does not have.
 
     Args:
-        kind: The class that declares it.
+        kind: The class.
         value: The part.
-        problems: Collects what is wrong, and one note of the keys that are left out; a warning if
-            one of them looks misspelt.
+        problems: Collects what is wrong.
         top: Where the part stands in its document.
 
     Returns:
         None if something is wrong.
     """
-    known, unknown, part = deepcopy(value), list[Where](), None
-    while part is None:
-        try:
-            part = adapter(kind).validate_python(known)
-        except ValidationError as error:
-            # of many, a part is told at once
-            found = [w for w, _, name in shape_problems(kind, known, error) if name in _UNKNOWN]
-            if not found:
-                shaped(kind, known, problems, top)
-                break
-            for where in found:
-                around = known
-                for key in where[:-1]:
-                    around = around[key]
-                del around[where[-1]]
-            unknown += found
-    if unknown:
-        _note(kind, unknown, value, problems, top)
-    return part
+    try:
+        return kind.model_validate(value, extra="ignore", by_alias=True, by_name=False)
+    except ValidationError as error:
+        for where, message, name in shape_problems(kind, value, error):
+            problems.add((*top, *where), message, name)
+    return None
 
 
-def _note(kind: Any, unknown: list[Where], value: Any, problems: Problems, top: Where) -> None:
-    unknown.sort(key=lambda where: problems.source.line_of((*top, *where)))
-    names, is_misspelt = [], False
-    for where in unknown[:_MOST_NAMED]:
-        near = get_close_matches(str(where[-1]), keys_at(kind, where[:-1], value), 1, _MISSPELT)
-        is_misspelt |= bool(near)
-        names.append(key_of((*top, *where)) + (f" (did you mean {near[0]}?)" if near else ""))
-    more = f" and {len(unknown) - _MOST_NAMED} more" if len(unknown) > _MOST_NAMED else ""
-    message = f"prism ignores {', '.join(names)}{more}"
-    severity: Severity = "warning" if is_misspelt else "note"
-    problems.add((*top, *unknown[0]), message, "left_out", severity=severity)
+def note_unknown(value: Any, known: Any, problems: Problems, top: Where = ()) -> None:
+    """Note which keys of a part are ignored; a warning if one of them looks misspelt.
+
+    Args:
+        value: The part.
+        known: The same part with every key that it may have.
+        problems: Collects the note.
+        top: Where the part stands in its document.
+    """
+    unknown = dict(_unknown(value, known, top))
+    if not unknown:
+        return
+    names = [key_of(where) + (f" (did you mean {n}?)" if n else "") for where, n in unknown.items()]
+    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    message = f"prism ignores {', '.join(names[:_MOST_NAMED])}{more}"
+    severity: Severity = "warning" if any(unknown.values()) else "note"
+    problems.add(next(iter(unknown)), message, "left_out", severity=severity)
+
+
+def _unknown(value: Any, known: Any, where: Where) -> Iterator[tuple[Where, str]]:
+    """Yield keys that are not known, with the one that may be meant."""
+    if isinstance(value, dict) and isinstance(known, dict):
+        for key, part in value.items():
+            if key in known:
+                yield from _unknown(part, known[key], (*where, key))
+            else:
+                near = get_close_matches(str(key), map(str, known), 1, _MISSPELT)
+                yield (*where, key), "".join(near)
+    elif isinstance(value, list) and isinstance(known, list):
+        for number, pair in enumerate(zip(value, known, strict=False)):
+            yield from _unknown(*pair, (*where, number))
+    elif isinstance(known, dict) and not isinstance(value, str):
+        yield where, ""
+
+
+def as_data(value: Any, name: str) -> Any:
+    """Return a copy of a value, as JSON has it.
+
+    Args:
+        value: The value.
+        name: What to call it in messages.
+
+    Raises:
+        FieldTypeError: If JSON cannot hold it, or would change it.
+    """
+    try:
+        json.dumps(value, allow_nan=False)  # orjson writes null for what is no number
+        return orjson.loads(orjson.dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        kind = type(value).__name__
+        problem = f"{name} must be data that JSON can hold, got {kind}: {error}"
+        raise FieldTypeError(problem) from None

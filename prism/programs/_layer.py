@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
 
 from prism.errors import AgentError, PrismError
 from prism.reasoner._spending import Cost
-from prism.reasoner._texts import TextCall, Written
+from prism.reasoner._texts import Effect, TextCall, Written
+from prism.runs._documents import is_trial
 from prism.runs._services import Services
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.loggers import active_logger, report
@@ -108,19 +109,27 @@ class Turn:
         state: State after it.
         steps: The steps that ran, in order.
         has_stopped: Whether the program stopped in it.
-        has_finished: Whether the state after it is final, which ends the program.
     """
 
     number: int
     state: str
     steps: tuple[StepRun, ...] = ()
     has_stopped: bool = False
-    has_finished: bool = False
 
     @property
     def transitions(self) -> int:
         """Number of transitions from one state to another."""
         return sum(step.moved_to not in (None, step.state) for step in self.steps)
+
+    @property
+    def outcomes(self) -> list[str]:
+        """The outcomes of its steps."""
+        return [step.outcome for step in self.steps]
+
+    @property
+    def costs(self) -> list[Cost | None]:
+        """The costs of its steps."""
+        return [step.cost for step in self.steps]
 
 
 class ProgramAgent:
@@ -172,16 +181,11 @@ class ProgramAgent:
         self.services: Services = services
         self.chart = self.chart.bound(self.chart.name, services.logger, services.clock)
 
-    @property
-    def has_finished(self) -> bool:
-        """Whether the agent is in a final state, in which it takes no more turns."""
-        return self.state in self.chart.final_states
-
     async def turn(self) -> Turn:
         """Carry out one turn: the steps that are due, from the top; at most one asks the model.
 
-        Steps that ask in the same state take turns. In a final state, and after a
-        failure whose policy was to stop, nothing happens.
+        Steps that ask in the same state take turns. After a failure whose policy was to stop,
+        nothing happens.
 
         Raises:
             AgentError: If a turn of this agent is under way.
@@ -191,7 +195,7 @@ class ProgramAgent:
                 f"agent {self.agent_id!r} is at its turn {self.turn_number}: await one turn before "
                 "the next, or give each task an agent of its own"
             )
-        if self.failure is not None or self.has_finished:
+        if self.failure is not None:
             return self._turn(())
 
         self.turn_number += 1
@@ -212,8 +216,7 @@ class ProgramAgent:
         return self._turn(runs)
 
     def _turn(self, runs: Iterable[StepRun]) -> Turn:
-        state, has_stopped = self.state.value, self.failure is not None
-        return Turn(self.turn_number, state, tuple(runs), has_stopped, self.has_finished)
+        return Turn(self.turn_number, self.state.value, tuple(runs), self.failure is not None)
 
     async def _go_through(self) -> list[StepRun]:
         runs: list[StepRun] = []
@@ -232,8 +235,6 @@ class ProgramAgent:
                 has_asked, self._last_asked = True, step.name
             if self.state is not before:
                 self._last_asked = None
-                if self.has_finished:
-                    break
 
         return runs
 
@@ -294,6 +295,52 @@ class ProgramAgent:
         self.refused(step.name, target, reason)
         return None, reason
 
+    async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
+        """Carry out an effect on the outside world, and return its result.
+
+        A dry run carries out none; a run that is resumed or replayed takes results from its
+        journal.
+
+        Args:
+            key: Names the effect; no other of the agent has this name.
+            effect: Carries it out, and returns plain data.
+            interrupted: The result if the effect is not known to have been carried out.
+        """
+        writer = self.services.writer
+        if is_trial() and not writer.is_repeating:
+            return interrupted
+        return await writer.once(f"{self.agent_id}:{key}", effect, interrupted)
+
+    # Alone in a run
+
+    async def take_round(self) -> Any:
+        """Take a round of a run."""
+        return await self.turn()
+
+    def reason_to_end(self, rounds: Sequence[Any]) -> str | None:  # noqa: ARG002 - of other kinds
+        """Return why a run ends early after these rounds; None if it continues."""
+        return self.failure
+
+    def final(self) -> dict[str, Any]:
+        """Return what the agent has at the end of a run, plain data."""
+        return {}
+
+    def results(self, rounds: Sequence[Any]) -> ProgramResults:
+        """Return the results of a run with these rounds."""
+        return ProgramResults(
+            self.agent_id,
+            len(rounds),
+            self.state.value,
+            self.reason_to_end(rounds),
+            sum(each.transitions for each in rounds),
+            dict(sorted(Counter(name for each in rounds for name in each.outcomes).items())),
+            sum(cost.tokens for each in rounds for cost in each.costs if cost is not None),
+            self.final(),
+        )
+
+    def close(self) -> None:
+        """Release what the agent holds."""
+
     # What a kind of program adds
 
     async def begin_turn(self) -> None:
@@ -322,6 +369,34 @@ class ProgramAgent:
             logger.info(event, **about)
 
 
-def counted(names: Iterable[str]) -> dict[str, int]:
-    """Return how often each name occurs, in the order of names."""
-    return dict(sorted(Counter(names).items()))
+@dataclass(frozen=True, slots=True)
+class ProgramResults:
+    """The results of a run of one agent.
+
+    Args:
+        agent_id: The agent.
+        turns: Number of turns, or cycles, that it took.
+        state: Its state at the end.
+        stopped: Why the run ended early; None if it did not.
+        transitions: Number of transitions that it made from one state to another.
+        outcomes: How often steps, or cycles, had each outcome.
+        tokens: Tokens that the model read and wrote, if known.
+        final: What the agent has at the end: the variables of a workflow, or the sizes of a memory.
+    """
+
+    agent_id: str
+    turns: int
+    state: str
+    stopped: str | None
+    transitions: int
+    outcomes: Mapping[str, int]
+    tokens: int
+    final: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the results as plain data, for ``run.json``."""
+        return asdict(self)
+
+    def totals(self) -> dict[str, int]:
+        """Return the counts that end the log of every run."""
+        return {"agent_ticks": self.turns, "transitions": self.transitions}

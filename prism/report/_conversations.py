@@ -11,7 +11,8 @@ import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log
-from prism.report._table import MOST_CHARACTERS, Rows, joined, link, rows_of, short
+from prism.analysis._log import rows_of
+from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
 from prism.runlog._answers import find_answers
 from prism.runlog._reader import in_words
 

@@ -139,9 +139,6 @@ def in_format(svg: str, format: FigureFormat) -> bytes:  # noqa: A002
             fonts.
     """
     drawn = showable(svg)
-    made = {
-        "svg": lambda: drawn.encode(),
-        "png": lambda: vl_convert.svg_to_png(drawn, scale=_PIXELS),
-        "pdf": lambda: vl_convert.svg_to_pdf(drawn),
-    }
-    return made[format]()
+    if format == "png":
+        return vl_convert.svg_to_png(drawn, scale=_PIXELS)
+    return vl_convert.svg_to_pdf(drawn) if format == "pdf" else drawn.encode()

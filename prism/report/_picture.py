@@ -11,9 +11,10 @@ import altair as alt
 import orjson
 
 from prism.analysis import Log
+from prism.analysis._log import rows_of
 from prism.report._drawing import CATEGORIES
 from prism.report._layout import spread
-from prism.report._table import Rows, rows_of, short
+from prism.report._table import Rows, short
 
 _PICTURES = """
 select round, space, width, height, agent_ids, state_names, agent_states, places, edges,

@@ -9,8 +9,9 @@ from typing import Any
 import altair as alt
 
 from prism.analysis import Log
+from prism.analysis._log import rows_of
 from prism.report._html import Figure, Section
-from prism.report._table import Rows, rows_of, with_values
+from prism.report._table import Rows, with_values
 
 HEIGHT = 260
 _SMALL = 300

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from duckdb import DuckDBPyRelation
 from markupsafe import Markup
 
 from prism.drawing import showable
@@ -26,11 +25,6 @@ _SEARCH = Markup(
     '<p><input type="search" placeholder="Search" aria-label="Search the table"> '
     '<span class="soft" role="status"></span></p>'
 )
-
-
-def rows_of(relation: DuckDBPyRelation) -> list[dict[str, Any]]:
-    """Return the rows of a query as plain data."""
-    return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
 
 
 def with_values(rows: Rows) -> list[dict[str, Any]]:

@@ -102,8 +102,6 @@ def _add(total: Estimate, options: Any, number: int) -> None:
 
     rounds, agents = len(run.finished), len(run.agents)
     of_agents = agents if is_alone else options.made_up or agents
-    # an agent in a final state takes no more turns
-    of_rounds = rounds if getattr(run.agents[0], "has_finished", False) else of_rounds
     total.runs += number
     total.rounds += rounds
     total.agents += agents

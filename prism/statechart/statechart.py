@@ -9,15 +9,13 @@ that only runs charts needs none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from enum import Enum
 from functools import partial
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.deciding import Deciding, distinct
-from prism.statechart._engine.described import definition_of, snapshot_of
+from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Machine
 from prism.statechart._engine.reporting import Reporter
 from prism.statechart._engine.writing import add_missing_fields, history_of
@@ -26,49 +24,31 @@ from prism.statechart.transitions import TIMEOUT, State, StateT, StateTransition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._document import Functions
     from prism.statechart._engine.rows import NestedRows
     from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
-    class _Options(TypedDict, total=False):
-        guards: Functions | None
-        actions: Functions | None
-        states: type[Enum] | None
-        logger: EventLogger | None
-        clock: Callable[[], float]
-
 
 AgentT = TypeVar("AgentT")
 
-_MOST_DRAWN = 500
-"""Transitions up to which a notebook draws a chart; nobody can read a picture of more."""
 
-
-class Described(Deciding[StateT]):
+class Described(Driving[StateT]):
     """The parts of a chart, read from its definition."""
-
-    @property
-    def _as_it_runs(self) -> Definition[StateT]:
-        """The definition; after changes of the Machine, the Machine as a definition."""
-        if self._machine is None or snapshot_of(self._machine) == self._built:
-            return self._definition
-        return definition_of(self._machine, arguments_of(self._definition))
 
     @property
     def states(self) -> frozenset[StateT]:
         """The states; ``definition.states`` has them in order."""
-        return frozenset(self._definition.states)
+        return frozenset(self.definition.states)
 
     @property
     def state_type(self) -> type[StateT]:
         """The enum of the states, for ``state_type`` in the class of agents."""
-        return self._definition.state_type
+        return self.definition.state_type
 
     @property
     def transitions(self) -> tuple[Transition[StateT], ...]:
         """The transitions in definition order, wildcards replaced."""
-        return self._definition.transitions
+        return self.definition.transitions
 
     @property
     def triggers(self) -> tuple[str, ...]:
@@ -78,17 +58,17 @@ class Described(Deciding[StateT]):
     @property
     def initial(self) -> StateT:
         """State that new agents start in."""
-        return self._definition.initial
+        return self.definition.initial
 
     @property
     def decision_states(self) -> frozenset[StateT]:
         """States in which `afire` asks a reasoner."""
-        return self._definition.decision_states
+        return self.definition.decision_states
 
     @property
     def final_states(self) -> frozenset[StateT]:
         """States in which an agent is done."""
-        return self._definition.final_states
+        return self.definition.final_states
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
@@ -137,7 +117,7 @@ class Written(Described[StateT]):
         return to_data(self._as_it_runs)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_dict(cls, data: Mapping[str, Any], **options: Any) -> Statechart[Any]:
         """Make a chart from plain data, as `to_dict` returns it.
 
         Nothing in the data is imported or evaluated.
@@ -145,12 +125,9 @@ class Written(Described[StateT]):
         Args:
             data: The definition. A transition whose source is ``"*"`` stands for one from every
                 state, unless a state has that text.
-            guards: The functions for the names of guards.
-            actions: The functions for the names of actions.
-            states: A ``str``-based Enum whose members the states are; without it one is made by
-                `state_enum`.
-            logger: As for the chart itself.
-            clock: As for the chart itself.
+            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
+                ``str``-based Enum whose members the states are, without which one is made by
+                `state_enum`; ``logger`` and ``clock`` as for the chart itself.
 
         Raises:
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
@@ -163,24 +140,17 @@ class Written(Described[StateT]):
         return cls._read(partial(read_chart, source.value, source.line_of), **options)
 
     @classmethod
-    def _read(
-        cls,
-        read: Callable[..., dict[str, Any]],
-        guards: Functions | None = None,
-        actions: Functions | None = None,
-        states: type[Enum] | None = None,
-        **options: Any,
-    ) -> Statechart[Any]:
-        make: Any = cls
-        chart: Statechart[Any] = make(**read(guards, actions, states), **options)
-        return chart
+    def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
+        functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
+        make: Callable[..., Statechart[Any]] = cls  # type: ignore[assignment] # always a Statechart
+        return make(**read(*functions), **options)
 
     def to_json(self) -> str:
         """Return the definition as JSON text: see `to_dict`."""
         return format(self, "json")
 
     @classmethod
-    def from_json(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
         """Make a chart from JSON text.
 
         Args:
@@ -201,19 +171,14 @@ class Written(Described[StateT]):
         return format(self, "scxml")
 
     @classmethod
-    def from_scxml(cls, text: str, **options: Unpack[_Options]) -> Statechart[Any]:
+    def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
         """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
 
         Nothing in the document is imported, fetched or evaluated.
 
         Args:
             text: The document.
-            guards: The functions for the conditions, by their names or texts.
-            actions: The functions for the names of actions.
-            states: A ``str``-based Enum whose members the states are; without it one is made by
-                `state_enum`.
-            logger: As for the chart itself.
-            clock: As for the chart itself.
+            options: As for `from_dict`; guards may be named by the texts of conditions.
 
         Raises:
             InputError: If the text is not well-formed XML; names the line.
@@ -247,13 +212,9 @@ class Written(Described[StateT]):
 
         return as_text(self._as_it_runs, spec)
 
-    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002
-        """Offer a notebook a picture, unless too large to read, Mermaid and a line of text."""
-        bundle = {"text/plain": repr(self), "text/markdown": f"```mermaid\n{self:mermaid}```\n"}
-        if len(self.transitions) <= _MOST_DRAWN:
-            bundle["image/svg+xml"] = self.to_svg()
-
-        return bundle
+    def _repr_svg_(self) -> str:
+        """Offer a notebook a picture."""
+        return self.to_svg()
 
 
 class Statechart(Written[StateT]):
@@ -354,8 +315,7 @@ class Statechart(Written[StateT]):
         They are kept in ``agent.state_history``, unless the application has something else there.
         Then they are kept beside the agent, at most 50, for as long as it lives.
         """
-        records: Sequence[StateTransition] = history_of(agent)
-        return records
+        return history_of(agent)
 
     def adopt(self, agent: AgentT) -> AgentT:
         """Give an existing object the missing fields of an agent, and the initial state.
@@ -467,13 +427,8 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        if self._as_it_runs is not self._definition:
-            raise TypeError(
-                f"chart {self.name!r} cannot be pickled, because its Machine was changed: make the "
-                "changes again where it is read"
-            )
         make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
-        return _remade, (make, self._definition)
+        return _remade, (make, self._as_it_runs)
 
     def __repr__(self) -> str:
         """Show name and size."""

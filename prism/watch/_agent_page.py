@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from prism.analysis._log import rows_of
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report import Section
@@ -24,7 +25,7 @@ from prism.report._conversations import (
     what_of,
     when,
 )
-from prism.report._table import Rows, joined, link, rows_of, short
+from prism.report._table import Rows, joined, link, short
 from prism.watch._view import run_charts, sentence, view
 from prism.watch._watched import Watched
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -23,7 +21,6 @@ from prism.report._charts import DIAGRAMS
 from prism.runlog._reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
 
-_MOST_PRINTED = 200
 _SECONDS_TO_PAUSE = 3.0
 _OVER = ("complete", "failed", "stopped")
 _ORDERS: Mapping[str, Mapping[str, Any]] = {
@@ -58,9 +55,8 @@ class Playing:
         self._lock = RLock()
         self._number = 0
         self._process: Popen[bytes] | None = None
-        self._threads: list[Thread] = []
+        self._thread: Thread | None = None
         self._told: dict[str, Any] = {}
-        self._printed: deque[str] = deque(maxlen=_MOST_PRINTED)
         self.start({})
 
     @property
@@ -79,7 +75,6 @@ class Playing:
             return {
                 **self._told,
                 "number": self._number,
-                "printed": "".join(self._printed),
             }
 
     def do(self, order: Any) -> dict[str, Any]:
@@ -117,18 +112,13 @@ class Playing:
         rmtree(self._played, ignore_errors=True)
         with self._lock:
             self._number += 1
-            self._told, self._printed = {"state": "preparing"}, deque(maxlen=_MOST_PRINTED)
+            self._told = {"state": "preparing"}
             command = [sys.executable, "-m", "prism.watch._player"]
-            environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-            process = Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment)
+            process = Popen(command, stdin=PIPE, stdout=PIPE)
             self._process = process
             self._send({**given, "folder": str(self._played)})
-            self._threads = [
-                Thread(target=follow, args=(process,), daemon=True)
-                for follow in (self._listen, self._collect)
-            ]
-            for thread in self._threads:
-                thread.start()
+            self._thread = Thread(target=self._listen, args=(process,), daemon=True)
+            self._thread.start()
 
     def stop(self, why: str) -> None:
         """End the process, also if it does not answer."""
@@ -136,8 +126,8 @@ class Playing:
             process, self._process = self._process, None
         if process is not None:
             process.kill()
-        for thread in self._threads:
-            thread.join()
+        if self._thread is not None:
+            self._thread.join()
         self._end("stopped", f"The world {why}.")
 
     def keep(self, folder: Any) -> Path:
@@ -208,14 +198,6 @@ class Playing:
         with self._lock:
             if self._told.get("state") not in _OVER:
                 self._tell({"state": state, "fault": {"text": text, "notes": []}})
-
-    def _collect(self, process: Popen[bytes]) -> None:
-        """Take note of what the world's code prints."""
-        assert process.stderr is not None
-        with process.stderr:
-            while data := os.read(process.stderr.fileno(), 4096):
-                self._printed.append(data.decode(errors="replace"))
-                self.version += 1
 
     def _tell(self, told: Mapping[str, Any]) -> None:
         with self._lock:

@@ -7,12 +7,13 @@ from typing import Any
 
 from markupsafe import Markup
 
+from prism.analysis._log import rows_of
 from prism.drawing import draw_svg, showable
 from prism.report import Section
 from prism.report._charts import Charts, Traffic, charts_of
 from prism.report._conversations import object_in
 from prism.report._drawing import figure_spec
-from prism.report._table import joined, link, rows_of, short
+from prism.report._table import joined, link, short
 from prism.watch._watched import Watched
 
 MOST_AGENTS = 200

@@ -13,10 +13,10 @@ from typing import Any
 from prism.analysis import Log, read_log
 from prism.analysis._growing import GrowingLog
 from prism.analysis._loading import MOST_BYTES
+from prism.analysis._log import rows_of
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.report._table import rows_of
 from prism.runs import RunStatus, run_status
 from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 
@@ -29,14 +29,12 @@ _REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
 _ENDED = ("complete", "stopped")
-_SEEN_ANYHOW = ("unfinished", "no_feed", "empty")
+_SEEN_ANYHOW = ("unfinished", "empty")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
        bool_or(event like 'workflow.%') as has_turns,
        bool_or(event like 'cognition.%') as has_cycles,
-       bool_or(event = 'post.published') as has_posts,
-       bool_or(event = 'text.written') as has_texts,
        count(distinct agent_id) filter (event in ('agent.joined', 'statechart.transition'))
        as agents, (select count(*) from wrong) as faults
 from events
@@ -146,7 +144,6 @@ class Watched:
             **{name: counts[name] for name in ("first", "rounds", "ended", "tick", "faults")},
             "label": self.label,
             "unit": next((name for name in units if units[name] and is_alone), "round"),
-            "templates": bool(counts["has_posts"] and not counts["has_texts"]),
             "world": run and run.world,
             "agents": (run and run.agents) or counts["agents"] or None,
             "logged": run and run.logged_agents,

@@ -183,8 +183,6 @@ const worldPlayed = (() => {
     showFault(play.fault);
     showEstimate(play.estimate);
     get("play-command").textContent = play.command ?? "";
-    get("play-prints").hidden = !play.printed;
-    get("play-printed").textContent = play.printed;
     document.body.dataset.played = `${play.state} ${play.round ?? ""} ${play.tick ?? ""}`;
   };
 

@@ -195,7 +195,6 @@
     if (run.spent) {
       words.push(`${counted(run.spent.calls)} calls, ${counted(run.spent.tokens)} tokens`);
       for (const [name, each] of Object.entries(run.spent.by_model ?? {})) words.push(`${name}: ${counted(each.calls)} calls`);
-      if (head.templates) words.push("no model wrote the posts");
     }
     return words.map((each) => `${each} \u00b7 `).join("");
   };

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -35,13 +34,12 @@ NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
 
-class AloneLoop(ABC):
+class AloneLoop:
     """Runs a single agent, a turn or a cycle a round.
 
-    A subclass says what the agent does in a round, when the run is over, and what its results are.
-
     Args:
-        agent: The agent.
+        agent: The agent, which says what a round is, when the run is over, and what its results
+            are.
         writer: Answers its prompts.
         rounds: Most rounds.
         seed: The run's seed.
@@ -87,23 +85,7 @@ class AloneLoop(ABC):
         """The loop itself, as there is no other world."""
         return self
 
-    @abstractmethod
-    async def act(self) -> Any:
-        """Let the agent take its turn or cycle, and return the result."""
-
-    @abstractmethod
-    def is_over(self) -> bool:
-        """Return whether the agent has nothing left to do."""
-
-    @abstractmethod
-    def results(self) -> Any:
-        """Return the results of the run."""
-
-    def running(self) -> AbstractContextManager[object]:
-        """Return a context manager that lasts for the run."""
-        return nullcontext()
-
-    def kept_in(self, folder: Path) -> None:  # noqa: B027 - most keep nothing
+    def kept_in(self, folder: Path) -> None:
         """Set the folder in which the run is kept."""
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
@@ -118,7 +100,7 @@ class AloneLoop(ABC):
         """Run all rounds; the async twin of `run`."""
         self.has_run = True
         agent, clock = self.agent, self.clock
-        with clock.bound(), self.running():
+        with clock.bound(), closing(agent):
             self._emit(
                 RUN_STARTED,
                 schema=SCHEMA_VERSION,
@@ -130,13 +112,13 @@ class AloneLoop(ABC):
             )
             self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
             for number in range(1, self.rounds + 1):
-                if self.is_over():
+                if agent.reason_to_end(self.finished) is not None:
                     break
                 with self.cycle():
                     self.finished.append(await self._round(number))
                     if on_round is not None:
                         on_round(self.finished[-1])
-            results = self.results()
+            results = agent.results(self.finished)
             totals = results.totals
             counts = totals() if callable(totals) else totals.to_dict()
             self._emit(RUN_ENDED, **counts)
@@ -157,7 +139,7 @@ class AloneLoop(ABC):
         self.clock.advance()
         self._transitions = 0
         try:
-            result = await self.act()
+            result = await self.agent.take_round()
         except Exception as error:
             note_place(error, None, number, 1)
             raise

@@ -216,7 +216,7 @@ def is_stale(chart: Any, asked: Asked) -> bool:
     history = asked.agent.state_history
     if (history[-1] if history else None) is asked.since:
         return False
-    return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, history, asked.since))
+    return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, asked.since))
 
 
 def discard(turns: Any, asked: Asked) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 from prism.errors import DefinitionError
 from prism.statechart import Definition, Statechart
 from prism.statechart.states import state_text
-from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT, trigger_text
+from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._guests import Guest, GuestChart, act
@@ -234,12 +234,10 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
                 for leaf in kind.cls.chart.definition.leaves_of(state):
                     yield Channel(kind, leaf, method, *getattr(method, RATE))
 
-    for rated in kind.chart.schedule.rated() if kind.is_ticked else ():
-        rate = rated.rate
-        if callable(rate):
-            rate = partial(_without_world, rate)
-        for leaf in kind.cls.chart.definition.leaves_of(rated.source):
-            yield Channel(kind, leaf, partial(_without_world, rated.make), rate)
+    for source, rate, make in kind.chart.schedule.rated() if kind.is_ticked else ():
+        often = partial(_without_world, rate) if callable(rate) else rate
+        for leaf in kind.cls.chart.definition.leaves_of(source):
+            yield Channel(kind, leaf, partial(_without_world, make), often)
 
 
 def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
@@ -326,15 +324,3 @@ def inside(tree: Hierarchy) -> dict[str, list[str]]:
         for node in nodes[1:]
         if node.children
     }
-
-
-def arrows(tree: Hierarchy) -> list[list[str]]:
-    """Return source, target and trigger of each transition; a history counts as its composite."""
-    found: dict[tuple[str, str, str], None] = {}
-    for arc in tree.arcs:
-        trigger = trigger_text(arc.written.trigger)
-        for target in arc.targets or (arc.source,):
-            number = target if isinstance(target, int) else target.composite
-            found[tree.texts[arc.source], tree.texts[number], trigger] = None
-
-    return [*map(list, found)]

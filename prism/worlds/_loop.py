@@ -42,7 +42,7 @@ from prism.telemetry.loggers import EventLogger, active_logger, report
 from prism.worlds._ahead import TurnLogger, TurnsAhead
 from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
-from prism.worlds._kinds import Kind, arrows, inside, measures_of
+from prism.worlds._kinds import Kind, inside, measures_of
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
@@ -431,10 +431,7 @@ def _charts_told(kinds: Sequence[Kind]) -> dict[str, Any]:
     nested = {name: tree for name, tree in trees.items() if tree is not None}
     if not nested:
         return {}
-    return {
-        "charts": {name: inside(tree) for name, tree in nested.items()},
-        "arrows": {name: arrows(tree) for name, tree in nested.items()},
-    }
+    return {"charts": {name: inside(tree) for name, tree in nested.items()}}
 
 
 @contextmanager

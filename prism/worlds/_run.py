@@ -507,8 +507,8 @@ class Run(Generic[WorldT_co]):
 
 
 _ALONE = {
-    "workflow": ("prism.programs.yaml._run", "WorkflowRun"),
-    "cognition": ("prism.programs.thinking._run", "CognitiveRun"),
+    "workflow": ("prism.programs._runs", "WorkflowRun"),
+    "cognition": ("prism.programs._runs", "CognitiveRun"),
 }
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 

@@ -6,12 +6,10 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from prism.analysis import check_log, read_log
-from prism.programs.thinking import cognitive_chart
-from prism.report import make_report
+from prism.analysis import read_log
 from prism.runlog import configure
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
-from tests.kit.tables import agent_story, faults, transition_counts, violations_of
+from tests.kit.tables import agent_story, faults
 
 
 async def think() -> None:
@@ -82,28 +80,3 @@ def test_the_story_of_an_agent(log: Path) -> None:
     assert story.filter(pl.col("event") == "cognition.paged")["moved_out"].to_list() == [
         ["m0", "m1", "m2", "m3"]
     ]
-
-
-def test_every_step_is_one_that_the_chart_allows(log: Path) -> None:
-    """The log of an agent agrees with its chart."""
-    assert violations_of(check_log(read_log(log), cognitive_chart())).is_empty()
-
-
-def test_transitions_are_counted(log: Path) -> None:
-    """What any chart's log tells is told of an agent that thinks."""
-    counts = transition_counts(read_log(log))
-    moves = set(counts.select("from_state", "to_state").iter_rows())
-    assert moves == {
-        ("thinking", "paging"),
-        ("paging", "thinking"),
-        ("thinking", "executing"),
-        ("executing", "thinking"),
-    }
-
-
-@pytest.mark.slow
-def test_a_report_tells_of_it(log: Path) -> None:
-    """A report is made of such a log, and tells what went wrong."""
-    page = make_report(read_log(log), [cognitive_chart()]).html()
-    assert "storage_burn" in page
-    assert "cognition" in page

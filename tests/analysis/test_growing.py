@@ -13,7 +13,7 @@ from prism.analysis._growing import GrowingLog
 
 TABLES = (
     *("runs", "states", "transitions", "dwell", "agents", "faults", "cascades", "participation"),
-    *("measures", "world", "messages", "treatments", "arms", "stuck"),
+    *("measures", "world", "messages", "arms", "stuck"),
 )
 
 

@@ -22,7 +22,7 @@ def charts(prism: Prism, charts_folder: Path) -> Prism:
     """Return the command line in a folder with charts, a workflow and a configuration."""
     assert charts_folder == prism.folder
     (prism.folder / "agent.yaml").write_text(WORKFLOW)
-    (prism.folder / "config.json").write_text('{"agent": {"paging": {"policy": "random"}}}')
+    (prism.folder / "config.json").write_text('{"agent": {"iterate": {"max_iterations": 0}}}')
     return prism
 
 

@@ -109,7 +109,7 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
         (("states", "empty.jsonl"), "empty.jsonl: is empty: nothing has been written to it"),
         (("states", "app.jsonl"), "app.jsonl: contains no events of prism"),
         (("states", "nowhere"), "nowhere: there is no such file or folder"),
-        (("agent", "nobody", "RUN"), "no agent 'nobody' in the log; the first in it are agent_"),
+        (("agent", "nobody", "RUN"), "no agent 'nobody' in the log"),
         (("states", "RUN", "-o", "nowhere/a.csv"), "nowhere/a.csv: cannot be written to: No such"),
         (("states", "RUN", "-o", "a.txt"), "a.txt: must end with .csv, .json, .parquet"),
         (("decisions_by(['colour'])", "RUN"), "decisions_by cannot group by colour"),

@@ -8,12 +8,29 @@ from xml.sax.saxutils import escape
 
 from hypothesis import strategies as st
 
-from prism.programs.thinking._replies import AgentReply, AskedAction
+
+@dataclass(frozen=True)
+class AskedAction:
+    """What a reply asks for."""
+
+    type: str
+    tags: str
+    value: str | None
+
+
+@dataclass(frozen=True)
+class AgentReply:
+    """What a reply says."""
+
+    next_state: str | None
+    thinking_log: str | None
+    action: AskedAction | None
+
 
 LONGEST = 200_000
 """Characters of the longest reply that is read whole."""
 
-TYPES = ("working_memory_add", "working_memory_remove", "storage_load", "storage_save", "page_out")
+TYPES = ("working_memory_add", "working_memory_remove", "storage_load", "storage_save")
 
 
 def texts(max_size: int = 40) -> st.SearchStrategy[str]:

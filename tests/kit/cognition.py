@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
 from prism import Run, resume
 from prism.llm import Model
-from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory, Paging
+from prism.programs.thinking import CognitiveAgent, Config, Cycle, Limit, Memory
 from prism.programs.thinking import action as own_action
+from prism.programs.thinking._actions import actions_of
 from prism.programs.thinking._prompts import Form, Seen
 from prism.programs.thinking._replies import read_reply
 from prism.statechart import BaseWriter, Cost, TextCall, Written
@@ -39,11 +39,11 @@ def add(tags: str, value: str) -> str:
 def limited(soft: int | None, hard: int | None = None, **others: Any) -> Config:
     """Return a configuration with limits; None for no limit."""
     config = Config(**others)
-    return replace(
-        config,
-        paging_limit=replace(config.paging_limit, enable=soft is not None, max_tokens=soft or 1),
-        hard_limit=replace(config.hard_limit, enable=hard is not None, max_tokens=hard or 10**6),
-    )
+    limits = {
+        "paging_limit": Limit(enable=soft is not None, max_tokens=soft or 1),
+        "hard_limit": Limit(enable=hard is not None, max_tokens=hard or 10**6),
+    }
+    return config.model_copy(update=limits)
 
 
 def thinker(
@@ -63,7 +63,7 @@ def letters(prompt: str) -> int:
     return len(prompt)
 
 
-_FORM = Form(Config(), {})
+_FORM = Form(Config(), actions_of(CognitiveAgent))
 _LEAST = Seen(stored=10**9)
 FIXED = len(_FORM.prompt("thinking", _LEAST))
 """Letters of a thinking prompt without memories."""
@@ -123,12 +123,6 @@ async def all_that_happens(logger: Any) -> None:
     agent = thinker(writer, data, limited(FIXED + 800), count=letters, logger=logger)
     for _ in range(12):
         await agent.cycle()
-
-    by_model = limited(None, LARGEST + 300, paging=Paging("model"))
-    pages = [action("page_out", "m8"), "no"]
-    for page in pages:
-        data = {**working(10), "state": "paging"}
-        await thinker([page], data, by_model, count=letters, logger=logger).cycle()
 
     seeing = Windowed([thought("on")])
     await thinker(seeing, {}, count=letters, logger=logger).cycle()

@@ -34,7 +34,11 @@ class Filler:
         if values := schema.get("enum"):
             return self._one_of(values, prompt, name)
         if either := schema.get("anyOf") or schema.get("oneOf"):
-            return self._fill(either[0], prompt, name)
+            kinds = {
+                each.get("properties", {}).get("type", {}).get("const"): each for each in either
+            }
+            kind = None if None in kinds else self._one_of([*kinds], prompt, "type")
+            return self._fill(kinds.get(kind, either[0]), prompt, name)
 
         match schema.get("type", "object" * ("properties" in schema)):
             case "object":

@@ -101,3 +101,8 @@ def test_charts_of_one_definition_are_equal() -> None:
 def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
     """``format(chart, spec)`` writes each of the formats."""
     assert format(moods(), spec).startswith(beginning)
+
+
+def test_a_notebook_gets_a_picture() -> None:
+    """A notebook is offered the drawing."""
+    assert moods()._repr_svg_() == f"{moods():svg}"

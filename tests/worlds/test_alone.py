@@ -11,10 +11,10 @@ from prism.errors import InputError
 CODE = """
 name: counter
 workflow:
-  state_machine: {states: [counting, done], transitions: [counting->done], final_states: [done]}
+  state_machine: {states: [counting, done], transitions: [counting->done]}
   steps:
-    - {name: add, code: 'n = context.get("n", 0) + 1'}
-    - {name: end, code: 'n = n', run_if: n > 2, transition_to: done}
+    - {name: add, in_state: counting, code: 'n = context.get("n", 0) + 1'}
+    - {name: end, in_state: counting, code: 'n = n', run_if: n > 2, transition_to: done}
 """
 
 
@@ -31,11 +31,11 @@ async def test_a_run_of_one_agent_is_a_run_like_any_other(file: Path) -> None:
     run, numbers = Run(file, rounds=9), list[int]()
     results = await run.arun(lambda turn: numbers.append(turn.number))
     assert isinstance(run, Run)
-    assert (results.turns, results.has_finished, results.context) == (3, True, {"n": 3})
-    assert numbers == [turn.number for turn in run.finished] == [1, 2, 3]
+    assert (results.turns, results.state, results.final["context"]) == (9, "done", {"n": 3})
+    assert numbers == [turn.number for turn in run.finished] == [*range(1, 10)]
     (agent,) = run.agents
     assert (agent.context, agent.state.value) == ({"n": 3}, "done")
-    assert (run.world.round, run.clock.round) == (3, 3)
+    assert (run.world.round, run.clock.round) == (9, 9)
     assert repr(run) == f"<Run of {file}, seed 0>"
 
 
@@ -60,14 +60,6 @@ def test_arguments_of_other_worlds_are_refused(
     """What an agent in YAML has no use for is named."""
     with pytest.raises(InputError, match=problem):
         Run(file, **given)
-
-
-def test_an_agent_in_its_final_state_takes_no_turn(tmp_path: Path) -> None:
-    """Where there is nothing to do from the beginning, the run has no round."""
-    path = tmp_path / "over.yaml"
-    path.write_text(CODE.replace("states: [counting, done]", "states: [done, counting]"))
-    results = Run(path).run()
-    assert (results.turns, results.has_finished) == (0, True)
 
 
 def test_a_chart_has_no_transition_that_no_step_can_make(tmp_path: Path) -> None:

@@ -167,7 +167,7 @@ def test_an_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
         tmp_path / "kept"
     )
     assert outcome.results.agent_id == "Ada"
-    assert outcome.results.context["total"] == 7
+    assert outcome.results.final["context"]["total"] == 7
     assert replay(tmp_path / "kept").results == outcome.results
 
 
@@ -178,7 +178,7 @@ def test_a_thinking_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None
     with FakeOllama(write=lambda *_: "<next_state>thinking</next_state>") as server:
         model = Model("llama3.2", hosts=[server.url])
         run = Run(file, rounds=2, memory=str(tmp_path / "memory.json"), model=model)
-        assert run.run().cycles == 2
+        assert run.run().turns == 2
     assert (tmp_path / "memory.json").exists()
 
 

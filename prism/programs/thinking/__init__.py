@@ -5,32 +5,25 @@
 and repeated.
 """
 
-from typing import TYPE_CHECKING
-
-from prism._lazy import lazy_names
-
-if TYPE_CHECKING:
-    from prism.programs.thinking._actions import ActionRefusedError, ActionResult, action
-    from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
-    from prism.programs.thinking._config import (
-        Config,
-        Iterate,
-        Limit,
-        Paging,
-        ThinkingLog,
-    )
-    from prism.programs.thinking._cycle import CognitiveResults, Cycle
-    from prism.programs.thinking._memory import Match, Memory
-    from prism.programs.thinking._paging import Paged
-    from prism.reasoner._words import TokenCounter, count_tokens
-else:
-    __getattr__, __dir__ = lazy_names(__name__)
+from prism.programs.thinking._actions import ActionRefusedError, ActionResult, action
+from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
+from prism.programs.thinking._config import (
+    AvailableActions,
+    Config,
+    Iterate,
+    Limit,
+    StateDescription,
+    ThinkingLog,
+)
+from prism.programs.thinking._cycle import Cycle
+from prism.programs.thinking._memory import Match, Memory
+from prism.programs.thinking._prompts import Paged
 
 __all__ = [
     "ActionRefusedError",
     "ActionResult",
+    "AvailableActions",
     "CognitiveAgent",
-    "CognitiveResults",
     "CognitiveState",
     "Config",
     "Cycle",
@@ -39,10 +32,8 @@ __all__ = [
     "Match",
     "Memory",
     "Paged",
-    "Paging",
+    "StateDescription",
     "ThinkingLog",
-    "TokenCounter",
     "action",
     "cognitive_chart",
-    "count_tokens",
 ]

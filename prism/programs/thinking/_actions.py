@@ -1,27 +1,41 @@
-"""The actions that a reply can ask for while executing: the memory's, and an application's own."""
+"""The actions that a reply can ask for: the specification's, and methods of a subclass."""
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
-from typing import Any, Literal, TypeVar, get_type_hints, overload
+from functools import lru_cache
+from typing import Annotated, Any, Literal, TypeVar, Union, overload
 
-from pydantic import BaseModel, ConfigDict, PydanticUserError, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PydanticUserError,
+    TypeAdapter,
+    ValidationError,
+    create_model,
+)
 
 from prism.errors import DefinitionError, PrismError
-from prism.programs.thinking._config import AVAILABLE_ACTIONS, MEMORY_ACTIONS
-from prism.programs.thinking._memory import Memory
-from prism.programs.thinking._replies import AskedAction, is_placeholder
+from prism.programs._layer import ProgramAgent
+from prism.programs.thinking._memory import Memory, as_tag, to_text
+from prism.programs.thinking._replies import AskedAction, clean
 
-ActionOutcome = Literal["done", "missing", "refused", "unusable", "failed"]
+ActionOutcome = Literal["done", "missing", "refused"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-MOST_FOUND = 5
+_MOST_FOUND = 5
+_INTERRUPTED = "the run was stopped in the middle of it, and does not repeat it"
 _ACTION = "_prism_action"
-_REPEATS = "the reply repeats a placeholder: write what is meant"
+_USUAL = ("tags", "value")
+
+
+class ActionRefusedError(PrismError, ValueError):
+    """An action cannot be carried out now; the agent's next prompt says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,111 +64,13 @@ class ActionResult:
         return {key: value for key, value in values.items() if value not in (None, "", [])}
 
 
-def carry_out(memory: Memory, asked: AskedAction) -> ActionResult:
-    """Carry out an action of the memory that has no problem."""
-    tags, value = asked.tags, value_of(asked)
-    if asked.type == "storage_search":
-        return _search(memory, asked)
-    before = memory.working.get(tags), memory.stored(tags)
-    match asked.type:
-        case "working_memory_add":
-            memory.add(tags, value)
-            is_there = True
-        case "working_memory_remove":
-            is_there = memory.remove(tags)
-        case "storage_load":
-            is_there = memory.load(tags)
-        case _:
-            is_there = memory.save(tags, value)
-    if not is_there:
-        return ActionResult(asked.type, tags, "missing", _missing(memory, asked))
-    memory.touch([tags])
-    is_same = (memory.working.get(tags), memory.stored(tags)) == before
-    return ActionResult(asked.type, tags, reason="it has changed nothing" if is_same else None)
-
-
-def problem_of(
-    asked: AskedAction,
-    memory: Memory,
-    available: Collection[str],
-    own: Mapping[str, OwnAction],
-    fits: Callable[[str, Any], bool],
-) -> str | None:
-    """Return why an action cannot be carried out while executing; None if it can.
-
-    Args:
-        asked: The action.
-        memory: The memory.
-        available: Types of action that the configuration has.
-        own: Actions of the application, whose fields are checked when they are carried out.
-        fits: Whether a prompt has room for a memory, if it has no other.
-    """
-    if any(map(is_placeholder, filter(None, (asked.tags, value_of(asked))))):
-        return _REPEATS
-    if asked.type in own:
-        return None
-    names = [*filter(available.__contains__, MEMORY_ACTIONS), *own]
-    if asked.type not in names:
-        what = f"{asked.type!r} is no action" if asked.type else "the action has no type"
-        close = get_close_matches(asked.type, names, n=1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        return f"{what} that can be carried out: {', '.join(names)}{meant}"
-    return _problem_of_value(asked, memory, fits)
-
-
-def _problem_of_value(
-    asked: AskedAction, memory: Memory, fits: Callable[[str, Any], bool]
-) -> str | None:
-    value: Any = value_of(asked)
-    if not asked.tags and not (asked.type == "storage_search" and value):
-        return "the action has no tags"
-    if asked.type == "working_memory_add" and value is None:
-        return "the action has no value"
-    if asked.type == "storage_save" and value is None and asked.tags not in memory.working:
-        return "the action has no value, and neither has working memory"
-    if asked.type == "storage_load":
-        value = memory.stored(asked.tags)
-    if asked.type in ("working_memory_add", "storage_load") and not fits(asked.tags, value):
-        return "the value alone exceeds the hard limit"
-    return None
-
-
-def value_of(asked: AskedAction) -> str | None:
-    """Return the value that an action has; an element that is left empty has none."""
-    return asked.value if asked.value and asked.value.strip() else None
-
-
-def _search(memory: Memory, asked: AskedAction) -> ActionResult:
-    words = " ".join(filter(None, (asked.tags.replace("_", " "), value_of(asked))))
-    found = tuple(match.tag for match in memory.search(words, MOST_FOUND))
-    if not found:
-        none = "no memory in storage contains any of these words"
-        return ActionResult(asked.type, asked.tags, "missing", none)
-    return ActionResult(asked.type, asked.tags, found=found)
-
-
-def _missing(memory: Memory, asked: AskedAction) -> str:
-    if asked.type != "storage_load":
-        return f"there is no {asked.tags!r} in working memory"
-    close = [match.tag for match in memory.search(asked.tags.replace("_", " "), 3)]
-    near = f"; storage has {', '.join(close)}" if close else ""
-    return f"there is no {asked.tags!r} in storage{near}"
-
-
-# Actions of an application
-
-
-class ActionRefusedError(PrismError, ValueError):
-    """An action cannot be carried out now; the agent's next prompt says why."""
-
-
 class _Fields(BaseModel):
     model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
 
 @dataclass(frozen=True)
-class OwnAction:
-    """An action of an application.
+class Action:
+    """An action of an agent.
 
     Args:
         name: Its name, which a reply gives as the type.
@@ -175,28 +91,21 @@ class OwnAction:
     @property
     def fields(self) -> Mapping[str, Any]:
         """Its fields, by name."""
-        return self.model.model_fields
+        return {name: each for name, each in self.model.model_fields.items() if name != "type"}
 
-    @property
-    def schema(self) -> Mapping[str, Any]:
-        """The JSON Schema of each field."""
-        reference = f"#/$defs/{self.name}_{{model}}"
-        return dict(self.model.model_json_schema(ref_template=reference).get("properties", {}))
+    def text(self, description: str | None = None) -> str:
+        """Return what a prompt says of it.
 
-    @property
-    def models(self) -> Mapping[str, Any]:
-        """The JSON Schema of what fields refer to."""
-        models = self.model.model_json_schema().get("$defs", {})
-        return {f"{self.name}_{name}": each for name, each in models.items()}
-
-    @property
-    def text(self) -> str:
-        """Its description in a prompt."""
-        kinds = ", ".join(
-            f"{name}{'' if self.fields[name].is_required() else ' (optional)'}: {_kind_of(schema)}"
-            for name, schema in self.schema.items()
+        Args:
+            description: What it does, instead of its own description.
+        """
+        schema = self.model.model_json_schema()["properties"]
+        fields = ", ".join(
+            f"{name}{'' if each.is_required() else ' (optional)'}: {_kind_of(schema[name])}"
+            for name, each in self.fields.items()
         )
-        return f"{self.description} Fields: {kinds or 'none'}."
+        sentence = (description or self.description).rstrip(".")
+        return f"{self.name}: {sentence}. Fields: {fields or 'none'}."
 
     def values_of(self, asked: AskedAction) -> dict[str, Any]:
         """Return the values of its fields that a reply gives, checked.
@@ -204,31 +113,37 @@ class OwnAction:
         Raises:
             ActionRefusedError: If one is missing, unknown, or of another type.
         """
-        texts = {"tags": asked.tags or None, "value": asked.value}
-        values = {name: text for name, text in texts.items() if text and name in self.fields}
-        values |= {name: self._data(name, value) for name, value in asked.fields.items()}
-        values = {name: value for name, value in values.items() if value not in ("", None)}
-        if not values and len(self.fields) == 1 and (text := asked.value or asked.tags):
-            values = dict.fromkeys(self.fields, text)  # the only field has the only text
-        if any(isinstance(value, str) and is_placeholder(value) for value in values.values()):
-            raise ActionRefusedError(_REPEATS)
+        filled = {name: value for name, value in asked.fields.items() if not _is_empty(value)}
+        values = {
+            name: value
+            for name, value in filled.items()
+            if name in self.fields or name not in _USUAL
+        }
+        if not values and len(self.fields) == 1 and filled:
+            # the only field has the only text
+            values = dict.fromkeys(self.fields, filled.get("value", filled.get("tags")))
         try:
-            model = self.model.model_validate(values)
+            model = self.model.model_validate({"type": self.name, **values})
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
             raise ActionRefusedError(f"{where}: {first['msg']}") from None
-        return {name: getattr(model, name) for name in model.model_fields_set}
+        return {name: getattr(model, name) for name in values}
 
-    def _data(self, name: str, value: Any) -> Any:
-        """Return a list or object that XML has as a text of JSON; other texts as they are."""
-        field = self.fields.get(name)
-        if isinstance(value, str) and value[:1] in "[{" and field and field.annotation is not str:
-            try:
-                return json.loads(value)
-            except ValueError:
-                return value
-        return value
+
+def _is_empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+@lru_cache(maxsize=64)
+def schema_of(models: tuple[type[BaseModel], ...]) -> dict[str, Any]:
+    """Return the JSON Schema of one of several actions, with what they refer to in ``$defs``."""
+    either: Any = Union[models]  # noqa: UP007 - of a tuple
+    schema = TypeAdapter(either).json_schema()
+    definitions = schema.get("$defs", {})
+    # not every server follows a reference to an action
+    actions = [definitions.pop(each["$ref"].rpartition("/")[2]) for each in schema.get("anyOf", ())]
+    return {**schema, "anyOf": actions} if actions else schema
 
 
 @overload
@@ -264,45 +179,45 @@ def action(function: Any = None, *, outside: bool = False) -> Any:
     """
 
     def mark(method: FunctionT) -> FunctionT:
-        setattr(method, _ACTION, _own_action(method, is_outside=outside))
+        setattr(method, _ACTION, _action_of(method, is_outside=outside))
         return method
 
     return mark if function is None else mark(function)
 
 
-def _own_action(function: Callable[..., Any], *, is_outside: bool) -> OwnAction:
+def _action_of(function: Callable[..., Any], *, is_outside: bool) -> Action:
     """Read an action from a method, whose parameters after the agent are fields."""
     name = function.__name__
     parameters = dict([*inspect.signature(function).parameters.items()][1:])
     takes_world = parameters.pop("world", None) is not None
     problem = _problem_of(function, name, parameters.values())
-    # the types of other parameters, such as the world's, may be imported for type checkers only
-    annotations = {n: t for n, t in function.__annotations__.items() if n in parameters}
-    alone = type("Fields", (), {"__annotations__": annotations})
     model: type[BaseModel] = _Fields
     try:
-        hints = get_type_hints(
-            alone, getattr(inspect.unwrap(function), "__globals__", {}), include_extras=True
-        )
         fields: Any = {
-            key: (hints.get(key, str), ... if each.default is each.empty else each.default)
+            key: (
+                str if each.annotation is each.empty else each.annotation,
+                ... if each.default is each.empty else each.default,
+            )
             for key, each in parameters.items()
         }
-        model = create_model(name, __base__=_Fields, **fields)
+        # the first field, which a model names first
+        kind: Any = {"type": (Literal[name], ...)}
+        module = function.__module__
+        model = create_model(name, __base__=_Fields, __module__=module, **{**kind, **fields})
         model.model_json_schema()
     except (NameError, AttributeError, SyntaxError, PydanticUserError) as error:
         problem = problem or f"has a field that no reply could give: {str(error).splitlines()[0]}"
     if problem is not None:
         raise DefinitionError(f"the action {name!r} {problem}")
     description = (inspect.getdoc(function) or name).strip().splitlines()[0]
-    return OwnAction(name, description, model, function, takes_world, is_outside)
+    return Action(name, description, model, function, takes_world, is_outside)
 
 
 def _problem_of(
     function: Callable[..., Any], name: str, parameters: Collection[inspect.Parameter]
 ) -> str | None:
-    if not name.isidentifier() or name.startswith("_") or name in AVAILABLE_ACTIONS:
-        return "needs its own name, without a leading underscore"
+    if not name.isidentifier() or name.startswith("_"):
+        return "needs a name without a leading underscore"
     if inspect.iscoroutinefunction(function):
         return "must not be async: actions happen at once"
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
@@ -312,11 +227,11 @@ def _problem_of(
     return None
 
 
-def actions_of(cls: type) -> dict[str, OwnAction]:
+def actions_of(cls: type) -> dict[str, Action]:
     """Return the actions of a class, by name."""
     names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
     marks = {name: getattr(getattr(cls, name, None), _ACTION, None) for name in names}
-    return {name: own for name, own in marks.items() if own is not None}
+    return {name: mark for name, mark in marks.items() if mark is not None}
 
 
 def _kind_of(schema: Mapping[str, Any]) -> str:
@@ -325,4 +240,129 @@ def _kind_of(schema: Mapping[str, Any]) -> str:
         return f"one of {', '.join(map(str, options))}"
     kinds = {"string": "text", "integer": "a whole number", "number": "a number", "array": "a list"}
     kind = str(schema.get("type", "data"))
-    return kinds.get(kind, kind)
+    return str(schema.get("description", kinds.get(kind, kind)))
+
+
+# What a thinking agent can do
+
+
+def _one_tag(value: Any) -> Any:
+    words = value if isinstance(value, list) else [value]
+    return as_tag(clean(" ".join(each for each in words if isinstance(each, str))))
+
+
+Tag = Annotated[
+    str, BeforeValidator(_one_tag), Field(min_length=1, description="an identifier without spaces")
+]
+Content = Annotated[str, BeforeValidator(lambda value: clean(to_text(value))), Field(min_length=1)]
+
+
+class Acting(ProgramAgent):
+    """Carries out the actions of a program.
+
+    Attributes:
+        memory: The agent's memory.
+        world: The world in which the agent is acting; None outside of one.
+    """
+
+    memory: Memory
+    world: Any
+    _pager: Any
+
+    async def _do(self, asked: AskedAction) -> ActionResult:
+        """Carry out an action; one with outside effects at most once in a run and its repetitions.
+
+        Raises:
+            ActionRefusedError: If there is no such action, a field is wrong, there is no world, or
+                the action refuses.
+        """
+        offered = self._pager.form.offered
+        chosen = offered.get(asked.type)
+        if chosen is None:
+            what = f"{asked.type!r} is no action" if asked.type else "the action has no type"
+            close = get_close_matches(asked.type, offered, n=1)
+            meant = f"; did you mean {close[0]}?" if close else ""
+            raise ActionRefusedError(f"{what} that can be carried out: {', '.join(offered)}{meant}")
+        fields = chosen.values_of(asked)
+        if chosen.takes_world:
+            if self.world is None:
+                raise ActionRefusedError("the agent is in no world")
+            fields["world"] = self.world
+        if not chosen.is_outside:
+            return _result_of(asked, chosen.function(self, **fields))
+
+        async def effect() -> Any:
+            try:
+                return {"answer": _result_of(asked, chosen.function(self, **fields)).answer}
+            except ActionRefusedError as error:
+                return {"refused": str(error)}
+
+        key = f"{self.memory.cycle + 1}:{chosen.name}"
+        outcome = await self.once(key, effect, {"refused": _INTERRUPTED})
+        if "refused" in outcome:
+            raise ActionRefusedError(outcome["refused"])
+        return _result_of(asked, outcome["answer"])
+
+    @action
+    def working_memory_add(self, tags: Tag, value: Content) -> ActionResult:
+        """Add a memory to working memory."""
+        self._require_room(tags, value)
+        before = self._values(tags)
+        self.memory.add(tags, value)
+        return self._done("working_memory_add", tags, before)
+
+    @action
+    def working_memory_remove(self, tags: Tag) -> ActionResult:
+        """Remove a memory from working memory."""
+        if self.memory.remove(tags):
+            return ActionResult("working_memory_remove", tags)
+        missing = f"there is no {tags!r} in working memory"
+        return ActionResult("working_memory_remove", tags, "missing", missing)
+
+    @action
+    def storage_load(self, tags: Tag) -> ActionResult:
+        """Copy a memory from storage to working memory."""
+        memory = self.memory
+        self._require_room(tags, memory.stored(tags))
+        before = self._values(tags)
+        if memory.load(tags):
+            return self._done("storage_load", tags, before)
+        close = [match.tag for match in memory.search(tags.replace("_", " "), 3)]
+        near = f"; storage has {', '.join(close)}" if close else ""
+        missing = f"there is no {tags!r} in storage{near}"
+        return ActionResult("storage_load", tags, "missing", missing)
+
+    @action
+    def storage_save(self, tags: Tag, value: Content = "") -> ActionResult:
+        """Save a memory to storage, by default the one in working memory."""
+        before = self._values(tags)
+        if not self.memory.save(tags, value or None):
+            raise ActionRefusedError("the action has no value, and neither has working memory")
+        return self._done("storage_save", tags, before)
+
+    @action
+    def storage_search(self, tags: Tag) -> ActionResult:
+        """Find memories in storage by a few words."""
+        found = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), _MOST_FOUND))
+        if found:
+            return ActionResult("storage_search", tags, found=found)
+        none = "no memory in storage contains any of these words"
+        return ActionResult("storage_search", tags, "missing", none)
+
+    def _require_room(self, tag: str, value: Any) -> None:
+        if not self._pager.has_room_for(tag, value):
+            raise ActionRefusedError("the value alone exceeds the hard limit")
+
+    def _values(self, tag: str) -> tuple[Any, Any]:
+        return self.memory.working.get(tag), self.memory.stored(tag)
+
+    def _done(self, kind: str, tag: str, before: tuple[Any, Any]) -> ActionResult:
+        self.memory.touch([tag])
+        reason = "it has changed nothing" if self._values(tag) == before else None
+        return ActionResult(kind, tag, reason=reason)
+
+
+def _result_of(asked: AskedAction, answer: Any) -> ActionResult:
+    if isinstance(answer, ActionResult):
+        return answer
+    return ActionResult(asked.type, asked.tags, answer=None if answer is None else str(answer))

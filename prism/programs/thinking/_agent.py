@@ -1,38 +1,29 @@
-"""An agent that thinks, executes and pages, one cycle at a time: four steps on a chart."""
+"""An agent that thinks, executes and pages, one cycle at a time: three steps on a chart."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
 from functools import cache
 from typing import Any, ClassVar
 
-from prism.errors import FieldValueError, InputError
-from prism.llm import Model
-from prism.programs._layer import ProgramAgent, Step, always
+from prism.errors import InputError
+from prism.programs._layer import ProgramResults, Step, always
 from prism.programs.thinking._actions import (
+    Acting,
+    Action,
     ActionRefusedError,
     ActionResult,
-    OwnAction,
     actions_of,
-    carry_out,
-    problem_of,
 )
-from prism.programs.thinking._config import Config
-from prism.programs.thinking._cycle import Cycle, reason_to_stop
+from prism.programs.thinking._config import AvailableActions, Config
+from prism.programs.thinking._cycle import Cycle, number_of_cycles, reason_to_stop
 from prism.programs.thinking._memory import Memory, document_of, to_json
-from prism.programs.thinking._paging import Paged, Pager, PagingReason, Prompt
-from prism.programs.thinking._prompts import Form
-from prism.programs.thinking._replies import (
-    AgentReply,
-    AskedAction,
-    UnreadReplyError,
-    is_placeholder,
-    read_reply,
-)
+from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
+from prism.programs.thinking._replies import AgentReply, AskedAction, reader
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.reasoner._words import TokenCounter, count_tokens
@@ -49,6 +40,7 @@ _MOST_REASON = 300
 _MOST_TAGS = 10
 _TOO_LONG = "PromptTooLongError"
 _REPEATS_THOUGHT = "it repeats an earlier thought"
+_REPEATS_ACTION = "it repeats an earlier action with the same result"
 
 
 class CognitiveState(StrEnum):
@@ -72,7 +64,7 @@ def cognitive_chart() -> Statechart[CognitiveState]:
     return Statechart(CognitiveState, rows, thinking, name=CHART_NAME)
 
 
-class CognitiveAgent(ProgramAgent):
+class CognitiveAgent(Acting):
     """An agent with a finite working memory and an unbounded storage, which a model manages.
 
     Run it by `run`, or a `cycle` at a time. A subclass can add actions with the decorator `action`.
@@ -92,7 +84,7 @@ class CognitiveAgent(ProgramAgent):
     Attributes:
         config: Its goal, instructions and limits.
         memory: Its knowledge.
-        actions: Its actions besides those of the memory, by name.
+        actions: Its actions, by name.
         last: The result of its last cycle; None before the first.
         stopped: Why the last run ended early; None if it did not.
         world: The world in which it is acting; None outside of one.
@@ -116,18 +108,18 @@ class CognitiveAgent(ProgramAgent):
     ) -> None:
         self.config = config
         self.memory: Memory = memory
-        self.actions: Mapping[str, OwnAction] = actions_of(type(self))
+        self.actions: Mapping[str, Action] = actions_of(type(self))
         self.last: Cycle | None = None
         self.stopped: str | None = None
         self.world: Any = None
         self._count = count
-        self._cycle: Cycle | None = None
+        self._noted: dict[str, Any] = {}
         self._prompt: Prompt | None = None
-        self._reply = AgentReply()
-        self._file_revision, self._file_cycle, self._met_file = "", 0, False
+        # cycles and revision of its file while a run repeats what led to that
+        self._file: tuple[int, str] | None = None
+        self._has_begun = False
         services = Services(writer_of(with_window(client, config)), logger)
-        steps = _steps(asks_to_page=config.paging.policy == "model")
-        super().__init__(cognitive_chart(), steps, services, agent_id=agent_id)
+        super().__init__(cognitive_chart(), _steps(), services, agent_id=agent_id)
         self.state = _state_of(self.memory) or CognitiveState.THINKING
 
     def join(self, services: Services) -> None:
@@ -137,41 +129,26 @@ class CognitiveAgent(ProgramAgent):
         self._window_is_known = False
         before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
         # a run is joined by an agent that may have been made in it
-        if before is not None and not self._file_revision:
-            self._rewind(document_of(before))
+        if before is not None and not self._has_begun:
+            if self.memory.path is not None:
+                self._file = self.memory.cycle, self.memory.revision
+            self.memory.replace(document_of(before))
+            self.state = _state_of(self.memory) or CognitiveState.THINKING
+            self._compare_with_file()
+        self._has_begun = True
 
-    def _rewind(self, data: Mapping[str, Any]) -> None:
-        """Go back to an earlier memory, from which a run is carried out again.
-
-        The file keeps what it has until the run has come to that.
-        """
-        self._met_file = False
-        self._file_revision, self._file_cycle = self.memory.revision, self.memory.cycle
-        self.memory.replace(data)
-        self.state = _state_of(self.memory) or CognitiveState.THINKING
-        self._look_at_file()
-
-    def _look_at_file(self) -> None:
-        self._met_file |= self.memory.revision == self._file_revision
-
-    def _save(self) -> None:
-        """Write the memory to its file, unless a run only repeats what an earlier process did.
+    def _compare_with_file(self) -> None:
+        """Stop repeating what an earlier process did once the memory is what its file has.
 
         Raises:
             InputError: If somebody has changed the file since that process stopped.
         """
-        if self._file_revision:
-            self._look_at_file()
-            if self.services.writer.is_repeating:
-                return
-            if not self._met_file:
-                # cycles after the last answer may have asked nothing
-                if self.memory.cycle <= self._file_cycle:
-                    return
-                problem = "has changed since the run stopped: begin another run with it, or restore"
-                raise InputError(f"{problem} what it was", path=self.memory.path)
-            self._file_revision = ""
-        self.memory.commit()
+        if self._file is None or self.memory.cycle < self._file[0]:
+            return
+        if (self.memory.cycle, self.memory.revision) != self._file:
+            problem = "has changed since the run stopped: begin another run with it, or restore"
+            raise InputError(f"{problem} what it was", path=self.memory.path)
+        self._file = None
 
     # Cycles
 
@@ -211,16 +188,18 @@ class CognitiveAgent(ProgramAgent):
 
     async def begin_turn(self) -> None:
         """Take the state from the memory, where somebody may have changed it; begin a cycle."""
-        state, number = _state_of(self.memory), self.memory.cycle + 1
+        state = _state_of(self.memory)
         self.state: StrEnum = state or CognitiveState.THINKING
-        self._cycle = Cycle(number, self.state.value, self.state.value)
-        self._prompt, self._reply = None, AgentReply()
+        self._noted = {"number": self.memory.cycle + 1, "state": self.state.value}
         if state is None:
             self.ticks_in_state = 0
             states = {"from_state": self.memory.state, "to_state": self.state.value}
             self._say(events.COGNITION_RESET, is_warning=True, **states)
         if not self._window_is_known:
             await self._take_window()
+        is_thinking = self.state is CognitiveState.THINKING
+        if is_thinking and self._pager.has_passed_soft_limit(self.memory):
+            self.chart.fire_to(self, "overflow", CognitiveState.PAGING, {"step": "overflow"})
 
     async def _take_window(self) -> None:
         """Lower the limits to the window that the server has."""
@@ -239,19 +218,42 @@ class CognitiveAgent(ProgramAgent):
         if fault is not None:
             self._note(outcome="failed", reason=describe(fault))
         memory.state = self.state.value
-        self._note_result()
+        self.last = cycle = Cycle(**self._noted, next_state=memory.state)
+        self._tell_next_prompt(cycle)
         memory.end_cycle()
-        self.last = cycle = replace(self._under_way, next_state=memory.state)
-        self._cycle = None
         if (cycle.reason or "").startswith(_TOO_LONG):
             self._window_is_known = False
         self._announce_cycle(cycle)
-        self._save()
+        self._compare_with_file()
+        if self._file is None:
+            memory.commit()
 
-    @property
-    def _under_way(self) -> Cycle:
-        assert self._cycle is not None
-        return self._cycle
+    # Alone in a run
+
+    async def take_round(self) -> Cycle:
+        """Take a round of a run, which is a cycle."""
+        return await self.cycle()
+
+    def reason_to_end(self, rounds: Sequence[Cycle]) -> str | None:
+        """Return why a run ends early after these cycles; None if it continues."""
+        return reason_to_stop(rounds)
+
+    def results(self, rounds: Sequence[Cycle]) -> ProgramResults:
+        """Return the results of a run with these cycles, and log why it ended early."""
+        results, cycle = super().results(rounds), self.memory.cycle
+        if (reason := results.stopped) is not None:
+            self.say(events.COGNITION_STOPPED, is_warning=True, cycle=cycle, reason=reason)
+        return results
+
+    def final(self) -> dict[str, Any]:
+        """Return how many cycles the memory has seen, and how much it holds."""
+        memory = self.memory
+        sizes = {"memories": memory.working, "thoughts": memory.thoughts, "stored": memory.storage}
+        return {"cycle": memory.cycle, **{name: len(each) for name, each in sizes.items()}}
+
+    def close(self) -> None:
+        """Close the memory."""
+        self.memory.close()
 
     # In a world
 
@@ -292,37 +294,36 @@ class CognitiveAgent(ProgramAgent):
 
     def question(self, state: str) -> TextCall:
         """Return the request to the model in a state."""
-        memory, number = self.memory, self._under_way.number
-        self._prompt = prompt = self._pager.fit(memory, state)
+        number, form = self._noted["number"], self._pager.form
+        self._prompt = prompt = self._pager.fit(self.memory, state)
         return TextCall(
             self,
             f"{number}:{state}",
             prompt.text,
-            self._pager.form.schema(state),
-            _reader(state),
+            form.schema(state),
+            reader(state, form.instructions(state)),
             variation=number,
             reply_tokens=self._pager.reply,
         )
 
-    def _take_reply(self, written: Written | None) -> str | None:
-        """Take the reply to a question; return why there is none."""
-        if self._prompt is None or written is None:
-            return None
+    def _reply_of(self, written: Written | None) -> AgentReply | None:
+        """Return the reply to a question; None if there is none, with the reason noted."""
+        assert written is not None
+        assert self._prompt is not None
         self._note(prompt_tokens=self._prompt.tokens, cost=written.cost)
         # what did not fit into the prompt goes first: the model wrote without having seen it
         self._note_paged(self._pager.make_room(self.memory, self._prompt))
-        if not written.has_failed:
-            self._reply = written.value
+        if written.has_failed:
+            outcome = "failed" if written.text is None else "unusable"
+            self._note(outcome=outcome, reason=written.reason or "the model wrote nothing useful")
             return None
-        reason = written.reason or "the model wrote nothing useful"
-        self._note(outcome="failed" if written.text is None else "unusable", reason=reason)
-        return reason
+        reply: AgentReply = written.value
+        return reply
 
     async def think(self, written: Written | None) -> str:
         """Keep the thought of a reply, and return the state that it names."""
-        if self._take_reply(written) is not None:
+        if (reply := self._reply_of(written)) is None:
             return "thinking"
-        reply = self._reply
         if reply.action is not None:
             refusal = "an action is carried out while executing, not while thinking"
             self._refuse(reply.action, refusal)
@@ -330,8 +331,8 @@ class CognitiveAgent(ProgramAgent):
                 # a model that only acts, as with a server's own tools, is asked to while executing
                 self._note(outcome="refused", reason=refusal)
                 return "executing"
-        if (thought := reply.thinking_log) is not None:
-            self._keep(thought)
+        if reply.thinking_log is not None:
+            self._keep(reply.thinking_log)
         is_state = reply.next_state in list(CognitiveState)
         return str(reply.next_state) if is_state else "thinking"
 
@@ -349,134 +350,83 @@ class CognitiveAgent(ProgramAgent):
 
     async def execute(self, written: Written | None) -> str:
         """Carry out the action of a reply; return to thinking, whatever the result."""
-        if (failure := self._take_reply(written)) is not None:
-            if self._under_way.outcome == "unusable":
+        if (reply := self._reply_of(written)) is None:
+            if self._noted["outcome"] == "unusable":
                 self._note(outcome="refused")
-                self._refuse(None, failure)
+                self._refuse(None, self._noted["reason"])
             return "thinking"
 
-        asked, memory = self._reply.action, self.memory
+        asked = reply.action
         assert asked is not None
-        available = self.config.available_actions
-        problem = problem_of(asked, memory, available, self.actions, self._pager.has_room_for)
         try:
-            if problem is not None:
-                raise ActionRefusedError(problem)
-            own = self.actions.get(asked.type)
-            done = (
-                carry_out(memory, asked) if own is None else await self._carry_out_own(own, asked)
-            )
+            done = await self._do(asked)
         except ActionRefusedError as error:
             self._refuse(asked, str(error))
             self._note(outcome="refused", reason=str(error))
             return "thinking"
 
         deed = json.dumps([asdict(asked), asdict(done)], sort_keys=True)
-        if memory.is_recent(deed) and done.reason is None:
-            done = replace(done, reason="it repeats an earlier action with the same result")
+        if self.memory.is_recent(deed) and done.reason is None:
+            done = replace(done, reason=_REPEATS_ACTION)
         self._note(action=done)
         keys: dict[str, Any] = {"tags": "", "reason": None, **done.to_dict()}
-        if own is not None:
+        if done.type not in AvailableActions.model_fields:
             keys["fields"] = dict(asked.fields)
         self._say(events.COGNITION_ACTION, **keys)
         return "thinking"
 
-    async def _carry_out_own(self, own: OwnAction, asked: AskedAction) -> ActionResult:
-        """Carry out one of the agent's own actions.
-
-        Raises:
-            ActionRefusedError: If a field is wrong, there is no world, or the action refuses.
-        """
-        fields = own.values_of(asked)
-        if own.takes_world and self.world is None:
-            raise ActionRefusedError("the agent is in no world")
-        world = {"world": self.world} if own.takes_world else {}
-
-        async def effect() -> Any:
-            try:
-                answer = own.function(self, **world, **fields)
-            except ActionRefusedError as error:
-                return {"refused": str(error)}
-            return {"answer": None if answer is None else str(answer)}
-
-        key = f"{self.agent_id}:{self._under_way.number}:{own.name}"
-        once = self.services.writer.once
-        interrupted = {"refused": "the run was stopped in the middle of it, and does not repeat it"}
-        result = await (once(key, effect, interrupted) if own.is_outside else effect())
-        if "refused" in result:
-            raise ActionRefusedError(result["refused"])
-        return ActionResult(own.name, asked.tags, answer=result["answer"])
-
-    async def page(self, written: Written | None) -> str:
-        """Move memories between working memory and storage."""
-        reason = self._take_reply(written)
-        why: PagingReason = "asked" if self._under_way.state == "paging" else "soft_limit"
-        self._note(state="paging", outcome="done", reason=None)
-        asked = self._reply.action
-        if written is not None and reason is None:
-            reason = self._pager.problem_of(asked, self.memory)
-        use = asked if written is not None and reason is None else None
-        self._note_paged(self._pager.page(self.memory, why, use, reason))
+    async def page(self, _written: Written | None) -> str:
+        """Move what was used least to storage."""
+        why: PagingReason = "asked" if self._noted["state"] == "paging" else "soft_limit"
+        self._note(state="paging")
+        self._note_paged(self._pager.page(self.memory, why))
         return "thinking"
 
-    async def overflow(self, _written: Written | None) -> str:
-        """Go on in the state paging, since the prompt is above the soft limit."""
-        return "paging"
-
     @property
-    def passes_soft_limit(self) -> bool:
-        """Whether its thinking prompt is above the soft limit, and anything can move."""
-        return self._pager.has_passed_soft_limit(self.memory)
+    def has_paged(self) -> bool:
+        """Whether this cycle has paged, and so does not think."""
+        return "paging" in self._noted.values()
 
     # What is noted and logged
 
     def _note(self, **notes: Any) -> None:
-        self._cycle = replace(self._under_way, **notes)
+        self._noted |= notes
 
     def _refuse(self, asked: AskedAction | None, reason: str) -> None:
         kind, tags = (asked.type, asked.tags) if asked is not None else ("", "")
         self._note(action=ActionResult(kind, tags, "refused", reason))
-        state = self._under_way.state
-        about = {"state": state, "type": kind, "tags": tags, "reason": reason}
+        about = {"state": self._noted["state"], "type": kind, "tags": tags, "reason": reason}
         self._say(events.COGNITION_REFUSED, is_warning=True, **about)
 
     def _note_paged(self, paged: Paged | None) -> None:
-        if paged is None:
-            return
-        self._note(paged=(*self._under_way.paged, paged))
-        values = asdict(paged)
-        lists = {key: [*value] for key, value in values.items() if isinstance(value, tuple)}
-        self._say(events.COGNITION_PAGED, **(values | lists))
+        if paged is not None:
+            self._note(paged=(*self._noted.get("paged", ()), paged))
+            self._say(events.COGNITION_PAGED, **{**asdict(paged), "moved_out": [*paged.moved_out]})
 
-    def _note_result(self) -> None:
+    def _tell_next_prompt(self, cycle: Cycle) -> None:
         """Note for the next prompt what was done, and the result."""
-        cycle, own, result = self._under_way, self.memory.own, self._under_way.action
-        place, own.fault = f"In cycle {cycle.number} ({cycle.state}): ", ""
+        own, result = self.memory.own, cycle.action
+        place, lines = f"In cycle {cycle.number} ({cycle.state}): ", list[str]()
         if result is not None and result.type:
-            # else the model takes all of them for done
-            surplus = self._reply.surplus and f"The reply has {self._reply.surplus}"
-            reasons = filter(None, (result.reason, result.answer, surplus))
             what = f"{result.type} {result.tags}".strip()
-            parts = (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
-            own.last_action, own.found = ". ".join(parts), list(result.found)
+            reasons = filter(None, (result.reason, result.answer))
+            own.last_action = ". ".join(
+                (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
+            )
+            own.found = list(result.found)
             own.refused = result.type if result.outcome == "refused" else ""
-        else:
-            paging = (paged.reason for paged in cycle.paged if paged.reason)
-            if (reason := cycle.brought_nothing or next(paging, None)) is not None:
-                own.fault = f"{place}no action: {cycle.outcome}. {_shortened(reason)}"
-        moved = {"Moved to storage": "moved_out", "Brought back": "moved_in"}
-        for words, key in moved.items():
-            if tags := [tag for paged in cycle.paged for tag in getattr(paged, key)]:
-                more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-                line = _shortened(f"{words}: {', '.join(tags[:_MOST_TAGS])}") + more
-                own.fault = f"{own.fault}\n{line}".strip()
+        elif (reason := cycle.brought_nothing) is not None:
+            lines.append(f"{place}no action: {cycle.outcome}. {_shortened(reason)}")
+        if tags := [tag for paged in cycle.paged for tag in paged.moved_out]:
+            more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+            lines.append(_shortened(f"Moved to storage: {', '.join(tags[:_MOST_TAGS])}") + more)
+        own.fault = "\n".join(lines)
 
     def _announce_cycle(self, cycle: Cycle) -> None:
         cost = cycle.cost or Cost()
         keys = ("state", "next_state", "outcome", "reason", "prompt_tokens", "thought")
         self._say(
             events.COGNITION_CYCLE,
-            cycle=cycle.number,
             **{key: getattr(cycle, key) for key in keys},
             input_tokens=cost.input_tokens,
             output_tokens=cost.output_tokens,
@@ -490,97 +440,34 @@ class CognitiveAgent(ProgramAgent):
         )
 
     def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
-        if self._cycle is not None:
-            keys = {"cycle": self._cycle.number, **keys}
-        self.say(event, is_warning=is_warning, **keys)
+        self.say(event, is_warning=is_warning, **{"cycle": self._noted["number"], **keys})
 
 
-def _steps(*, asks_to_page: bool) -> list[Step]:
+def _steps() -> list[Step]:
     """Return the steps of a cycle, which carries out one of the three states."""
 
-    def step(name: str, state: str, is_due: Callable[[Any], bool] = always) -> Step:
+    def step(name: str, state: str) -> Step:
         async def do(agent: CognitiveAgent, written: Written | None) -> str:
             return str(await getattr(agent, name)(written))
 
-        def ask(agent: CognitiveAgent) -> TextCall:
-            return agent.question(state)
+        return Step(
+            name,
+            do,
+            kind=state,
+            states=frozenset((state,)),
+            ask=lambda agent: agent.question(state),
+            is_due=lambda agent: not agent.has_paged,
+            trigger=name,
+        )
 
-        states = frozenset((state,))
-        return Step(name, do, kind=state, states=states, is_due=is_due, ask=ask, trigger=name)
-
-    def begins_the_cycle(agent: CognitiveAgent) -> bool:
-        return not agent._under_way.paged and agent._under_way.state == "thinking"
-
-    overflow = step("overflow", "thinking", lambda agent: agent.passes_soft_limit)
-    page = step("page", "paging")
-    return [
-        replace(overflow, ask=None),
-        page if asks_to_page else replace(page, ask=None),
-        step("execute", "executing"),
-        step("think", "thinking", begins_the_cycle),
-    ]
-
-
-def _reader(state: str) -> Callable[[str], AgentReply]:
-    """Return the reader of a state's replies, which refuses what the state has no use for."""
-
-    def read(text: str) -> AgentReply:
-        reply = read_reply(text)
-        if state == "thinking":
-            if reply.thinking_log is not None and is_placeholder(reply.thinking_log):
-                raise UnreadReplyError("the thinking_log is a placeholder: write what you think")
-            if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
-                raise UnreadReplyError("the reply has neither next_state nor thinking_log")
-        elif reply.action is None:
-            raise UnreadReplyError("the reply asks for no action")
-        return reply
-
-    return read
+    page = replace(step("page", "paging"), ask=None, is_due=always)
+    return [page, step("execute", "executing"), step("think", "thinking")]
 
 
 def _state_of(memory: Memory) -> CognitiveState | None:
     """Return the state that a memory names, in whatever case; None if there is no such state."""
     name = memory.state.strip().lower()
     return CognitiveState(name) if name in list(CognitiveState) else None
-
-
-def number_of_cycles(config: Config, cycles: int | None) -> int:
-    """Return how many cycles a run has.
-
-    Args:
-        config: Its configuration, whose ``iterate`` is the most.
-        cycles: How many are asked for, if a number is.
-
-    Raises:
-        FieldValueError: If neither says how many, or it is no whole number from 1 on.
-    """
-    if cycles is not None and (type(cycles) is not int or cycles < 1):
-        raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
-    most = config.iterate.max_iterations if config.iterate.enable else None
-    bounds = [number for number in (cycles, most) if number is not None]
-    if not bounds:
-        raise FieldValueError(
-            "give the number of cycles: the configuration has no iterate.max_iterations"
-        )
-    return min(bounds)
-
-
-def with_window(client: Any, config: Config) -> Any:
-    """Return a model with a window for the largest prompt and a reply, if none is given.
-
-    Args:
-        client: A `Model` or the text of one; any other client is returned as it is.
-        config: Its hard limit is the largest prompt.
-    """
-    model = Model.of(client) if isinstance(client, str) else client
-    if not isinstance(model, Model) or not config.hard_limit.enable:
-        return client
-    # only Ollama loads a model with the window that it is asked for
-    if model.window is not None or model.client is not None or model.server != "ollama":
-        return model
-    hard = config.hard_limit.max_tokens
-    # an estimate may be too low
-    return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))
 
 
 def _shortened(text: str) -> str:

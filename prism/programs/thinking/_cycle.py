@@ -1,20 +1,25 @@
-"""The result of a cycle, when cycles are useless, and the results of many."""
+"""The result of a cycle, and when a run of cycles is over."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Self
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Literal
 
-from prism.programs._layer import counted
+from prism.errors import FieldValueError
 from prism.programs.thinking._actions import ActionResult
-from prism.programs.thinking._paging import Paged
+from prism.programs.thinking._config import Config
+from prism.programs.thinking._prompts import Paged
 from prism.reasoner._spending import Cost
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
 MOST_USELESS = 5
 """How many useless cycles in a row end a run."""
+
+MOST_IDLE = 20
+"""How many cycles in a row without an action that has an effect end a run."""
 
 _SPENT = "BudgetSpentError"
 
@@ -53,12 +58,18 @@ class Cycle:
     @property
     def transitions(self) -> int:
         """Number of transitions from one state to another."""
-        return (self.state != self.next_state) + self.has_overflowed
+        overflows = any(paged.why == "soft_limit" for paged in self.paged)
+        return (self.state != self.next_state) + overflows
 
     @property
-    def has_overflowed(self) -> bool:
-        """Whether it began in thinking, and paged because the soft limit was passed."""
-        return any(paged.why == "soft_limit" for paged in self.paged)
+    def outcomes(self) -> list[str]:
+        """Its outcome."""
+        return [self.outcome]
+
+    @property
+    def costs(self) -> list[Cost | None]:
+        """Its cost."""
+        return [self.cost]
 
     @property
     def has_acted(self) -> bool:
@@ -79,7 +90,8 @@ def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
     """Return why a run ends early; None if it continues.
 
     A cycle is useless if it was not ``done``, or if its thought or action repeats one or has no
-    effect. A paging, and a new thought that only leads to an action, say nothing either way.
+    effect. A paging, and a new thought that only leads to an action, say nothing either way. New
+    thoughts that never lead to an action with an effect end a run, too, only later.
 
     Args:
         cycles: The cycles so far.
@@ -89,10 +101,13 @@ def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
         return last.reason
 
     useless = list(_last_useless(cycles))
-    if len(useless) < MOST_USELESS:
-        return None
-    reason = useless[0].brought_nothing
-    return f"{len(useless)} cycles in a row had no effect; the last one: {reason}"
+    if len(useless) >= MOST_USELESS:
+        reason = useless[0].brought_nothing
+        return f"{len(useless)} cycles in a row had no effect; the last one: {reason}"
+    idle = takewhile(lambda cycle: not cycle.has_acted or cycle.brought_nothing, reversed(cycles))
+    if (number := len(list(idle))) >= MOST_IDLE:
+        return f"{number} cycles in a row have only words: no action had an effect"
+    return None
 
 
 def _last_useless(cycles: Sequence[Cycle]) -> Iterator[Cycle]:
@@ -103,69 +118,22 @@ def _last_useless(cycles: Sequence[Cycle]) -> Iterator[Cycle]:
             return
 
 
-@dataclass(frozen=True, slots=True)
-class CognitiveResults:
-    """The results of a run of cycles.
+def number_of_cycles(config: Config, cycles: int | None) -> int:
+    """Return how many cycles a run has.
 
     Args:
-        agent_id: The agent.
-        cycles: Cycles that the run had.
-        cycle: Cycles over the memory's life.
-        state: The agent's final state.
-        transitions: Transitions between states.
-        outcomes: How often cycles were ``done``, ``refused``, ``unusable`` or ``failed``.
-        actions: How often actions were ``done``, ``missing`` or ``refused``.
-        pagings: How often memories moved, to keep within a limit or because a reply asked for it.
-        tokens: Tokens that the model read and wrote, if known.
-        memories: Entries of working memory at the end.
-        thoughts: Entries of the log at the end.
-        stored: Entries of storage at the end.
-        stopped: Why the run ended early; None if it did not.
+        config: Its configuration, whose ``iterate`` is the most.
+        cycles: How many are asked for, if a number is.
+
+    Raises:
+        FieldValueError: If neither says how many, or it is no whole number from 1 on.
     """
-
-    agent_id: str
-    cycles: int
-    cycle: int
-    state: str
-    transitions: int = 0
-    outcomes: Mapping[str, int] = field(default_factory=dict)
-    actions: Mapping[str, int] = field(default_factory=dict)
-    pagings: int = 0
-    tokens: int = 0
-    memories: int = 0
-    thoughts: int = 0
-    stored: int = 0
-    stopped: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain data, for ``run.json``."""
-        return asdict(self)
-
-    def totals(self) -> dict[str, int]:
-        """Return the counts that end the log of every run."""
-        return {"agent_ticks": self.cycles, "transitions": self.transitions}
-
-    @classmethod
-    def of(cls, agent: Any, cycles: Sequence[Cycle], stopped: str | None = None) -> Self:
-        """Return the results of an agent's cycles.
-
-        Args:
-            agent: The `CognitiveAgent`, after the last of them.
-            cycles: The cycles.
-            stopped: Why the run ended early, if it did.
-        """
-        return cls(
-            agent_id=agent.agent_id,
-            cycles=len(cycles),
-            cycle=agent.memory.cycle,
-            state=agent.state.value,
-            transitions=sum(cycle.transitions for cycle in cycles),
-            outcomes=counted(cycle.outcome for cycle in cycles),
-            actions=counted(c.action.outcome for c in cycles if c.action is not None),
-            pagings=sum(len(cycle.paged) for cycle in cycles),
-            tokens=sum(cycle.cost.tokens for cycle in cycles if cycle.cost is not None),
-            memories=len(agent.memory.working),
-            thoughts=len(agent.memory.thoughts),
-            stored=len(agent.memory.storage),
-            stopped=stopped,
+    if cycles is not None and (type(cycles) is not int or cycles < 1):
+        raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
+    most = config.iterate.max_iterations if config.iterate.enable else None
+    bounds = [number for number in (cycles, most) if number is not None]
+    if not bounds:
+        raise FieldValueError(
+            "give the number of cycles: the configuration has no iterate.max_iterations"
         )
+    return min(bounds)

@@ -21,15 +21,17 @@ import orjson
 from pydantic import ConfigDict, Field
 
 from prism.agents.words import words_of
-from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.errors import FieldValueError, InputError
 from prism.files._durable import lock, write_durably
 from prism.files._source import Source
 from prism.files.declarations import Declaration, read_document
+from prism.programs._documents import as_data
 from prism.runs._documents import may_change
 
 _MISSING: Any = object()
 """Stands for no value, since a memory may be null."""
 
+_VALUE = "a memory's value"
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
 _DIGITS = r"\d{3,15}"
 MOST_VERSIONS = 10
@@ -54,19 +56,6 @@ def as_tag(text: str) -> str:
 def to_json(value: Any) -> bytes:
     """Return data as JSON that people can read."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-def _plain(value: Any) -> Any:
-    """Return a copy of a value, as JSON has it.
-
-    Raises:
-        FieldTypeError: If JSON cannot hold it.
-    """
-    try:
-        json.dumps(value, allow_nan=False)  # orjson writes null for what is no number
-        return orjson.loads(orjson.dumps(value))
-    except (TypeError, ValueError) as error:
-        raise FieldTypeError(f"a memory's value must be JSON data: {error}") from None
 
 
 # Searching
@@ -235,7 +224,7 @@ class Memory:
     @classmethod
     def in_memory(cls, data: Mapping[str, Any] | None = None) -> Self:
         """Return a memory without a file."""
-        return cls(Source.of(_plain(dict(data or {}))))
+        return cls(Source.of(as_data(dict(data or {}), "a memory")))
 
     @classmethod
     def _read(cls, path: Path, lock_file: IO[bytes] | None) -> Self:
@@ -329,7 +318,7 @@ class Memory:
         Raises:
             FieldValueError: If the tag is empty, or the value is not JSON data.
         """
-        self._show(_required(tag), _plain(value))
+        self._show(_required(tag), as_data(value, _VALUE))
 
     def remove(self, tag: str) -> bool:
         """Remove a value from working memory; return False if there is none."""
@@ -356,7 +345,7 @@ class Memory:
         tag = as_tag(tag) if value is None else _required(tag)
         if value is None and tag not in self._working:
             return False
-        value = self._working[tag] if value is None else _plain(value)
+        value = self._working[tag] if value is None else as_data(value, _VALUE)
         self._store(tag, value)
         if tag in self._working and self._working[tag] != value:
             self._show(tag, value)
@@ -404,7 +393,7 @@ class Memory:
         Raises:
             InputError: If they are not those of a memory.
         """
-        self._take(Source.of(_plain(dict(data))))
+        self._take(Source.of(as_data(dict(data), "a memory")))
 
     def _show(self, tag: str, value: Any) -> None:
         old = self._working.get(tag, _MISSING)

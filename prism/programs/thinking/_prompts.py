@@ -13,19 +13,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from math import inf
+from typing import Any, Literal, Self
 
-from prism.programs.thinking._actions import OwnAction
-from prism.programs.thinking._config import (
-    INSTRUCTIONS,
-    PAGING_ACTIONS,
-    STATE_DESCRIPTION,
-    WITH_VALUE,
-    Config,
-)
-from prism.programs.thinking._memory import to_text
+from prism.errors import InputError
+from prism.llm import Model
+from prism.programs.thinking._actions import Action, schema_of
+from prism.programs.thinking._config import INSTRUCTIONS, AvailableActions, Config, StateDescription
+from prism.programs.thinking._memory import Memory, to_text
+from prism.reasoner._words import TokenCounter
+
+STATES = tuple(StateDescription.model_fields)
+"""The names of the states."""
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
@@ -34,9 +35,9 @@ _JSON_INSTRUCTIONS = (
     "'thinking_log'. In executing state, provide 'action' with 'type', 'tags', and optionally "
     "'value'."
 )
-_THOUGHT_PARTS = """\
-next_state is one word: thinking to go on thinking, executing to carry out one action, or paging \
-to make room in working memory. thinking_log is what you have found out, in your own words."""
+_NEXT_STATES = """\
+The next state is thinking to go on thinking, executing to carry out one action, or paging to make \
+room in working memory."""
 _XML_FORM = "Reply with one agent element of this form and nothing else, and fill in its parts:"
 _JSON_FORM = "Reply with one JSON object of this form, and fill in its parts:"
 
@@ -81,93 +82,72 @@ class Form:
 
     Args:
         config: The texts.
-        own: Actions of the application, by name.
+        actions: The agent's actions, by name.
         is_json: Whether the server is sent a schema, and so replies in JSON.
     """
 
     config: Config
-    own: Mapping[str, OwnAction]
+    actions: Mapping[str, Action]
     is_json: bool = False
 
     def prompt(self, state: str, seen: Seen) -> str:
         """Return the prompt of a cycle."""
-        config = self.config
-        instructions = config.instructions
-        if self.is_json and instructions == INSTRUCTIONS:
-            instructions = _JSON_INSTRUCTIONS
+        goal = self.config.goal
         parts = [
-            config.role,
-            instructions,
-            _section("states", _listed(config.state_description)),
-            _section("goal", [_escaped(config.goal)]) if config.goal else "",
+            *self._beginning(),
+            _section("goal", [_escaped(goal)]) if goal else "",
             *_memory_sections(seen),
-            f"You are in the state {state}.",
-            *(self._thinking() if state == "thinking" else self._acting(state, seen.refused)),
+            *self._end(state, seen.refused),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
+    def instructions(self, state: str) -> str:
+        """Return the prompt without the goal and the memory."""
+        return "\n\n".join([*self._beginning(), *self._end(state, "")])
+
+    @property
+    def offered(self) -> dict[str, Action]:
+        """The actions: the application's, which small models should see first, and the memory's."""
+        texts = dict(self.config.available_actions)
+        own = {name: each for name, each in self.actions.items() if name not in texts}
+        return {**own, **{name: self.actions[name] for name, text in texts.items() if text}}
+
     def schema(self, state: str) -> dict[str, Any]:
         """Return the JSON Schema of what a model replies, for servers that take one."""
-        text = {"type": "string"}
         if state == "thinking":
-            next_state = {**text, "enum": list(STATE_DESCRIPTION)}
-            return _object(agent=_object(next_state=next_state, thinking_log=text))
+            next_state = {"type": "string", "enum": list(STATES)}
+            thought = {"type": "string", "minLength": 1}
+            return _object(agent=_object(next_state=next_state, thinking_log=thought))
+        action = dict(schema_of(tuple(each.model for each in self.offered.values())))
+        definitions = action.pop("$defs", {})
+        return {**_object(agent=_object(action=action)), "$defs": definitions}
 
-        own, texts = self._offered(state)
-        parts: dict[str, list[Any]] = {"tags": [text]}
-        if state == "executing":
-            parts["value"] = [text]
-        models: dict[str, Any] = {}
-        for each in own.values():
-            models |= each.models
-            for name, schema in each.schema.items():
-                # several actions may have a field of one name, each with its own type
-                if schema not in parts.setdefault(name, []):
-                    parts[name].append(schema)
-        named = {name: {"anyOf": each} if each[1:] else each[0] for name, each in parts.items()}
-        action = _object(type={**text, "enum": [*own, *texts]}, **named)
-        action["required"] = ["type"] if own else ["type", "tags"]
-        whole = _object(agent=_object(action=action))
-        return {**whole, "$defs": models} if models else whole
+    def _beginning(self) -> Iterator[str]:
+        instructions = self.config.instructions
+        yield self.config.role
+        yield _JSON_INSTRUCTIONS if self.is_json and instructions == INSTRUCTIONS else instructions
+        descriptions = self.config.state_description
+        yield _section("states", (f"{state}: {text}" for state, text in descriptions))
 
-    def _offered(self, state: str) -> tuple[Mapping[str, OwnAction], Mapping[Any, str]]:
-        """Return the actions of a state: the application's, which small models should see first."""
-        texts: Mapping[Any, str] = {
-            name: text
-            for name, text in self.config.available_actions.items()
-            if (name in PAGING_ACTIONS) == (state == "paging")
-        }
-        return self.own if state == "executing" else {}, texts
+    def _end(self, state: str, refused: str) -> Iterator[str]:
+        yield f"You are in the state {state}."
+        if state == "thinking":
+            # an agent that knows what it can do decides better whether to do it
+            own = [name for name in self.actions if name not in AvailableActions.model_fields]
+            if own:
+                yield _section("own_actions", map(self._described, own))
+            yield _NEXT_STATES
+            yield self._shown({"next_state": "executing", "thinking_log": ""})
+            return
 
-    def _thinking(self) -> Iterator[str]:
-        # an agent that knows what it can do decides better whether to do it
-        if self.own:
-            yield _section("own_actions", _listed({n: each.text for n, each in self.own.items()}))
-        yield self._shown({"next_state": "executing", "thinking_log": ""})
-        yield _THOUGHT_PARTS
-
-    def _acting(self, state: str, refused: str) -> Iterator[str]:
-        own, texts = self._offered(state)
-        yield _section(
-            "available_actions", _listed({**{n: e.text for n, e in own.items()}, **texts})
-        )
-        with_value = [name for name in WITH_VALUE if name in texts]
+        offered = self.offered
+        yield _section("available_actions", map(self._described, offered))
         # small models do what the form shows: not again what was refused just now
-        first = next(
-            iter((*sorted(own, key=lambda name: name == refused), *with_value, *texts)), ""
-        )
-        parts = own[first].fields if first in own else ["tags", *(["value"] if with_value else [])]
-        yield self._shown({"action": {"type": first, **dict.fromkeys(parts, "")}})
+        first = min(offered, key=lambda name: name == refused)
+        yield self._shown({"action": {"type": first, **dict.fromkeys(offered[first].fields, "")}})
 
-        note = "type is one of the available actions."
-        if texts:
-            several = " or several with commas between them" if state == "paging" else ""
-            note += f" tags is one identifier without spaces{several}."
-        if with_value:
-            note += f" Only {' and '.join(with_value)} take a value."
-        if own:
-            note += f" {', '.join(own)} have fields of their own in place of tags and value."
-        yield note
+    def _described(self, name: str) -> str:
+        return self.actions[name].text(getattr(self.config.available_actions, name, None))
 
     def _shown(self, agent: Mapping[str, Any]) -> str:
         """Return the form of a reply, with nothing in it that could be taken for content."""
@@ -202,10 +182,6 @@ def _memory_sections(seen: Seen) -> Iterator[str]:
         yield _section("last_action", [_escaped(seen.last_action), *found])
 
 
-def _listed(texts: Mapping[Any, str]) -> Iterator[str]:
-    return (f"{name}: {text}" for name, text in texts.items())
-
-
 def _section(name: str, lines: Iterable[str]) -> str:
     return "\n".join([f"<{name}>", *lines, f"</{name}>"])
 
@@ -222,3 +198,231 @@ def _quoted(text: str) -> str:
 def _escaped(text: str) -> str:
     clean = _UNFIT.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     return clean.replace("&", "&amp;").replace("<", "&lt;")
+
+
+# Limits
+
+PagingReason = Literal["soft_limit", "hard_limit", "asked"]
+
+_LEAST = Seen(stored=10**9)
+_DOWN_TO = 3 / 4
+"""Share of the room for memories that is left in use, so that the next few fit."""
+
+_MOST_NAMED = 8
+_MOST_OF_FOUND = 600
+_TOKENS_PER_ESTIMATE = 1.5
+"""How many tokens an estimated token may be: languages other than English and code take more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """The prompt of a cycle.
+
+    Args:
+        text: The text.
+        tokens: How many tokens it has.
+        moving: Thoughts and memories that move to storage, in this order, as it lacks them.
+        tokens_before: Tokens of the prompt with them.
+    """
+
+    text: str
+    tokens: int
+    moving: tuple[str, ...] = ()
+    tokens_before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Paged:
+    """The moves of a paging, with the sizes of the prompt before and after in tokens.
+
+    Args:
+        why: The limit that was passed, or ``asked`` if a reply named paging as the next state.
+        moved_out: Tags of memories, or keys of thoughts, that moved to storage.
+        tokens_before: Tokens of the prompt before.
+        tokens_after: Tokens of the prompt after.
+        limit: The limit that was passed.
+    """
+
+    why: PagingReason
+    moved_out: tuple[str, ...]
+    tokens_before: int
+    tokens_after: int
+    limit: int | None
+
+
+class Pager:
+    """Makes the prompts of one agent, and keeps them within its limits.
+
+    Args:
+        form: What all prompts have in common.
+        count: Counts tokens.
+        window: Tokens of prompt and reply together that the server has, if known: limits are
+            lowered to it.
+
+    Raises:
+        InputError: If the fixed parts of every prompt already exceed a limit.
+
+    Attributes:
+        soft: The soft limit in tokens; None if there is none.
+        hard: The hard limit.
+        reply: The bound of a reply in tokens.
+    """
+
+    def __init__(self, form: Form, count: TokenCounter, window: int | None = None) -> None:
+        self.form: Form = form
+        self._count = count
+        soft, hard = form.config.paging_limit, form.config.hard_limit
+        self.soft: int | None = soft.max_tokens if soft.enable else None
+        self.hard: int | None = hard.max_tokens if hard.enable else None
+        self.reply: int = -(-(self.hard or 8192) // 3)
+        self._require_room("the limit: raise it, or shorten the texts or the goal", is_named=True)
+        if window is not None:
+            self._lower_to(window)
+
+    def _lower_to(self, window: int) -> None:
+        self.reply = min(self.reply, window // 4)
+        room = int((window - self.reply) / _TOKENS_PER_ESTIMATE)
+        if room >= (self.hard or inf):
+            return
+        share = (self.soft or room) / (self.hard or max(room, self.soft or room))
+        fixed = self._fixed("thinking")
+        self.hard = room
+        self.soft = max(int(room * share), fixed + (room - fixed) // 2)
+        self._require_room(
+            f"the server's window of {window:,} tokens: load the model with a larger one "
+            "(llama.cpp --ctx-size, Ollama Model(window=...), LM Studio's context length)"
+        )
+
+    def _require_room(self, cause: str, *, is_named: bool = False) -> None:
+        """Refuse a limit that a prompt exceeds without memories; name it if it is set."""
+        limits = [(state, self.hard, "hard_limit") for state in STATES]
+        for state, limit, name in [*limits, ("thinking", self.soft, "paging_limit")]:
+            if limit is not None and (tokens := self._fixed(state)) > limit:
+                problem = f"the prompt in state {state} has {tokens:,} tokens even without memories"
+                field = f"{name}.max_tokens" if is_named else None
+                raise InputError(f"{problem}, more than the {limit:,} of {cause}", field=field)
+
+    def _fixed(self, state: str) -> int:
+        return self._made(state, _LEAST).tokens
+
+    def _made(self, state: str, seen: Seen) -> Prompt:
+        text = self.form.prompt(state, seen)
+        return Prompt(text, self._count(text))
+
+    def tokens_of_memory(self, memory: Memory) -> int:
+        """Return how many tokens of a prompt are working memory."""
+        return self._count("\n".join(f"{tag} {to_text(v)}" for tag, v in memory.working.items()))
+
+    def has_passed_soft_limit(self, memory: Memory) -> bool:
+        """Return whether the thinking prompt is above the soft limit, and anything can move."""
+        can_move = bool(memory.working) or len(memory.thoughts) > 1
+        return can_move and self._thinking(memory) > (self.soft or inf)
+
+    def has_room_for(self, tag: str, value: Any) -> bool:
+        """Return whether a prompt with this memory alone is within the hard limit."""
+        last = f"In cycle 1000000 (executing): working_memory_remove {tag}: done"
+        alone = replace(_LEAST, working={tag: value}, last_action=last)
+        largest = max(self._made(state, alone).tokens for state in STATES)
+        return largest <= (self.hard or inf)
+
+    def fit(self, memory: Memory, state: str) -> Prompt:
+        """Return a prompt within the hard limit, and what has to move to storage for it."""
+        seen, hard = self._seen(memory), self.hard or inf
+        whole = self._made(state, self._with_hints(memory, seen))
+        if whole.tokens <= min(hard, self.soft or inf):
+            return whole
+        whole = self._made(state, seen)
+        order = [*memory.least_recently_used(), *memory.thoughts]
+
+        def fits(gone: list[str]) -> bool:
+            return self._made(state, seen.without(gone)).tokens <= hard
+
+        moving = order[: _fewest(order, fits)]
+        left = seen.without(moving)
+        for shorter in ({}, {"last_action": ""}, {"news": left.news[-1:]}, {"news": ()}):
+            left = replace(left, **shorter)
+            prompt = self._made(state, left)
+            if prompt.tokens <= hard:
+                break
+        return replace(prompt, moving=tuple(moving), tokens_before=whole.tokens)
+
+    def make_room(self, memory: Memory, prompt: Prompt) -> Paged | None:
+        """Move to storage what has to move; None if nothing has."""
+        if not prompt.moving:
+            return None
+        for tag in prompt.moving:
+            memory.page_out(tag)
+        sizes = prompt.tokens_before, prompt.tokens
+        return Paged("hard_limit", prompt.moving, *sizes, self.hard)
+
+    def page(self, memory: Memory, why: PagingReason) -> Paged:
+        """Move the least recently used memories to storage, so that the next few have room."""
+        seen = self._seen(memory)
+        before = self._made("thinking", seen).tokens
+        fixed = self._made("thinking", replace(seen, working={}, thoughts={})).tokens
+        limit = fixed + max(0, (self.soft or fixed) - fixed) * _DOWN_TO
+        order = [*memory.least_recently_used(), *[*memory.thoughts][:-1]]
+
+        def fits(gone: list[str]) -> bool:
+            return self._made("thinking", seen.without(gone)).tokens <= limit
+
+        moved = order[: _fewest(order, fits)]
+        for tag in moved:
+            memory.page_out(tag)
+        return Paged(why, tuple(moved), before, self._thinking(memory), self.soft)
+
+    def _seen(self, memory: Memory) -> Seen:
+        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
+        thoughts = memory.thoughts if self.form.config.thinking_log.enable else {}
+        last = "\n".join(filter(None, (memory.own.last_action, memory.own.fault)))
+        stored = len(memory.storage)
+        own = memory.own
+        return Seen(
+            memory.working, thoughts, stored, last_action=last, refused=own.refused, news=own.news
+        )
+
+    def _thinking(self, memory: Memory) -> int:
+        return self._made("thinking", self._seen(memory)).tokens
+
+    def _with_hints(self, memory: Memory, seen: Seen) -> Seen:
+        """Return what is seen, with what was found, and names of what may be wanted."""
+        # of a tag in working memory, storage may have an older value
+        found = {
+            tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
+            for tag in memory.own.found
+            if tag in memory.storage and tag not in memory.working
+        }
+        text = [self.form.config.goal or "", *memory.thoughts.values()][-1]
+        matches = memory.search(text, _MOST_NAMED + len(memory.working))
+        named = [match.tag for match in matches if match.tag not in memory.working]
+        return replace(seen, found=found, named=named[:_MOST_NAMED])
+
+
+def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:
+    """Return how many of the first have to go; all of them if that is not enough."""
+    low, high = 0, len(order)
+    while low < high:
+        middle = (low + high) // 2
+        if fits(order[:middle]):
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+def with_window(client: Any, config: Config) -> Any:
+    """Return a model with a window for the largest prompt and a reply, if none is given.
+
+    Args:
+        client: A `Model` or the text of one; any other client is returned as it is.
+        config: Its hard limit is the largest prompt.
+    """
+    model = Model.of(client) if isinstance(client, str) else client
+    if not isinstance(model, Model) or not config.hard_limit.enable:
+        return client
+    # only Ollama loads a model with the window that it is asked for
+    if model.window is not None or model.client is not None or model.server != "ollama":
+        return model
+    hard = config.hard_limit.max_tokens
+    # an estimate may be too low
+    return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))

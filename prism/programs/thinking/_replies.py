@@ -1,26 +1,28 @@
 """Reading a reply: the last agent element of XML, one object of JSON, or one tool call.
 
-Anything else asks for nothing, and so does a reply that could mean two things or is cut off within
-its action: what is stored must be what the model wrote.
+Anything else asks for nothing, and so does a reply that could mean two things, is cut off within
+its action, or only repeats its prompt: what is stored must be what the model wrote.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from prism.programs.thinking._config import WITH_VALUE
 from prism.programs.thinking._memory import as_tag, to_text
 from prism.reasoner._replies import spoken
 from prism.reasoner._texts import whole_characters
 
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
+
+_LEAST_COPIED = 20
+"""How long a text is, at least, that is refused because the instructions contain it."""
 
 _INSTRUCTION = re.compile(r"\[/?INST\]|<<?/?SYS>>?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff]")
@@ -29,7 +31,7 @@ _OBJECT = re.compile(r"(?:\[\s{0,20})?\{")
 _TAG = re.compile(r"<(?:action|next_state|thinking_log|type|tags|value)\b")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
-    r"[.…\s]*|<[^<>]{0,60}>|\[[^\[\]]{0,60}\]|\{[^{}:]{0,60}\}"
+    r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}"
     r"|(?:your|the) (?:value|text|tags?|thought)",
     re.IGNORECASE,
 )
@@ -43,19 +45,21 @@ class UnreadReplyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class AskedAction:
-    """The action in a reply, not yet checked against the available ones.
+    """The action in a reply, not yet checked.
 
     Attributes:
         type: Its type, in lower case; empty if there is none.
-        tags: The memory that it concerns; empty if there is none.
-        value: The text to store; None if there is none.
-        fields: What else the action has, by name.
+        fields: What else it has, by name.
     """
 
     type: str
-    tags: str
-    value: str | None = None
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def tags(self) -> str:
+        """The memory that it concerns, for logs; empty if there is none."""
+        tags = self.fields.get("tags")
+        return as_tag(tags) if isinstance(tags, str) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,18 +70,49 @@ class AgentReply:
         next_state: The state that it names, in lower case; None if it names none.
         thinking_log: The thought to keep; None if there is none.
         action: What to do; None if nothing is asked for.
-        surplus: How many actions it has, if it has several; the first is read.
     """
 
     next_state: str | None = None
     thinking_log: str | None = None
     action: AskedAction | None = None
-    surplus: str | None = None
 
 
-def is_placeholder(text: str) -> bool:
-    """Return whether a text only stands for what a model should have written."""
-    return _PLACEHOLDER.fullmatch(text.strip()) is not None
+def reader(state: str, instructions: str) -> Callable[[str], AgentReply]:
+    """Return the reader of a state's replies, which refuses what the state has no use for.
+
+    Args:
+        state: The state.
+        instructions: What the prompt says besides the memory, which is no content of a reply.
+    """
+    fixed = _folded(instructions)
+
+    def require_content(name: str, text: Any) -> None:
+        if not isinstance(text, str) or not text.strip():
+            return
+        if _PLACEHOLDER.fullmatch(text.strip()):
+            raise UnreadReplyError(f"{name} is a placeholder: write what is meant")
+        if len(text) >= _LEAST_COPIED and _folded(text) in fixed:
+            raise UnreadReplyError(f"{name} repeats the instructions: write what is meant")
+
+    def read(text: str) -> AgentReply:
+        reply = read_reply(text)
+        if state == "thinking":
+            require_content("thinking_log", reply.thinking_log)
+            if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
+                raise UnreadReplyError("the reply has neither next_state nor thinking_log")
+            return reply
+
+        if reply.action is None:
+            raise UnreadReplyError("the reply asks for no action")
+        for name, value in reply.action.fields.items():
+            require_content(name, value)
+        return reply
+
+    return read
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def read_reply(text: str) -> AgentReply:
@@ -89,12 +124,12 @@ def read_reply(text: str) -> AgentReply:
     Raises:
         UnreadReplyError: If it is not one clear reply.
     """
-    turn = _INSTRUCTION.sub("", spoken(_clean(text[:MOST_CHARACTERS])))
+    turn = _INSTRUCTION.sub("", spoken(clean(text[:MOST_CHARACTERS])))
     try:
         if "<agent" in turn and not turn.startswith(("{", "[")):
-            return _of_xml(turn)
+            return _of_agent(_of_xml(turn))
         if (start := _OBJECT.search(turn)) is not None:
-            return _of_json(turn, start.start())
+            return _of_agent(_of_json(turn, start.start()))
     except RecursionError:
         raise UnreadReplyError("the reply is nested too deeply") from None
     raise UnreadReplyError("there is no agent element and no object with its keys")
@@ -103,7 +138,7 @@ def read_reply(text: str) -> AgentReply:
 # XML
 
 
-def _of_xml(turn: str) -> AgentReply:
+def _of_xml(turn: str) -> dict[str, Any]:
     """Read the last agent element, which must be well-formed but for bare ampersands."""
     start, end = turn.rfind("<agent"), turn.rfind("</agent>")
     if turn.count("<agent", 0, start) > turn.count("</agent>", 0, start):
@@ -112,7 +147,7 @@ def _of_xml(turn: str) -> AgentReply:
     agent = _parsed(closed + "</agent>", is_whole=end > start)
     actions = [_leaves_of(each) for each in agent if each.tag == "action"]
     data = _leaves_of(agent, but="action")
-    return _of_agent({**data, "action": actions} if actions else data)
+    return {**data, "action": actions} if actions else data
 
 
 def _parsed(text: str, *, is_whole: bool) -> Element:
@@ -149,7 +184,8 @@ def _leaves_of(element: Element, but: str = "") -> dict[str, Any]:
 # JSON
 
 
-def _of_json(turn: str, start: int) -> AgentReply:
+def _of_json(turn: str, start: int) -> dict[str, Any]:
+    """Read the only object, or a list of nothing but one."""
     if _TAG.search(turn, 0, start) is not None:
         raise UnreadReplyError("there are tags that belong to no agent element")
     try:
@@ -158,14 +194,9 @@ def _of_json(turn: str, start: int) -> AgentReply:
         is_cut = not turn.rstrip("`~ \n").endswith(("}", "]"))
         what = "the reply is cut off" if is_cut else f"the JSON is not valid: {error}"
         raise UnreadReplyError(what) from None
-    if _OBJECT.search(turn, end) is not None:
+    if _OBJECT.search(turn, end) is not None or (isinstance(data, list) and len(data) > 1):
         raise UnreadReplyError("there is more than one object: reply with one")
-
-    first, *others = data if isinstance(data, list) and data else [data]
-    agent = _agent_in(first)
-    if others:
-        agent = {**agent, "action": [agent.get("action"), *others]}
-    return _of_agent(agent)
+    return _agent_in(data[0] if isinstance(data, list) else data)
 
 
 def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -200,9 +231,8 @@ def _agent_in(data: Any) -> dict[str, Any]:
     if any(key in arguments for key in ("agent", *_KEYS)):
         return _agent_in(arguments)
     # a tool called action has the type among its arguments
-    return {
-        "action": {**arguments, "type": arguments.get("type", name) if name == "action" else name}
-    }
+    kind = arguments.get("type", name) if name == "action" else name
+    return {"action": {**arguments, "type": kind}}
 
 
 # What both say
@@ -214,34 +244,23 @@ def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
     thought, asked = agent.get("thinking_log"), agent.get("action")
     if isinstance(thought, list) and all(isinstance(line, str) for line in thought):
         thought = "\n".join(thought)
-    surplus = None
-    if isinstance(asked, list) and asked:
-        surplus = f"{len(asked)} actions; the first is read" if len(asked) > 1 else None
-        asked = asked[0]
+    if isinstance(asked, list):
+        if len(asked) > 1:
+            raise UnreadReplyError("there is more than one action: ask for one")
+        asked = asked[0] if asked else None
     return AgentReply(
         _word(agent.get("next_state")) or None,
-        None if thought is None else _clean(to_text(thought)).strip() or None,
+        None if thought is None else clean(to_text(thought)).strip() or None,
         _action_of(asked) if isinstance(asked, dict) else None,
-        surplus,
     )
 
 
 def _action_of(asked: Mapping[str, Any]) -> AskedAction:
-    kind, tags, value = _word(asked.get("type")), asked.get("tags"), asked.get("value")
-    words = [each for each in (tags if isinstance(tags, list) else [tags]) if isinstance(each, str)]
-    fields = {key: each for key, each in asked.items() if key not in _PARTS}
-    if kind in WITH_VALUE and value is None and fields:
-        raise UnreadReplyError(f"the action has no value, but {', '.join(fields)}")
-    data = {key: asked[key] for key in _PARTS[1:] if isinstance(asked.get(key), (list, dict))}
-    return AskedAction(
-        kind,
-        as_tag(_clean(" ".join(words))),
-        None if value is None else _clean(to_text(value)),
-        {**fields, **data},
-    )
+    fields = {key: clean(part) if isinstance(part, str) else part for key, part in asked.items()}
+    return AskedAction(_word(fields.pop("type", "")), fields)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Return a text that can be written as UTF-8, without control characters."""
     return _CONTROLS.sub("", whole_characters(text))
 

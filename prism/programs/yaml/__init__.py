@@ -7,15 +7,12 @@ Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
 """
 
 from prism.files._source import Problem
-from prism.programs.yaml._actions import Action, ActionResult
-from prism.programs.yaml._agent import WorkflowAgent, WorkflowResults
+from prism.programs.yaml._agent import Action, WorkflowAgent
 from prism.programs.yaml._workflow import Workflow
 
 __all__ = [
     "Action",
-    "ActionResult",
     "Problem",
     "Workflow",
     "WorkflowAgent",
-    "WorkflowResults",
 ]

@@ -1,44 +1,67 @@
-"""An agent that carries out a workflow, a turn at a time, and the results of its turns."""
+"""An agent that carries out a workflow, a turn at a time."""
 
 from __future__ import annotations
 
+import inspect
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
-from typing import Any, Self
+from typing import Any
 
 from prism.errors import FieldValueError, InputError
 from prism.programs import _layer as layer
-from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, Turn, counted
-from prism.programs.yaml._actions import Action, ActionResult, Actions, OnAction
-from prism.programs.yaml._sandbox import Condition
-from prism.programs.yaml._variables import (
+from prism.programs._documents import as_data
+from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
+from prism.programs.yaml._sandbox import (
     PROVIDED,
     TURN_SECONDS,
+    Condition,
     HostVariable,
     Variables,
     as_context,
-    as_data,
 )
 from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
-from prism.reasoner._words import PromptError
 from prism.runs._services import Services, writer_of
 from prism.telemetry import events
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, describe
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
+_MOST_ACTIONS = 20
+_LOGGED = ("step", "state", "outcome", "target", "moved_to", "reason", "seconds")
 _MOST_REPLY = 1024
 """Tokens that a reply may have, unless the model says another number."""
 
 _TRIES_OF_CHOICE = 2
 """How often a model is asked at most if it is unclear which answer it gives."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """An action that an agent wants to have carried out.
+
+    Args:
+        agent_id: The agent that wants it.
+        key: Identifies it in the run.
+        turn: Number of the turn, from 1.
+        step: Name of the step that asked for it.
+        action: The action as the model wrote it, plain data.
+    """
+
+    agent_id: str
+    key: str
+    turn: int
+    step: str
+    action: Mapping[str, Any]
+
+
+OnAction = Callable[[Action], Any | Awaitable[Any]]
 
 
 class WorkflowAgent(ProgramAgent):
@@ -60,8 +83,11 @@ class WorkflowAgent(ProgramAgent):
 
     Attributes:
         workflow: Its workflow.
-        actions: Its actions and their results.
         variables: All variables, by name.
+        on_action: Carries out actions; None if nobody does.
+        actions: How many actions were ``done``, and how many ``failed``.
+        action_history: The last twenty actions with their ``result``, and whether they
+            ``succeeded``.
     """
 
     def __init__(
@@ -79,10 +105,10 @@ class WorkflowAgent(ProgramAgent):
         if turns is not None and (type(turns) is not int or turns < 1):
             raise FieldValueError(f"turns must be a whole number, 1 or more, got {turns!r}")
         self.workflow: Workflow = workflow
-        self.actions: Actions = Actions(on_action)
-        for name, value in (variables or {}).items():
-            if not callable(value):
-                as_data(value, name)
+        self.on_action: OnAction | None = on_action
+        self.actions: Counter[str] = Counter()
+        self.action_history: deque[dict[str, Any]] = deque(maxlen=_MOST_ACTIONS)
+        as_context({n: value for n, value in (variables or {}).items() if not callable(value)})
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
         self.variables: Variables = Variables(self, provided)
         services = Services(writer_of(client), logger)
@@ -96,9 +122,9 @@ class WorkflowAgent(ProgramAgent):
         return self.variables.context
 
     @property
-    def action_history(self) -> deque[ActionResult]:
-        """The last actions and their results, oldest first."""
-        return self.actions.history
+    def success_rate(self) -> float:
+        """The share of actions that were done; 0 before the first."""
+        return self.actions["done"] / max(1, self.actions.total())
 
     def allows(self, condition: Condition) -> bool:
         """Return whether a condition allows a transition; the chart's guards call it."""
@@ -120,6 +146,10 @@ class WorkflowAgent(ProgramAgent):
         """Take a turn in a world, unless the workflow has stopped."""
         if self.failure is None:
             await self.turn()
+
+    def final(self) -> dict[str, Any]:
+        """Return what it has done and has at the end of a run."""
+        return {"actions": dict(self.actions), "context": dict(self.context)}
 
     # Its state as data
 
@@ -169,11 +199,8 @@ class WorkflowAgent(ProgramAgent):
         """Return the request of a step that asks a model."""
         assert step.prompt is not None
         assert step.reply is not None
-        try:
-            prompt, unknown = step.prompt.fill(self.variables)
-        except PromptError as error:
-            raise StepFailedError(str(error)) from None
-        self._notes["unknown"] = tuple(unknown)
+        values = self.variables.of(step.prompt.names)
+        self._notes["unknown"] = tuple(n for n in step.prompt.names if n not in values)
         attempts = 1 + step.max_retries
         if step.on_failure != "retry":
             attempts = _TRIES_OF_CHOICE if step.transition_map else 1
@@ -181,7 +208,7 @@ class WorkflowAgent(ProgramAgent):
         return TextCall(
             self,
             self.key(step),
-            prompt,
+            step.prompt.fill(values),
             reply.schema,
             reply.read,
             attempts,
@@ -216,16 +243,29 @@ class WorkflowAgent(ProgramAgent):
         return step.transition_to
 
     async def _act(self, step: Step, value: Any) -> None:
+        """Have the application carry out the action of a reply, and keep the result."""
         action = value.get("action") if isinstance(value, dict) else None
-        if not isinstance(action, dict) or self.actions.on_action is None:
+        act = self.on_action
+        if not isinstance(action, dict) or act is None:
             return
-        asked = Action(self.agent_id, self.key(step), self.turn_number, step.name, action)
-        key, effect = f"{self.agent_id}:{asked.key}", partial(self.actions.carry_out, asked)
+        key = self.key(step)
+        # the application may change its copy: log and context have what the model wrote
+        asked = Action(self.agent_id, key, self.turn_number, step.name, deepcopy(action))
+
+        async def effect() -> dict[str, Any]:
+            try:
+                returned = act(asked)
+                result = await returned if inspect.isawaitable(returned) else returned
+                return {"result": as_data(result, "the result of an action"), "succeeded": True}
+            except Exception as error:  # the workflow goes on, and the log says what failed
+                return {"result": f"failed: {describe(error)}", "succeeded": False}
+
         interrupted = {"result": _INTERRUPTED, "succeeded": False}
-        outcome = await self.services.writer.once(key, effect, interrupted)
-        result = ActionResult(action, outcome["result"], outcome["succeeded"])
-        self.actions.add(result)
-        self._say_of_turn(events.WORKFLOW_ACTION, step=step.name, key=asked.key, **result.to_dict())
+        outcome = await self.once(key, effect, interrupted)
+        result = {"action": action, **outcome}
+        self.actions["done" if outcome["succeeded"] else "failed"] += 1
+        self.action_history.append(result)
+        self._say_of_turn(events.WORKFLOW_ACTION, step=step.name, key=key, **result)
 
     def key(self, step: Step) -> str:
         """Return the name of a step in this turn."""
@@ -239,14 +279,8 @@ class WorkflowAgent(ProgramAgent):
         self._say_of_turn(
             events.WORKFLOW_STEP,
             is_warning=run.outcome != "done",
-            step=run.step,
             type=run.kind,
-            state=run.state,
-            outcome=run.outcome,
-            target=run.target,
-            moved_to=run.moved_to,
-            reason=run.reason,
-            seconds=run.seconds,
+            **{key: getattr(run, key) for key in _LOGGED},
             input_tokens=cost.input_tokens,
             output_tokens=cost.output_tokens,
             unknown_variables=list(run.unknown),
@@ -287,74 +321,3 @@ def _of_time(turns: int | None) -> dict[str, HostVariable]:
         "time_remaining": lambda agent: max(0, turns - agent.turn_number + 1),
         "progress_percent": lambda agent: round(100 * min(1.0, (agent.turn_number - 1) / turns), 2),
     }
-
-
-@dataclass(frozen=True, slots=True)
-class WorkflowResults:
-    """The results of a run of turns.
-
-    Args:
-        agent_id: The agent.
-        turns: Number of turns that it took.
-        state: Its state at the end.
-        failure: Why the workflow stopped before the last turn; None if it did not.
-        has_finished: Whether that state is a final one, in which a run is complete.
-        transitions: Number of transitions that it made, without self-transitions.
-        steps: How often steps ran, by their outcome.
-        refused: How often transitions were refused, by step, target and reason; the most frequent
-            first.
-        actions: How often actions of the application were ``done`` or ``failed``.
-        tokens: Tokens that the model read and wrote, if known.
-        context: Its variables at the end.
-    """
-
-    agent_id: str
-    turns: int
-    state: str
-    failure: str | None = None
-    has_finished: bool = False
-    transitions: int = 0
-    steps: Mapping[str, int] = field(default_factory=dict)
-    refused: Mapping[str, int] = field(default_factory=dict)
-    actions: Mapping[str, int] = field(default_factory=dict)
-    tokens: int = 0
-    context: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the results as plain data, for ``run.json``."""
-        return asdict(self)
-
-    def totals(self) -> dict[str, int]:
-        """Return the counts that end the log of every run."""
-        return {"agent_ticks": self.turns, "transitions": self.transitions}
-
-    @classmethod
-    def of(cls, agent: WorkflowAgent, turns: Sequence[Turn]) -> Self:
-        """Return the results of an agent's turns.
-
-        Args:
-            agent: The agent, after the last of them.
-            turns: The turns.
-        """
-        steps = [step for turn in turns for step in turn.steps]
-        refused = (
-            f"{step.step}: {step.state} -> {step.target or 'nowhere'}: {step.reason}"
-            for step in steps
-            if step.outcome == "done" and step.reason is not None
-        )
-        done = agent.actions.successes
-        return cls(
-            agent.agent_id,
-            len(turns),
-            agent.state.value,
-            agent.failure,
-            agent.has_finished,
-            sum(turn.transitions for turn in turns),
-            steps=counted(step.outcome for step in steps),
-            refused=dict(Counter(refused).most_common()),
-            actions={
-                k: n for k, n in (("done", done), ("failed", agent.actions.number - done)) if n
-            },
-            tokens=sum(step.cost.tokens for step in steps if step.cost is not None),
-            context=dict(agent.context),
-        )

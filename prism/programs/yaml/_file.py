@@ -1,76 +1,74 @@
-"""The shape of a workflow file, from which both the loader and the published schema are made."""
+"""The shape of a workflow file and of its components."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from prism.files.declarations import Declaration, WholeNumber
 
-MOST_RETRIES = 100
-
-Text = Annotated[str, Field(min_length=1)]
-Texts = Text | Annotated[list[Text], Field(min_length=1)]
-Expression = str | bool
 OnFailure = Literal["retry", "skip", "fail"]
 StepKind = Literal["llm", "code", "transition"]
-Retries = Annotated[WholeNumber, Field(ge=0, le=MOST_RETRIES)]
-Version = str | int | float
 
-# for editors: what other programs read beside prism's keys is no mistake
-_OF_OTHERS = ConfigDict(json_schema_extra={"additionalProperties": True})
+_Text = Annotated[str, Field(min_length=1)]
+_Version = str | int | float
+
+
+def _as_list(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _as_source(value: Any) -> Any:
+    # YAML reads a bare `false` as a truth value
+    return (None if value else "False") if isinstance(value, bool) else value
+
+
+_Texts = Annotated[list[_Text], BeforeValidator(_as_list), Field(min_length=1)]
+_Expression = Annotated[str | None, BeforeValidator(_as_source)]
+_Retries = Annotated[WholeNumber, Field(ge=0, le=100)]
 
 
 class TransitionFile(Declaration):
-    """A transition that the workflow allows."""
+    """A transition that the workflow allows: a mapping, or ``a -> b``."""
 
-    source: Texts = Field(alias="from", description='Source state or states; "*" for any.')
-    target: Text = Field(alias="to", description="Target state.")
-    condition: Expression | None = Field(
-        None, description="Expression over the context; none: always."
-    )
+    source: _Texts = Field(alias="from")
+    target: _Text = Field(alias="to")
+    condition: _Expression = None
 
-
-Shorthand = Annotated[str, Field(pattern=r"^\s*\S.*->\s*\S")]
+    @model_validator(mode="before")
+    @classmethod
+    def _of_text(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        source, arrow, target = value.partition("->")
+        if not arrow:
+            raise ValueError("must be 'a -> b' or a mapping of from and to")
+        return {"from": source.strip(), "to": target.strip()}
 
 
 class StateMachineFile(Declaration):
     """The states and what may follow what."""
 
-    states: Annotated[list[Text], Field(min_length=1)]
-    initial_state: Text | None = Field(None, description="Initial state; by default the first one.")
-    final_states: list[Text] = Field(
-        [], description="States in which an agent is done; no transition leaves them."
-    )
-    transitions: list[TransitionFile | Shorthand] = Field(
-        [], description='Also "a->b". Without any, every state may follow every other.'
-    )
+    states: Annotated[list[_Text], Field(min_length=1)]
+    initial_state: _Text | None = None
+    transitions: list[TransitionFile] = Field(default=[])
 
 
 class StepFile(Declaration):
     """A step: one that asks a model, runs code, or lets a model choose the next state."""
 
-    model_config = _OF_OTHERS
-
-    name: Text
+    name: _Text
     type: StepKind = "code"
-    in_state: Texts | None = Field(None, description="State or states it runs in; none: any.")
-    run_if: Expression | None = Field(
-        None, description="Expression over the context; none: always."
-    )
-    prompt: Text | None = Field(None, description="What an llm or transition step asks.")
-    code: str | None = Field(None, description="Python, which runs in a sandbox.")
-    output: Literal["text"] | dict[str, Any] | None = Field(
-        None,
-        description="text, or a JSON Schema of the reply; by default reasoning and an action.",
-    )
-    transition_to: Text | None = Field(None, description="State that follows the step.")
-    transition_map: Annotated[dict[Text, Text], Field(min_length=1)] | None = Field(
-        None, description="State that follows each answer to a transition step."
-    )
+    in_state: _Texts | None = None
+    run_if: _Expression = None
+    prompt: _Text | None = None
+    code: str | None = None
+    output: Literal["text"] | dict[str, Any] | None = None
+    transition_to: _Text | None = None
+    transition_map: Annotated[dict[_Text, _Text], Field(min_length=1)] | None = None
     on_failure: OnFailure | None = None
-    max_retries: Retries | None = Field(None, description="Requests beyond the first, in all.")
+    max_retries: _Retries | None = None
 
     @model_validator(mode="after")
     def _has_its_part(self) -> Self:
@@ -89,60 +87,54 @@ class StepFile(Declaration):
 
 
 class ComponentFile(Declaration):
-    """A fragment that is added to the prompts of steps."""
+    """A fragment that is added to the prompts of the steps in ``inject_into``."""
 
-    name: Text | None = None
+    name: _Text | None = None
     type: Literal["trait", "behavior", "goal"] | None = None
-    version: Version | None = None
+    version: _Version | None = None
     description: str | None = None
-    inject_into: list[Text] = Field([], description="Names of the steps whose prompts it joins.")
-    prompt_fragment: Text
-    requires_context: list[Text] = Field([], description="Variables that it needs.")
+    inject_into: list[_Text] = Field(default=[])
+    prompt_fragment: _Text
+    requires_context: list[_Text] = Field(default=[])
 
 
-Components = list[Text] | dict[Text, ComponentFile]
+_Components = list[_Text] | dict[_Text, ComponentFile]
 
 
 class ComponentsFile(Declaration):
     """Names of components, each a file of its own, or the components themselves by name."""
 
-    model_config = _OF_OTHERS
-
-    traits: Components = Field([])
-    behaviors: Components = Field([])
-    goals: Components = Field([])
+    traits: _Components = Field(default=[])
+    behaviors: _Components = Field(default=[])
+    goals: _Components = Field(default=[])
 
 
 class FailuresFile(Declaration):
     """What follows a failure where a step does not say."""
 
     default_on_failure: OnFailure | None = None
-    max_retries: Retries | None = None
-    default_max_retries: Retries | None = None
+    max_retries: _Retries | None = None
+    default_max_retries: _Retries | None = None
 
 
-class _Level(FailuresFile):
+class LevelFile(FailuresFile):
     """What may stand in a workflow, or beside it."""
 
-    name: Text | None = None
-    version: Version | None = None
+    name: _Text | None = None
+    version: _Version | None = None
     description: str | None = None
-    components: ComponentsFile | Text | None = None
+    components: ComponentsFile | None = None
     error_handling: FailuresFile | None = None
 
 
-class WorkflowFile(_Level):
+class WorkflowFile(LevelFile):
     """A workflow, which may be the whole file."""
 
-    state_machine: StateMachineFile | None = Field(
-        None, description="By default a single state, active, in which every step runs."
-    )
+    state_machine: StateMachineFile = StateMachineFile(states=["active"])
     steps: Annotated[list[StepFile], Field(min_length=1)]
 
 
-class AgentFile(_Level):
+class AgentFile(LevelFile):
     """A file that has a workflow under its key, and what goes with it."""
-
-    model_config = _OF_OTHERS
 
     workflow: WorkflowFile

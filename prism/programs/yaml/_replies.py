@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from prism._lazy import import_extra
-from prism.errors import ReasonerError
+from prism.errors import FieldTypeError, ReasonerError
+from prism.programs._documents import as_data
+from prism.programs._layer import StepFailedError
 from prism.programs.yaml._file import StepFile
-from prism.programs.yaml._variables import through_json
-from prism.reasoner import _words
 from prism.reasoner._replies import find_json, read_choice, spoken
+from prism.reasoner._words import MAX_CHARACTERS
 
 _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
 # a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down
 _FORMAT = rf"{_SIGN_AND_WIDTH}(?:,(?:\.\d\d?)?[dfeg%]?|\.\d\d?[feg%]?|[dfeg%])"
 _VARIABLE = re.compile(rf"\{{([^\W\d]\w*(?::{_FORMAT})?)\}}")
 _DOUBLED = re.compile(rf"\{{\{{|\}}\}}|{_VARIABLE.pattern}")
-_MARKED = re.compile(r"\0([^\0]+)\0")
 
 Schema = dict[str, Any]
 
@@ -32,13 +32,6 @@ _ACTION: Schema = {
     "type": "object",
     "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
     "required": ["reasoning", "action"],
-}
-_REFUSED = {
-    "pattern": "a pattern can keep a validator busy without end",
-    "patternProperties": "a pattern can keep a validator busy without end",
-    "uniqueItems": "comparing all items of a long list takes minutes",
-    "$ref": "references are not supported: write the schema out",
-    "$dynamicRef": "references are not supported: write the schema out",
 }
 
 
@@ -52,35 +45,33 @@ class Template:
         parts: The parts of the text, a prompt and what joins it.
 
     Attributes:
-        text: The text.
+        names: Names of the variables.
     """
 
-    __slots__ = ("_marked", "text")
+    __slots__ = ("_keys", "_parts", "names")
 
     def __init__(self, *parts: str) -> None:
-        self.text: str = "\n".join(parts)
-        self._marked = _words.Template("\n".join(map(_marked, parts)), _MARKED)
+        self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
+        found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
+        self._keys = [key for key in found if key]
+        self.names: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
 
-    def fill(self, variables: Mapping[str, Any]) -> tuple[str, list[str]]:
-        """Return the text with values in it, and the names of variables that are not provided.
+    def fill(self, values: Mapping[str, Any]) -> str:
+        """Return the text with values in it; a variable without one stays as it is.
 
         Raises:
-            PromptError: If the prompt is too long.
+            StepFailedError: If it is too long.
         """
-        fields = [(key, *key.partition(":")[::2]) for key in self._marked.names]
-        # each is looked up once, whatever formats it has
-        names = dict.fromkeys(name for _, name, _ in fields)
-        known = {name: variables[name] for name in names if name in variables}
-        shown = {key: _formatted(known[name], form) for key, name, form in fields if name in known}
-        text, _ = self._marked.fill(shown)
-        return text, [name for name in names if name not in known]
+        forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
+        shown = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        if sum(len(shown.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
+            problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
+            raise StepFailedError(problem)
 
+        def filled(found: re.Match[str]) -> str:
+            return shown.get(found[1], found[0]) if found[1] else found[0][0]
 
-def _marked(part: str) -> str:
-    """Return a part of a prompt with its variables between marks, and its braces single."""
-    pattern = _DOUBLED if "{{" in part else _VARIABLE
-    clean = part.replace("\0", "\ufffd")
-    return pattern.sub(lambda found: f"\0{found[1]}\0" if found[1] else found[0][0], clean)
+        return "\n".join(pattern.sub(filled, part) for part, pattern in self._parts)
 
 
 def _formatted(value: Any, form: str) -> str:
@@ -117,7 +108,7 @@ def reply_of(step: StepFile) -> StepReply:
     """Return how the reply of a step that asks a model is asked for and read.
 
     Raises:
-        OutputError: If its schema is none, or uses keywords that prism does not support.
+        OutputError: If its schema is none.
     """
     if step.type == "transition":
         return _decision_of(list(step.transition_map or ()))
@@ -149,10 +140,6 @@ def _read_action(text: str) -> dict[str, Any]:
 
 def _data_of(schema: Schema) -> StepReply:
     jsonschema: Any = import_extra("jsonschema", "programs.yaml", extra="workflow")
-    for key, value in _entries(schema):
-        # a property may have one of these names, too: its value is then an object
-        if key in _REFUSED and (key == "patternProperties" or not isinstance(value, dict)):
-            raise OutputError(f"has {key!r}: {_REFUSED[key]}")
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:
@@ -169,21 +156,12 @@ def _data_of(schema: Schema) -> StepReply:
     return StepReply(schema, read)
 
 
-def _entries(value: Any) -> Iterator[tuple[str, Any]]:
-    for key, item in value.items() if isinstance(value, Mapping) else ():
-        yield str(key), item
-        yield from _entries(item)
-    for item in value if isinstance(value, list) else ():
-        yield from _entries(item)
-
-
 def _data(text: str) -> Any:
     """Return the data in a reply, as it can be kept; a ValueError if there is none."""
-    data = find_json(text)
     try:
-        return through_json(data)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"the reply cannot be kept: {error}") from None
+        return as_data(find_json(text), "the reply")
+    except FieldTypeError as error:
+        raise ValueError(str(error)) from None
 
 
 def _text_in(reply: Mapping[str, Any], key: str) -> str:

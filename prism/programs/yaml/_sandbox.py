@@ -1,7 +1,7 @@
-"""Conditions and code steps, in the sandbox of pydantic-monty; the only module that imports it.
+"""Variables, conditions, and code steps in the sandbox of pydantic-monty.
 
 Monty is an interpreter in a process of its own, without files, network or clock, which keeps limits
-on time, memory and depth. It is called synchronously: a condition takes 0.2 ms, a step 0.8 ms, and
+on time, memory and depth. It is called synchronously: a condition takes 0.1 ms, a step 0.2 ms, and
 neither can take more than `MAX_SECONDS`.
 """
 
@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from operator import attrgetter
+from time import monotonic
 from typing import Any
 from weakref import finalize
 
 from prism._lazy import import_extra
-from prism.errors import InputError
+from prism.errors import FieldTypeError, InputError
 from prism.files import parse_json
+from prism.programs._documents import as_data
 from prism.programs._layer import StepFailedError
-from prism.programs.yaml._variables import Variables, through_json
+from prism.telemetry.loggers import describe
 
 MAX_SECONDS = 1.0
 """How long one step or condition may compute."""
@@ -27,17 +30,109 @@ MAX_SECONDS = 1.0
 MAX_MEMORY = 32 << 20
 """Bytes that one step or condition may use."""
 
-MAX_DEPTH = 100
+MAX_DEPTH = 300
 MAX_CHARACTERS = 20_000
 MAX_CONDITION_CHARACTERS = 1_000
 MAX_RESULT_CHARACTERS = 1_000_000
 
-MODULES = ("json", "math", "random", "re")
-"""The modules that a code step may import: a replayed step must have the same result."""
-
 _HUNG_SECONDS = 2.0
-_CONDITIONS_PER_SESSION = 500
-_REFUSED_NAMES = ("compile", "eval", "exec", "globals", "id", "input", "open", "vars")
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+# Variables
+
+HostVariable = Any | Callable[[Any], Any]
+"""A value, or a function of the agent that returns it."""
+
+TURN_SECONDS = 2.5
+"""How long all conditions and code steps of a turn may compute."""
+
+
+def _last_result(agent: Any) -> Any:
+    return agent.action_history[-1]["result"] if agent.action_history else None
+
+
+PROVIDED: Mapping[str, HostVariable] = {
+    "agent_id": attrgetter("agent_id"),
+    "tick": attrgetter("turn_number"),
+    "state": attrgetter("state.value"),
+    "_current_state": attrgetter("state.value"),
+    "action_history": lambda agent: [*agent.action_history],
+    "last_action_result": _last_result,
+    "success_rate": attrgetter("success_rate"),
+}
+"""Variables of the specification that every agent provides itself."""
+
+
+class Variables:
+    """The context, then what the host provides, then what the agent provides.
+
+    Args:
+        agent: The agent, for functions that provide a variable.
+        provided: What the host and the agent provide.
+
+    Attributes:
+        context: The context, plain data.
+        seconds_left: How long conditions and code may still compute in this turn.
+    """
+
+    def __init__(self, agent: Any, provided: Mapping[str, HostVariable]) -> None:
+        self._agent = agent
+        self._provided = provided
+        self.seconds_left: float = TURN_SECONDS
+        self.context: dict[str, Any] = {}
+
+    def of(self, names: Iterable[str] | None) -> dict[str, Any]:
+        """Return variables as plain data, without those that nobody provides.
+
+        Args:
+            names: Which; None for all. Only for these, functions that provide one are called.
+
+        Raises:
+            StepFailedError: If the host's function fails, or returns what is not data.
+        """
+        every = {**self._provided, **self.context}
+        wanted = every if names is None else [name for name in names if name in every]
+        return {
+            name: self.context[name] if name in self.context else self._made(name)
+            for name in wanted
+        }
+
+    def _made(self, name: str) -> Any:
+        value = self._provided[name]
+        try:
+            value = value(self._agent) if callable(value) else value
+            return as_data(value, f"the variable {name!r}")
+        except FieldTypeError as error:
+            raise StepFailedError(str(error)) from None
+        except Exception as error:  # of the host's code: the step fails, and the log says so
+            raise StepFailedError(f"the variable {name!r} failed: {describe(error)}") from error
+
+    def run(self, programs: list[str], values: Mapping[str, Any], seed: str = "") -> Any:
+        """Run programs in the sandbox, within the time of the turn; return the last one's result.
+
+        Raises:
+            StepFailedError: If one fails, or those before have taken all the time.
+        """
+        if self.seconds_left <= 0:
+            problem = f"conditions and code of this turn have taken {TURN_SECONDS:g} s already"
+            raise StepFailedError(problem, is_final=True)
+        began = monotonic()
+        try:
+            return _sandbox().run(programs, {**values}, seed)
+        finally:
+            self.seconds_left -= monotonic() - began
+
+
+def as_context(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return variables as data.
+
+    Raises:
+        FieldTypeError: If JSON cannot hold one of them.
+    """
+    return {str(name): as_data(value, f"the variable {name!r}") for name, value in values.items()}
+
+
+# Conditions and code
 
 
 class CodeError(StepFailedError):
@@ -63,24 +158,18 @@ class Condition:
         source: The expression, at most 1,000 characters.
 
     Raises:
-        CodeError: If it is not an expression, or uses what the sandbox does not have.
+        CodeError: If it is not an expression.
 
     Attributes:
         source: The expression.
     """
 
-    __slots__ = ("_names", "_text", "source")
+    __slots__ = ("_names", "source")
 
     def __init__(self, source: str) -> None:
-        if len(source) > MAX_CONDITION_CHARACTERS:
-            raise CodeError(f"has more than {MAX_CONDITION_CHARACTERS:,} characters")
-        tree = _parsed(source.strip(), "eval")
+        tree = _parsed(source.strip(), "eval", MAX_CONDITION_CHARACTERS)
         self.source: str = source
         self._names = sorted(_names_in(tree))
-        try:
-            self._text = ast.unparse(tree)
-        except RecursionError:
-            raise CodeError("is nested too deeply") from None
 
     def holds(self, variables: Variables) -> bool:
         """Return whether the expression is true; only the variables that it names are looked up.
@@ -88,10 +177,8 @@ class Condition:
         Raises:
             CodeError: If it fails, or names an unknown variable whose value it needs.
         """
-        values = {name: variables[name] for name in self._names if name in variables}
-        program = f"(lambda {', '.join(values)}: not not ({self._text}))(**_prism_values)"
-        with variables.timed():
-            return bool(_sandbox().evaluate(program, {"_prism_values": values}))
+        program = f"not not (\n{self.source.strip()}\n)"
+        return bool(variables.run([program], variables.of(self._names)))
 
 
 class Program:
@@ -101,7 +188,7 @@ class Program:
         code: Python, at most 20,000 characters.
 
     Raises:
-        CodeError: If it is not Python, or uses what the sandbox does not have.
+        CodeError: If it is not Python.
 
     Attributes:
         names: Names that it mentions; None if it may read any variable, by ``locals``.
@@ -110,13 +197,11 @@ class Program:
     __slots__ = ("_code", "_epilogue", "names")
 
     def __init__(self, code: str) -> None:
-        if len(code) > MAX_CHARACTERS:
-            raise CodeError(f"has more than {MAX_CHARACTERS:,} characters")
-        tree = _parsed(code, "exec")
+        tree = _parsed(code, "exec", MAX_CHARACTERS)
         names = _names_in(tree)
         self.names: frozenset[str] | None = None if "locals" in names else names - {"context"}
         self._code = code
-        self._epilogue = _epilogue(dict.fromkeys(_assigned(tree.body)))
+        self._epilogue = _epilogue(dict.fromkeys(_assigned(tree)))
 
     def run(self, variables: Variables, seed: str) -> dict[str, Any]:
         """Run the code on a copy of the context, and return the context after it.
@@ -128,85 +213,42 @@ class Program:
         Raises:
             CodeError: If the code fails, exceeds a limit or leaves something that is not data.
         """
-        context = variables.context
-        inputs = {
-            name: variables[name] for name in variables if self.names is None or name in self.names
-        }
-        with variables.timed():
-            text = _sandbox().run(self._code, self._epilogue, {**inputs, "context": context}, seed)
+        context, inputs = variables.context, variables.of(self.names)
+        # without a statement, the inputs would not be bound
+        code = [f"{self._code}\npass", self._epilogue]
+        text = str(variables.run(code, {**inputs, "context": context}, seed))
         provided = {name: value for name, value in inputs.items() if name not in context}
         return _merged(context, provided, text)
 
 
-def _parsed(code: str, mode: str) -> Any:
-    """Parse code, and compile it, which also finds a return outside a function and the like."""
+def _parsed(code: str, mode: str, most_characters: int) -> Any:
+    if len(code) > most_characters:
+        raise CodeError(f"has more than {most_characters:,} characters")
     try:
-        tree: Any = compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
-        compile(tree, "<code>", mode, dont_inherit=True)
+        return compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
         if mode == "eval":
             raise CodeError(f"is not an expression: {error.msg}") from None
         raise CodeError(f"is not Python: {error.msg}", error.lineno) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CodeError(f"is not Python: {str(error)[:200]}") from None
-    return tree
 
 
 def _names_in(tree: ast.AST) -> frozenset[str]:
-    """Return the names of variables that code mentions; what it calls is a function.
-
-    Raises:
-        CodeError: If it uses what the sandbox does not have.
-    """
-    names: set[str] = set()
-    called: set[str] = set()
-    for node in ast.walk(tree):
-        line = getattr(node, "lineno", None)
-        match node:
-            case ast.Name(id=name):
-                names.add(name)
-                if name in _REFUSED_NAMES or name.startswith(("__", "_prism")):
-                    raise CodeError(f"uses {name}, which the sandbox does not have", line)
-            case ast.Call(func=ast.Name(id=name)):
-                called.add(name)
-            case ast.Attribute(attr=name) if name.startswith("__"):
-                raise CodeError(f"uses .{name}, which the sandbox does not have", line)
-            case ast.Import(names=aliases):
-                _require_modules((alias.name for alias in aliases), line)
-            case ast.ImportFrom(module=module, level=level):
-                _require_modules([f"{'.' * level}{module}"], line)
-    return frozenset(names - called)
+    """Return the names of variables that code mentions; what it calls is a function."""
+    nodes = [*ast.walk(tree)]
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    return frozenset(n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called)
 
 
-def _require_modules(modules: Iterable[str], line: int | None) -> None:
-    for module in modules:
-        if module not in MODULES:
-            raise CodeError(f"imports {module}: code steps have {', '.join(MODULES)}", line)
-
-
-def _assigned(body: Iterable[ast.stmt]) -> Iterator[str]:
+def _assigned(tree: ast.AST) -> Iterator[str]:
     """Yield the public names that statements outside functions and classes assign."""
-    for statement in body:
-        if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            continue
-        if isinstance(statement, ast.Assign):
-            yield from _public(statement.targets)
-        elif isinstance(statement, (ast.AugAssign, ast.AnnAssign)):
-            yield from _public([statement.target])
-        for block in ("body", "orelse", "finalbody"):
-            yield from _assigned(getattr(statement, block, ()))
-        for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ())):
-            yield from _assigned(part.body)
-
-
-def _public(targets: Iterable[ast.expr]) -> Iterator[str]:
-    for target in targets:
-        if isinstance(target, ast.Name) and not target.id.startswith("_"):
-            yield target.id
-        elif isinstance(target, (ast.Tuple, ast.List)):
-            yield from _public(target.elts)
-        elif isinstance(target, ast.Starred):
-            yield from _public([target.value])
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
+            yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id[0] != "_")
+        elif not isinstance(node, _SCOPES):
+            yield from _assigned(node)
 
 
 def _epilogue(assigned: Iterable[str]) -> str:
@@ -238,8 +280,8 @@ def _merged(before: Mapping[str, Any], provided: Mapping[str, Any], text: str) -
         if not was_set and not (name in provided and provided[name] == value):
             after[name] = value
     try:
-        return {name: through_json(value) for name, value in after.items()}
-    except (TypeError, ValueError) as error:
+        return {name: as_data(value, name) for name, value in after.items()}
+    except FieldTypeError as error:
         raise CodeError(f"left a value that is not data: {error}") from None
 
 
@@ -247,65 +289,37 @@ def _merged(before: Mapping[str, Any], provided: Mapping[str, Any], text: str) -
 
 
 class _Sandbox:
-    """The interpreters of this process: one session for all conditions, a fresh one for each step.
-
-    Nothing that a step does outlives its session. A condition is one lambda, which binds nothing.
-    """
+    """The interpreters of this process; nothing that is run outlives its session."""
 
     def __init__(self) -> None:
-        self.owner = os.getpid()
+        owner = os.getpid()
         self._pool = require_monty().Monty(
             min_processes=0, max_processes=2, request_timeout=_HUNG_SECONDS
         )
         self._pool.__enter__()
-        self._conditions: Any = None
-        self._evaluated = 0
-        finalize(self, _close, self.owner, self._pool)
+        finalize(self, _close, owner, self._pool)
 
-    def run(self, code: str, epilogue: str, inputs: dict[str, Any], seed: str) -> str:
-        """Run a step, and return what it leaves behind as text."""
+    def run(self, programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
+        """Run programs in one session, and return the result of the last one."""
+        limits = {
+            "max_memory": MAX_MEMORY,
+            "max_feed_duration_secs": MAX_SECONDS,
+            "max_recursion_depth": MAX_DEPTH,
+            "max_total_sleep_secs": 0,
+        }
+        # the same at every replay
+        policy = {"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": seed}}
         try:
-            with self._session(seed) as session:
-                # without a statement, the inputs would not be bound
-                session.feed_run(f"{code}\npass", inputs=inputs, print_callback=_drop)
-                return str(session.feed_run(epilogue))
+            with self._pool.checkout(
+                script_name="code", limits=limits, os_policy=policy
+            ) as session:
+                result = None
+                for program in programs:
+                    result = session.feed_run(program, inputs=inputs, print_callback=_drop)
+                    inputs = {}
+                return result
         except require_monty().MontyError as error:
-            raise _failure(error) from None
-
-    def evaluate(self, program: str, inputs: dict[str, Any]) -> Any:
-        """Evaluate an expression."""
-        if self._conditions is None or self._evaluated >= _CONDITIONS_PER_SESSION:
-            self._end_conditions()
-            self._conditions = self._session("conditions")
-            self._conditions.__enter__()
-        self._evaluated += 1
-        try:
-            return self._conditions.feed_run(program, inputs=inputs, print_callback=_drop)
-        except require_monty().MontyError as error:
-            self._end_conditions()  # a limit leaves no guarantees about the session
-            failure = _failure(error)
-            raise CodeError(failure.problem, is_final=failure.is_final) from None
-
-    def _end_conditions(self) -> None:
-        session, self._conditions, self._evaluated = self._conditions, None, 0
-        if session is not None:
-            session.__exit__(None, None, None)
-
-    def _session(self, seed: str) -> Any:
-        return self._pool.checkout(
-            script_name="code",
-            limits={
-                "max_memory": MAX_MEMORY,
-                "max_feed_duration_secs": MAX_SECONDS,
-                "max_recursion_depth": MAX_DEPTH,
-                "max_total_sleep_secs": 0,
-            },
-            # the same at every replay, should a program find a clock
-            os_policy={
-                "datetime": datetime(1970, 1, 1, tzinfo=UTC),
-                "random_start": {"seed": seed},
-            },
-        )
+            raise _failure(error, has_lines=len(programs) > 1) from None
 
 
 _process_sandboxes: dict[int, _Sandbox] = {}
@@ -330,7 +344,7 @@ def _drop(_stream: str, _text: str) -> None:
     """Drop what a step prints: it can print without end."""
 
 
-def _failure(error: Any) -> CodeError:
+def _failure(error: Any, *, has_lines: bool) -> CodeError:
     if not hasattr(error, "traceback"):  # the interpreter is gone, or refuses an input
         return CodeError(str(error).partition("\n")[0][:300], is_final=True)
 
@@ -339,7 +353,7 @@ def _failure(error: Any) -> CodeError:
         # monty reports the nanoseconds that it took, which no replay repeats
         return CodeError(f"TimeoutError: takes more than {MAX_SECONDS:g} s", is_final=True)
     frames = error.traceback()
-    line = frames[-1].line if frames else None
+    line = frames[-1].line if frames and has_lines else None
     return CodeError(problem, line, is_final=isinstance(error.exception(), MemoryError))
 
 

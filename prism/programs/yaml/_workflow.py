@@ -2,45 +2,40 @@
 
 from __future__ import annotations
 
-import logging
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.files._source import DocumentError, Problem, Problems, Source, Where
-from prism.files._yaml import yaml_text
-from prism.programs._documents import read_known
+from prism.files._source import Language, Problem, Problems, Source, Where
+from prism.programs._documents import Document, note_unknown, read_part
 from prism.programs._layer import OnFailure
 from prism.programs.yaml._file import (
     AgentFile,
     ComponentFile,
-    StateMachineFile,
+    LevelFile,
     StepFile,
-    TransitionFile,
     WorkflowFile,
 )
 from prism.programs.yaml._replies import OutputError, StepReply, Template, reply_of
 from prism.programs.yaml._sandbox import CodeError, Condition, Program, require_monty
-from prism.reasoner._words import MAX_CHARACTERS
 from prism.statechart import Statechart, Transition, state_enum
-
-LOGGER: logging.Logger = logging.getLogger("prism.programs")
-"""Gets the warnings of a file, once; they are not part of a run's log."""
 
 TRIGGER = "step"
 """The one trigger of a workflow's chart: a step names the target."""
 
 ANY_STATE = "*"
 
-_FOLDERS = ("components", "_components", "../_components")
+_FOLDERS = ("", "components", "_components", "../_components")
 """Where components may lie, from the folder of the file."""
 
-_ONE_STATE = StateMachineFile.model_validate({"states": ["active"]})
+_MOST_FREE = 10_000
+"""How many transitions a workflow may have that lists none; a chart of them takes 0.2 s."""
+
 _DEFAULT_RETRIES = 3
 _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
@@ -82,9 +77,12 @@ class Step:
     max_retries: int
 
 
-@dataclass(frozen=True, slots=True)
-class Workflow:
-    """A workflow, read from YAML by `load` or `from_text`, which any number of agents can share.
+@dataclass(frozen=True)
+class Workflow(Document):
+    """A workflow, read from YAML, which any number of agents can share.
+
+    Reading one raises a `MissingExtraError` if the extra ``workflow`` is not installed. Components
+    are read from files beside it.
 
     Args:
         name: Its name.
@@ -94,6 +92,8 @@ class Workflow:
         problems: Warnings of the reader, and notes on keys that are left out.
     """
 
+    language: ClassVar[Language] = "yaml"
+
     name: str
     chart: Statechart[StrEnum] = field(repr=False)
     steps: tuple[Step, ...] = field(repr=False)
@@ -101,112 +101,41 @@ class Workflow:
     problems: tuple[Problem, ...] = ()
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Read a workflow from a file, and its components from folders beside it.
-
-        What is probably wrong, or left out, is logged to the standard logger ``prism.programs``.
-
-        Args:
-            path: The file, YAML.
-
-        Raises:
-            InputError: If it cannot be read, is not YAML, or is wrong; the message lists what is,
-                with line and column.
-            MissingExtraError: If the extra ``workflow`` is not installed.
-        """
-        workflow = cls._of_file(Path(path))
-        for problem in workflow.problems:
-            LOGGER.warning("%s", problem)
-        return workflow
-
-    @classmethod
-    def from_text(cls, text: str, *, name: str = "workflow") -> Self:
-        """Read a workflow from a text, with components inline.
-
-        Args:
-            text: The workflow, in YAML.
-            name: Its name if the text has none, and its name in messages.
-
-        Raises:
-            InputError: If it is not YAML, or holds an error.
-        """
-        return cls._of(Source.parse(text, "yaml", path=name), name)
-
-    @classmethod
-    def check(cls, path: Path | str) -> Sequence[Problem]:
-        """Return what is wrong with a workflow file and its components, and what is left out.
-
-        Args:
-            path: The file, YAML.
-
-        Raises:
-            InputError: If it cannot be read, or is not YAML.
-        """
-        try:
-            return cls._of_file(Path(path)).problems
-        except DocumentError as error:
-            return error.problems
-
-    @classmethod
-    def _of_file(cls, file: Path) -> Self:
-        source = Source.parse(yaml_text(file), "yaml", path=file)
-        return cls._of(source, file.stem, file.parent, file)
-
-    @classmethod
-    def _of(
-        cls, source: Source, name: str, folder: Path | None = None, file: Path | None = None
-    ) -> Self:
-        problems = Problems(source)
-        document = source.value
+    def _of(cls, problems: Problems, file: Path | None, name: str) -> Self:
+        document = problems.source.value
         is_inside = isinstance(document, dict) and "workflow" in document
-        shape = read_known(AgentFile if is_inside else WorkflowFile, document, problems)
+        kind: type[AgentFile | WorkflowFile] = AgentFile if is_inside else WorkflowFile
+        shape = read_part(kind, document, problems)
         problems.raise_if_any()
-        reader = _Reader(shape, ("workflow",) if is_inside else (), problems, folder)
+        assert shape is not None
+        note_unknown(document, shape.model_dump(by_alias=True), problems)
+
+        reader = _Reader(shape, problems, None if file is None else file.parent)
         name = next((level.name for level in reader.levels.values() if level.name), name)
         steps = reader.steps()
-        transitions = list(reader.transitions())
+        transitions = reader.transitions(steps)
         problems.raise_if_any()
-        chart = _chart(name, reader.machine, transitions, steps)
         files = (*([] if file is None else [file]), *reader.files)
+        chart = _chart(name, reader.workflow, transitions)
         return cls(name, chart, steps, files, tuple(sorted(problems)))
 
 
 AllowedTransition = tuple[str, str, Condition | None]
-"""The state that it leaves, or ``*``; the target; what must hold, if anything."""
+"""The state that it leaves; the target; what must hold, if anything."""
 
 
 def _chart(
-    name: str,
-    machine: StateMachineFile,
-    transitions: Iterable[AllowedTransition],
-    steps: Iterable[Step],
+    name: str, workflow: WorkflowFile, transitions: Iterable[AllowedTransition]
 ) -> Statechart[StrEnum]:
     # a class cannot be called by what no UTF-8 has, as a file may be
     words = shown_path(name).replace("-", " ").replace("\0", " ").split()
+    machine = workflow.state_machine
     states = state_enum("".join(map(str.capitalize, words)) or "Workflow", machine.states)
-    left = [state for state in machine.states if state not in machine.final_states]
     rows = [
-        Transition(
-            TRIGGER,
-            states(source),
-            states(target),
-            None if condition is None else _guard(condition),
-        )
-        for start, target, condition in transitions or _possible(left, steps)
-        for source in (left if start == ANY_STATE else [start])
+        Transition(TRIGGER, states(source), states(target), _guard(condition))
+        for source, target, condition in transitions
     ]
-    initial = states(machine.initial_state or machine.states[0])
-    final = map(states, machine.final_states)
-    return Statechart(states, rows, initial, name=name, final_states=final)
-
-
-def _possible(states: Iterable[str], steps: Iterable[Step]) -> Iterator[AllowedTransition]:
-    """Yield what steps can name, once each, where any state may follow any other."""
-    for state in states:
-        here = [step for step in steps if step.in_state is None or state in step.in_state]
-        targets = (target for s in here for target in (s.transition_to, *s.transition_map.values()))
-        for target in dict.fromkeys(filter(None, targets)):
-            yield state, target, None
+    return Statechart(states, rows, states(machine.initial_state or machine.states[0]), name=name)
 
 
 def _guard(condition: Condition | None) -> Callable[[Any, Any], bool] | None:
@@ -224,40 +153,53 @@ def _guard(condition: Condition | None) -> Callable[[Any, Any], bool] | None:
 class _Reader:
     """Reads one workflow whose shape is right."""
 
-    def __init__(self, file: Any, top: Where, problems: Problems, folder: Path | None) -> None:
-        self._workflow: WorkflowFile = file.workflow if top else file
+    def __init__(
+        self, file: AgentFile | WorkflowFile, problems: Problems, folder: Path | None
+    ) -> None:
+        is_inside = isinstance(file, AgentFile)
+        self.workflow: WorkflowFile = file.workflow if isinstance(file, AgentFile) else file
+        self._top: Where = ("workflow",) if is_inside else ()
         # what goes for the whole workflow stands in it, or beside it
-        self.levels: dict[Where, Any] = {top: self._workflow, (): file}
-        self.machine: StateMachineFile = self._workflow.state_machine or _ONE_STATE
+        self.levels: dict[Where, LevelFile] = {self._top: self.workflow, (): file}
         self.files: dict[Path, ComponentFile | None] = {}
-        self._top, self._problems, self._folder = top, problems, folder
-        self._states = frozenset(self.machine.states)
+        self._problems, self._folder = problems, folder
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
-        self._prompt_characters = 0
 
     # States and transitions
 
-    def transitions(self) -> Iterator[AllowedTransition]:
-        """Yield the allowed transitions."""
-        machine, top = self.machine, (*self._top, "state_machine")
+    def transitions(self, steps: Iterable[Step]) -> list[AllowedTransition]:
+        """Return the allowed transitions, which lead from one state to one other."""
+        machine, top = self.workflow.state_machine, (*self._top, "state_machine")
         self._require_distinct(machine.states, (*top, "states"), "states")
         if ANY_STATE in machine.states:
             self._problems.add((*top, "states"), 'a state cannot be called "*"', "state_name")
         self._require_states([machine.initial_state], (*top, "initial_state"))
-        self._require_states(machine.final_states, (*top, "final_states"))
+        allowed: list[AllowedTransition] = []
         for number, item in enumerate(machine.transitions):
             where = (*top, "transitions", number)
-            if isinstance(item, str):
-                source, _, target = map(str.strip, item.partition("->"))
-                item = TransitionFile.model_validate({"from": source, "to": target})
             condition = self._condition(item.condition, (*where, "condition"))
             self._require_states([item.target], (*where, "to"))
-            for source in _listed(item.source):
+            for source in item.source:
                 self._require_states([None if source == ANY_STATE else source], (*where, "from"))
-                if source in machine.final_states:
-                    message = f"the transition leaves {source!r}, which is a final state"
-                    self._problems.add((*where, "from"), message, "leaves_final_state")
-                yield source, item.target, condition
+                sources = machine.states if source == ANY_STATE else [source]
+                allowed += [(each, item.target, condition) for each in sources]
+        return allowed if machine.transitions else self._possible(steps)
+
+    def _possible(self, steps: Iterable[Step]) -> list[AllowedTransition]:
+        """Return what steps can name, once each, where any state may follow any other."""
+        states = self.workflow.state_machine.states
+        pairs: dict[tuple[str, str], None] = {}
+        for step in steps:
+            for target in dict.fromkeys((step.transition_to, *step.transition_map.values())):
+                if target is not None:
+                    pairs |= dict.fromkeys((s, target) for s in sorted(step.in_state or states))
+            if len(pairs) > _MOST_FREE:
+                problem = (
+                    f"more than {_MOST_FREE:,} transitions are possible: list the allowed ones"
+                )
+                self._problems.add((*self._top, "state_machine"), problem, "transitions")
+                break
+        return [(source, target, None) for source, target in pairs]
 
     # Components
 
@@ -270,15 +212,17 @@ class _Reader:
                     yield from named.values()
                     continue
                 for number, name in enumerate(named):
-                    found = self._of_file(kind, name, (*top, "components", kind, number))
-                    if found is not None:
-                        yield found
+                    component = self._of_file(kind, name, (*top, "components", kind, number))
+                    if component is not None:
+                        yield component
 
     def _of_file(self, kind: str, name: str, where: Where) -> ComponentFile | None:
         """Return the component of a file, which is read once."""
         folder = self._folder
-        folders = () if folder is None else (folder, *map(folder.__truediv__, _FOLDERS))
-        paths = [each / kind / f"{name}.yaml" for each in folders if Path(name).name == name]
+        folders = (
+            [] if folder is None or Path(name).name != name else map(folder.joinpath, _FOLDERS)
+        )
+        paths = [each / kind / f"{name}.yaml" for each in folders]
         path = next((each for each in paths if each.is_file()), None)
         if path is None:
             # the prompts still stand without it
@@ -289,12 +233,14 @@ class _Reader:
         if path not in self.files:
             self.files[path] = None
             try:
-                source = Source.parse(yaml_text(path), "yaml", path=path)
+                source = Source.read(path, "yaml")
             except InputError as error:
                 self._problems.add(where, str(error), "component")
                 return None
             beside = Problems(source, beside=self._problems)
-            self.files[path] = read_known(ComponentFile, source.value, beside)
+            if (component := read_part(ComponentFile, source.value, beside)) is not None:
+                note_unknown(source.value, component.model_dump(), beside)
+            self.files[path] = component
         return self.files[path]
 
     # Steps
@@ -304,13 +250,12 @@ class _Reader:
         for component in self._components():
             for step in component.inject_into:
                 self._fragments[step].append(component.prompt_fragment)
-        steps, where = self._workflow.steps, (*self._top, "steps")
+        steps, where = self.workflow.steps, (*self._top, "steps")
         self._require_distinct((step.name for step in steps), where, "steps")
         return tuple(self._step(step, (*where, number)) for number, step in enumerate(steps))
 
     def _step(self, step: StepFile, where: Where) -> Step:
-        in_state = None if step.in_state is None else frozenset(_listed(step.in_state))
-        self._require_states(sorted(in_state or ()), (*where, "in_state"))
+        self._require_states(step.in_state or (), (*where, "in_state"))
         self._require_states([step.transition_to], (*where, "transition_to"))
         answers = step.transition_map or {}
         for answer, state in answers.items():
@@ -326,14 +271,14 @@ class _Reader:
         if not asks:
             require_monty()  # without its sandbox it is not loaded: it would have to fail
             program = self._made(Program, step.code or "", (*where, "code"), "the code")
-        reply = self._made(reply_of, step, (*where, "output"), "the output schema")
+        parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments.get(step.name, ())]
         return Step(
             step.name,
             step.type,
-            in_state,
+            None if step.in_state is None else frozenset(step.in_state),
             self._condition(step.run_if, (*where, "run_if")),
-            self._prompt(step, where) if asks else None,
-            reply if asks else None,
+            Template(*(part.rstrip("\n") for part in parts)) if asks else None,
+            self._made(reply_of, step, (*where, "output"), "the output schema") if asks else None,
             program,
             step.transition_to,
             answers,
@@ -346,25 +291,14 @@ class _Reader:
         for level in self.levels.values():
             for declared in (level.error_handling, level):
                 for name in names:
-                    if (found := getattr(declared, name, None)) is not None:
-                        return found
+                    if (value := getattr(declared, name, None)) is not None:
+                        return value
         return otherwise
 
-    def _prompt(self, step: StepFile, where: Where) -> Template:
-        """Return a step's prompt: its own text, then the components that join it, line by line."""
-        parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments.get(step.name, ())]
-        self._prompt_characters += sum(map(len, parts))
-        if self._prompt_characters > MAX_CHARACTERS:
-            message = f"the prompts with their components exceed {MAX_CHARACTERS:,} characters"
-            self._problems.add((*where, "prompt"), message, "prompt")
-            return Template("")
-        return Template(*(part.rstrip("\n") for part in parts))
-
-    def _condition(self, source: str | bool | None, where: Where) -> Condition | None:
-        if source is None or source is True:
+    def _condition(self, source: str | None, where: Where) -> Condition | None:
+        if source is None:
             return None
-        # YAML reads a bare `false` as a truth value
-        return self._made(Condition, str(source), where, f"the condition {str(source)[:80]!r}")
+        return self._made(Condition, source, where, f"the condition {source[:80]!r}")
 
     def _made(
         self, make: Callable[[_PartT], _MadeT], part: _PartT, where: Where, what: str
@@ -380,21 +314,14 @@ class _Reader:
         return None
 
     def _require_states(self, names: Iterable[str | None], where: Where) -> None:
+        states = self.workflow.state_machine.states
         for name in names:
-            if name is not None and name not in self._states:
-                message = (
-                    f"{name!r} is not a state: states are {', '.join(self.machine.states[:20])}"
-                )
+            if name is not None and name not in states:
+                message = f"{name!r} is not a state: states are {', '.join(states[:20])}"
                 self._problems.add(where, message, "unknown_state")
 
     def _require_distinct(self, names: Iterable[str], where: Where, what: str) -> None:
-        seen: set[str] = set()
-        for number, name in enumerate(names):
-            if name in seen:
-                message = f"two {what} are called {name!r}: give each its own name"
-                self._problems.add((*where, number), message, "repeated")
-            seen.add(name)
-
-
-def _listed(value: str | list[str]) -> list[str]:
-    return [value] if isinstance(value, str) else value
+        for name, number in Counter(names).items():
+            if number > 1:
+                message = f"{number} {what} are called {name!r}: give each its own name"
+                self._problems.add(where, message, "repeated")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from enum import Enum
 from threading import get_ident
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart._definition import Definition
@@ -12,6 +13,9 @@ from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import warn_standard
+
+if TYPE_CHECKING:
+    from prism.statechart._engine.running import Steps
 
 _MOST_WARNED = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
@@ -24,6 +28,9 @@ class Checks(Generic[StateT]):
         definition: The chart's definition.
     """
 
+    # what runs a flat chart, and what runs one with composites; None for the other kind
+    _machine: Any = None
+    _steps: Steps | None = None
     # by state; its keys are the states of agents
     _rows: Any
     # where agents have their state
@@ -31,8 +38,6 @@ class Checks(Generic[StateT]):
 
     def __init__(self, definition: Definition[StateT]) -> None:
         self._definition = definition
-        # a dict serves as a set that keeps the order of the definition
-        self._triggers: dict[str, None] = definition.hierarchy.triggers
         self._warned_of: set[str] = set()
 
     @property
@@ -45,47 +50,32 @@ class Checks(Generic[StateT]):
         """Name in logs and messages."""
         return self._definition.name
 
+    @property
+    def _triggers(self) -> Collection[str]:
+        """The events that the chart knows, in definition order."""
+        machine = self._machine
+        return self._definition.hierarchy.triggers if machine is None else machine.events
+
     def _require_trigger(self, trigger: Any) -> None:
         """Refuse a trigger that no transition has, or warn of it, once."""
-        is_trigger = isinstance(trigger, str) and (
+        if isinstance(trigger, str) and (
             trigger in self._triggers or self._definition.hierarchy.reacts_to(trigger)
-        )
-        if is_trigger:
+        ):
             return
-        problem = unknown_trigger_problem(trigger, self._triggers)
+        problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
-            raise UnknownTriggerError(f"chart {self.name!r}: {problem}")
-        self._warn_once(repr(trigger), problem)
-
-    def _warn_once(self, about: str, problem: str) -> None:
-        if about in self._warned_of or len(self._warned_of) >= _MOST_WARNED:
-            return
-        self._warned_of.add(about)
-
-        # loaded only for a message
-        from prism._faults import calling_place
-
-        place = calling_place()
-        where = "" if place is None else f" ({place})"
-        warn_standard(f"chart {self.name!r}: {problem}{where}")
+            raise UnknownTriggerError(problem)
+        if problem not in self._warned_of and len(self._warned_of) < _MOST_WARNED:
+            self._warned_of.add(problem)
+            warn_standard(problem)
 
     def _value(self, agent: Any) -> Any:
         """Return an agent's state, as the agent has it."""
-        try:
-            return getattr(agent, self._attribute)
-        except AttributeError as error:
-            raise AgentError(
-                f"chart {self.name!r} cannot drive {type(agent).__name__!r}: it has no "
-                f"{self._attribute!r} ({error}): give it one, or call chart.adopt(obj)"
-            ) from None
+        return getattr(agent, self._attribute)
 
     def can_be_in(self, state: object) -> bool:
         """Return whether an agent of this chart can be in a state, which may be a text."""
-        try:
-            return state in self._rows
-        except TypeError:
-            # no state is unhashable
-            return False
+        return state in self._rows
 
     def _require_state(self, state: Any) -> None:
         if not self.can_be_in(state):
@@ -101,11 +91,9 @@ class Checks(Generic[StateT]):
 
         subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
         if is_foreign:
-            # two enums of one name are told apart by their modules
-            other, own = (f"{e.__module__}.{e.__qualname__}" for e in (type(state), kind))
             subject += (
-                f" is a member of {other}, not of {own} (set  state_type = chart.state_type  in "
-                "the agent's class), and"
+                f" is no member of {kind.__module__}.{kind.__qualname__} (set  state_type = "
+                "chart.state_type  in the agent's class), and"
             )
         raise self._unknown_state(subject)
 
@@ -122,3 +110,26 @@ class Checks(Generic[StateT]):
                 f"{agent_name(agent)!r}: an agent belongs to one thread at a time, so fire from "
                 "that thread, or use a lock"
             )
+
+    # Where agents are
+
+    def _member(self, state: Any) -> Any:
+        """Return a state as the chart has it, for which an agent may have its text."""
+        if not self.can_be_in(state):
+            return state
+        if self._steps is not None:
+            return self._steps.rows.place(state).state
+        return self._machine.values[state].value
+
+    def is_in(self, agent: Any, state: StateT) -> bool:
+        """Return whether a state is active: the agent's own, or one around it."""
+        active = self.active(self._require_known_state(agent))
+        return state_text(state) in map(state_text, active)
+
+    def active(self, state: Any) -> tuple[StateT, ...]:
+        """Return an agent's state with all states around it, outermost first."""
+        self._require_state(state)
+        if self._steps is None:
+            return (self._member(state),)
+        nodes = self._steps.rows.tree.nodes
+        return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))

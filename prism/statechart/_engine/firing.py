@@ -8,17 +8,16 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from math import inf
 from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Self
 
-from prism.errors import AgentError, DefinitionError
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._engine import writing
 from prism.statechart._engine.checks import Checks
-from prism.statechart._engine.described import callback_name, snapshot_of
 from prism.statechart._engine.machine import (
     ActionCallback,
     ChartMachine,
@@ -28,37 +27,25 @@ from prism.statechart._engine.machine import (
     MachineError,
     State,
     Verdict,
-    arcs_from,
     beginning_with,
     build_machine,
+    callback_name,
     context_of,
+    definition_of,
     refuse_coroutine,
+    snapshot_of,
 )
 from prism.statechart._engine.pending import Run, drain
 from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.writing import (
-    Writer,
-    count_of,
-    restart_time,
-    set_state,
-    writer_of,
-    writes_quietly,
-)
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
+from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
-from prism.telemetry.instruments import (
-    ChartBuilt,
-    GuardEvaluated,
-    TransitionDetails,
-    engine_hooks,
-    observe,
-)
+from prism.telemetry.instruments import engine_hooks
 from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.running import Steps
-    from prism.statechart._engine.timing import Schedule
+    pass
 
 
 class _Events(dict[str, Any]):
@@ -81,9 +68,6 @@ class Engine(Checks[StateT]):
         clock: Returns the current time in seconds since the epoch.
     """
 
-    # what runs a flat chart, and what runs one with composites; None for the other kind
-    _machine: Any = None
-    _steps: Steps | None = None
     # the event of time-outs, and the limit where nobody sets one
     _timeout_trigger = TIMEOUT
     _usual_limit: int | None = None
@@ -95,31 +79,28 @@ class Engine(Checks[StateT]):
         definition: Definition[StateT],
         reporter: Reporter,
         clock: Callable[[], float],
-        machine: ChartMachine | None = None,
+        machine: Machine | None = None,
     ) -> None:
         super().__init__(definition)
         self._reporter = reporter
         self._has_logger = reporter.logger is not None
         self._clock = clock
-        # the longest dwell times by state; none is too long in a final state
-        self._limits: dict[Any, float] = {
-            **definition.timeouts,
-            **dict.fromkeys(definition.final_states, inf),
-        }
         # transitions that are under way, by the address of the agent; so, too, the Machine's events
         self._firing: dict[int, Run] = {}
         self._events: dict[int, list[EventData]] = {}
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._writers: dict[type, Writer] = {}
-        self._quiet_writers: dict[type, Writer] = {}
+        self._writers: dict[type, writing.Writer] = {}
+        self._quiet_writers: dict[type, writing.Writer] = {}
         self._is_slow = True
-        self._built: Any = None
-        if definition.tree is None:
-            self._machine = machine or build_machine(definition)
-            # what the Machine was when it was built
+        # the Machine as a definition, and what it was then
+        self._described, self._built = definition, None
+        if machine is not None or definition.tree is None:
+            self._machine = build_machine(definition) if machine is None else machine
             self._built = snapshot_of(self._machine)
-            self._observe_machine()
-            self._machine.chart = self
+            # an event is run, and a state is set, by methods of this chart
+            self._machine._process, self._machine.set_state = self._process, self._change_state
+            if isinstance(self._machine, ChartMachine):
+                self._machine.chart = self
         else:
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
@@ -127,7 +108,7 @@ class Engine(Checks[StateT]):
             self._steps = Steps(self, definition.tree)
             self._rows = self._steps.rows
         if engine_hooks:
-            observe("chart_built", ChartBuilt, definition)
+            instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
     def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
@@ -136,15 +117,23 @@ class Engine(Checks[StateT]):
         the transitions and callbacks that this one's has now. An action that fires on the chart it
         was written for waits for the transition that the new chart makes.
         """
-        definition = self._definition
-        if name != definition.name:
-            definition = Definition(**{**arguments_of(definition), "name": name})
+        definition = Definition(**{**arguments_of(self._definition), "name": name})
         machine = None if self._machine is None else self._machine.copied()
         chart = object.__new__(type(self))
         reporter = Reporter(name, logger, strict=definition.strict)
         Engine.__init__(chart, definition, reporter, clock, machine)
-        chart._firing, chart._built = self._firing, self._built
+        chart._firing = self._firing
+        chart._described, chart._built = self._described, self._built
         return chart
+
+    @property
+    def _as_it_runs(self) -> Definition[StateT]:
+        """The definition; after changes of the Machine, the Machine as a definition."""
+        built = None if self._machine is None else snapshot_of(self._machine)
+        if built != self._built:
+            rest = arguments_of(self._definition)
+            self._described, self._built = definition_of(self._machine, rest), built
+        return self._described
 
     @property
     def machine(self) -> Machine:
@@ -170,14 +159,9 @@ class Engine(Checks[StateT]):
 
     # What is observed of the Machine
 
-    def _observe_machine(self) -> None:
-        """Replace two of its methods: the one that runs an event, and ``set_state``."""
-        self._machine._process, self._machine.set_state = self._process, self._change_state
-
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
-        self._triggers = dict.fromkeys(self._machine.events)
         self._rows = {
             value: _Events(partial(self._read_events, source))
             for value, source in self._machine.values.items()
@@ -216,10 +200,7 @@ class Engine(Checks[StateT]):
             del self._events[id(data.model)]
         if data.result:
             self._made += 1
-            number = self._number_of(data.transition) if engine_hooks else None
-            if number is not None:
-                details = self._definition, number, data.model, context_of(data)
-                observe("transition", TransitionDetails, *details)
+            self._observe("transition", instruments.TransitionDetails, data, data.transition)
         elif data.state is not None and (data.error is None or type(data.error) is MachineError):
             self._refuse(data.model, data.event.name, context_of(data))
 
@@ -229,22 +210,25 @@ class Engine(Checks[StateT]):
         for agent in self._machine.models if model is None else [model]:
             events = self._events.get(id(agent))
             if not events:
-                set_state(agent, target.value)
+                writing.set_state(agent, target.value)
                 continue
             edge = self._edge_of(events[-1].transition, events[-1].event.name)
-            edge = self._edge_after_action(agent, edge)
             self._commit(agent, edge, self._writer_of(agent), context_of(events[-1]))
 
     def _number_of(self, arc: Any) -> int | None:
         """Return the place of a transition in the definition; None if the application added it."""
         return getattr(arc, "number", None)
 
+    def _observe(self, name: str, kind: Any, data: EventData, arc: Any, *more: Any) -> None:
+        """Tell who observes charts about a transition of the definition, or its guard."""
+        number = self._number_of(arc) if engine_hooks else None
+        if number is not None:
+            details = self.definition, number, data.model, context_of(data), *more
+            instruments.observe(name, kind, *details)
+
     def _report_guard(self, verdict: Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
-        number = self._number_of(data.transition)
-        if engine_hooks and number is not None:
-            details = self._definition, number, data.model, context_of(data), *verdict
-            observe("guard", GuardEvaluated, *details)
+        self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
             self._reporter.failed(GUARD_FAILED, verdict.error, data.model, edge)
@@ -290,9 +274,7 @@ class Engine(Checks[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or self._is_slow:
-            if self._firing and self._is_queued(
-                agent, trigger, partial(self.fire, agent, trigger, context)
-            ):
+            if self._is_queued(agent, trigger, partial(self.fire, agent, trigger, context)):
                 return None
             if engine_hooks or self._is_slow:
                 return self._through(agent, trigger, context)
@@ -412,12 +394,9 @@ class Engine(Checks[StateT]):
                 self._run_action(each.func, agent, edge, context)
             # an internal transition leaves no state
             if arc.dest is not None:
-                self._commit(agent, self._edge_after_action(agent, edge), write, context)
+                self._commit(agent, edge, write, context)
 
-        if arc.before or type(agent) not in self._quiet_writers:
-            self._complete(agent, make)
-        else:
-            make()
+        self._complete(agent, make)
         made: StateT = agent.state
         return made
 
@@ -430,27 +409,21 @@ class Engine(Checks[StateT]):
         except Exception as error:
             self._reporter.failed(ACTION_FAILED, error, agent, edge)
 
-    def _commit(self, agent: Any, edge: Edge, write: Writer, context: Any) -> None:
-        """Write what a transition leaves behind; a self-transition restarts the state's time."""
+    def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
+        """Write what a transition leaves behind; it starts from where actions put the agent."""
+        state = agent.state
+        if state != edge.from_state:
+            edge = self._edge(self._member(state), edge.to_state, edge.trigger)
+        self._write(agent, edge, write, context)
+
+    def _write(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
+        """Write a transition and report it; a self-transition restarts the state's time."""
         if edge.leaves is None:
-            restart_time(agent)
+            writing.restart_time(agent)
             return
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
-
-    def _edge_after_action(self, agent: Any, edge: Edge) -> Edge:
-        """Report code that moved the agent; the transition then starts from where it is."""
-        state = agent.state
-        if state == edge.from_state:
-            return edge
-
-        problem = (
-            f"a guard or the action of {edge.trigger!r} moved the agent to {state_text(state)!r} "
-            "itself: let it fire an event instead, which runs right after this transition"
-        )
-        self._reporter.failed(ACTION_FAILED, AgentError(problem), agent, edge)
-        return self._edge(self._member(state), edge.to_state, edge.trigger)
 
     def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
@@ -463,8 +436,7 @@ class Engine(Checks[StateT]):
 
         try:
             made = make()
-            if own.queue:
-                drain(self._definition.name, agent, own)
+            drain(self._definition.name, agent, own)
             return made
         finally:
             del self._firing[key]
@@ -482,122 +454,24 @@ class Engine(Checks[StateT]):
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _writer_of(self, agent: Any) -> Writer:
+    def _writer_of(self, agent: Any) -> writing.Writer:
         cls = type(agent)
         if cls not in self._writers:
-            writer = self._writers[cls] = writer_of(agent)
-            if writes_quietly(cls, writer):
+            writer = self._writers[cls] = writing.writer_of(agent)
+            if writing.writes_quietly(cls, writer):
                 self._quiet_writers[cls] = writer
         return self._writers[cls]
 
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        arcs = arcs_from(self._machine, agent, trigger)
-        guards = (callback_name(each.func) for arc, _, _ in arcs for each in arc.conditions)
+        arcs = self._arcs(agent, trigger)
+        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
         state = state_text(self._value(agent))
         self._reporter.refused(agent, state, trigger, guards, context)
 
-    # Where agents are
-
-    def _member(self, state: Any) -> Any:
-        """Return a state as the chart has it, for which an agent may have its text."""
-        if not self.can_be_in(state):
-            return state
-        if self._steps is not None:
-            return self._steps.rows.place(state).state
-        return self._machine.values[state].value
-
-    def is_in(self, agent: Any, state: StateT) -> bool:
-        """Return whether a state is active: the agent's own, or one around it."""
-        active = self.active(self._require_known_state(agent))
-        return state_text(state) in map(state_text, active)
-
-    def active(self, state: Any) -> tuple[StateT, ...]:
-        """Return an agent's state with all states around it, outermost first."""
-        self._require_state(state)
-        if self._steps is None:
-            return (self._member(state),)
-        nodes = self._steps.rows.tree.nodes
-        return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))
-
-    # Beginning, and ticks
-
-    def begin(self, agent: Any, context: Any = None) -> StateT:
-        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
-
-        What the chart remembered about the agent is forgotten. Only the transitions that
-        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
-        entry actions.
-
-        Args:
-            agent: Anything with a writable ``state``.
-            context: What entry actions get.
-
-        Returns:
-            The agent's state once it has settled.
-
-        Raises:
-            AgentError: As `fire`; also inside an action of the agent.
-        """
-        self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
-        set_state(agent, self._definition.initial)
-        return self.enter(agent, context)
-
-    def enter(self, agent: Any, context: Any = None) -> StateT:
-        """Enter the current state of an agent, as `begin` enters the initial one."""
-        if self._steps is not None:
-            self._steps.begin(agent, context)
-        state: StateT = agent.state
-        return state
-
-    def tick(self, agent: Any, context: Any = None) -> StateT | None:
-        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
-
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
-        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
-        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
-        a chart without the trigger ``timeout``.
-
-        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
-        rates, each only if its state is still active. Then the agent settles, since guards may read
-        what other agents have changed.
-
-        Returns:
-            The new state if the tick moved the agent, else None.
-
-        Raises:
-            AgentError: Inside an action of the agent.
-        """
-        self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
-        state = self._require_known_state(agent)
-        ticks = self._ticks_of(agent)
-        if ticks is not None:
-            agent.ticks_in_state = ticks = ticks + 1
-        if self._steps is not None:
-            # rates and composites need no count of the agent's
-            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
-            return moved
-
-        limit = self._limits.get(state) or count_of(agent, "timeout_threshold")
-        limit = self._usual_limit if limit is None else limit
-        if ticks is None or limit is None or ticks <= limit:
-            return None
-        if not any(arcs_from(self._machine, agent, self._timeout_trigger)):
-            return None
-        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
-
-    def _ticks_of(self, agent: Any) -> int | None:
-        """Return the ticks of an agent in its state; None if the agent counts none."""
-        return count_of(agent, "ticks_in_state")
-
-    def _require_rest(self, agent: Any, name: str, problem: str) -> None:
-        if id(agent) in self._firing:
-            raise AgentError(
-                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
-                f"would {problem} instead"
-            )
-
-    @property
-    def schedule(self) -> Schedule | None:
-        """The timers and rates of a chart with composites; None if the chart has no composites."""
-        return None if self._steps is None else self._steps.schedule
+    def _arcs(self, agent: Any, trigger: Any) -> Sequence[Any]:
+        """Return the Machine's transitions of an event from an agent's state."""
+        source = self._machine.get_model_state(agent).name
+        event = self._machine.events.get(trigger) if isinstance(trigger, str) else None
+        arcs: Sequence[Any] = () if event is None else event.transitions.get(source, ())
+        return arcs

@@ -1,4 +1,4 @@
-"""A transition that is under way, and the fires that wait for its end."""
+"""A transition that is under way, the fires that wait for its end, and faults that stop nothing."""
 
 from __future__ import annotations
 
@@ -47,4 +47,20 @@ def drain(chart: str, agent: Any, run: Run) -> None:
             )
         run.is_between = True
         fire()
-    run.is_between = False
+
+
+class Faults(list[Exception]):
+    """Errors in a strict chart that keep nothing else from being made."""
+
+    def keep(self, make: Callable[..., Any], *arguments: Any) -> Any:
+        """Call a function; if it raises, keep the error and return None."""
+        try:
+            return make(*arguments)
+        except Exception as error:
+            self.append(error)
+            return None
+
+    def raise_first(self) -> None:
+        """Raise the first error, if there is one."""
+        if self:
+            raise self[0]

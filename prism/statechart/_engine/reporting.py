@@ -21,9 +21,6 @@ from prism.telemetry.loggers import (
     synchronous,
 )
 
-Discarded = Literal["moved", "not_enabled"]
-"""Why an answer was discarded: the agent had moved, or no guard lets it take the transition now."""
-
 
 class Reporter:
     """Writes a chart's events to its log.
@@ -44,8 +41,7 @@ class Reporter:
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
-        if join_hooks:
-            self.met(agent, edge.from_text)
+        self.met(agent, edge.from_text)
         # not by `report`: of all events this is the one that there are millions of
         try:
             if (logger := active_logger(self.logger)) is not None:
@@ -95,10 +91,8 @@ class Reporter:
             context=identify(context),
         )
 
-    def discarded(
-        self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: Discarded
-    ) -> None:
-        """Warn of an answer that no longer applied when it came."""
+    def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: str) -> None:
+        """Warn of an answer that no longer applied: ``moved``, or ``not_enabled``."""
         states = {"asked_in": asked_in, "now_in": agent.state, "chosen": chosen}
         texts = {name: state_text(state) for name, state in states.items()}
         self._report("warning", ANSWER_DISCARDED, agent, trigger=trigger, **texts, reason=reason)

@@ -84,11 +84,6 @@ class Plan:
     raised: tuple[str, ...]
     settles: bool
 
-    @property
-    def remembers(self) -> bool:
-        """Whether it changes what is remembered of the agent."""
-        return bool(self.left or self.stopped or self.started)
-
 
 class NestedRows:
     """What may react, by state and event, and the steps that follow.
@@ -175,9 +170,9 @@ class NestedRows:
 
     # Steps
 
-    def beginning(self, state: Any = None) -> Edge:
-        """Return the step that enters a state, by default the initial one, and stays there."""
-        leaves = () if state is None else self.place(state).leaves
+    def beginning(self, state: Any) -> Edge:
+        """Return the step that enters a state, and stays there."""
+        leaves = self.place(state).leaves
         return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
 
     def _step(

@@ -7,21 +7,21 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from prism.errors import RunawayError
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES
+from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import forget, histories, memory_of, random_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Action, Edge, trigger_text
+from prism.statechart.transitions import Edge, trigger_text
 from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
 
@@ -49,7 +49,7 @@ class Steps:
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
         reaction = self.rows.reaction(agent.state, trigger)
-        step = None if reaction is None else self._first(reaction, agent, context)
+        step = self._first(reaction, agent, context)
         if step is not None:
             return self.run(agent, step, context)
 
@@ -75,22 +75,22 @@ class Steps:
         """Enter the state in which an agent is."""
         if self.rows.tree.remembers:
             forget(memory_of(agent))
-        is_initial = agent.state == self._definition.initial
-        self.run(agent, self.rows.beginning(None if is_initial else agent.state), context)
+        self.run(agent, self.rows.beginning(agent.state), context)
 
     def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
         """
-        reaction = self.rows.alone(agent.state, arc)
-        step = None if reaction is None else self._first(reaction, agent, context)
+        step = self._first(self.rows.alone(agent.state, arc), agent, context)
         return None if step is None else self.run(agent, step, context)
 
     # Choosing
 
-    def _first(self, reaction: Reaction, agent: Any, context: Any) -> Edge | None:
+    def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
+        if reaction is None:
+            return None
         return reaction.first(
             self._asking(agent, context),
             lambda: random_of(agent).random(),
@@ -140,11 +140,11 @@ class Steps:
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        raised, errors, made = deque[str](), list[Exception](), 0
+        raised, faults, made = deque[str](), Faults(), 0
         if step is None:
-            step, context = self._next(raised, agent, context, errors)
+            step, context = self._next(raised, agent, context, faults)
         while step is not None:
-            self._make(agent, step, context, errors, is_first=not made)
+            self._make(agent, step, context, faults, is_first=not made)
             raised += step.plan.raised
             made += 1
             if made > MOST_QUEUED_FIRES:
@@ -155,13 +155,12 @@ class Steps:
                 )
             if not (step.plan.settles or raised):
                 break
-            step, context = self._next(raised, agent, context, errors)
-        if errors:
-            raise errors[0]
+            step, context = self._next(raised, agent, context, faults)
+        faults.raise_first()
         return made > 0
 
     def _next(
-        self, raised: deque[str], agent: Any, context: Any, errors: list[Exception]
+        self, raised: deque[str], agent: Any, context: Any, faults: Faults
     ) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
 
@@ -170,18 +169,14 @@ class Steps:
         event: Any = EVENTLESS
         while True:
             reaction = self.rows.reaction(agent.state, event)
-            try:
-                step = None if reaction is None else self._first(reaction, agent, context)
-            except Exception as error:
-                errors.append(error)
-                step = None
+            step = faults.keep(self._first, reaction, agent, context)
             if step is not None or not raised:
                 return step, context
             # nothing says what is done is about
             event, context = raised.popleft(), None
 
     def _make(
-        self, agent: Any, edge: Edge, context: Any, errors: list[Exception], *, is_first: bool
+        self, agent: Any, edge: Edge, context: Any, faults: Faults, *, is_first: bool
     ) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
@@ -190,36 +185,20 @@ class Steps:
         chart, plan = self._chart, edge.plan
         # looked up before actions run, since it refuses what the chart cannot drive
         write = chart._writer_of(agent)
-        self._act(agent, edge, plan.before, context, None if is_first else errors)
+        for action in plan.before:
+            if is_first:
+                chart._run_action(action, agent, edge, context)
+            else:
+                faults.keep(chart._run_action, action, agent, edge, context)
 
-        actual = chart._edge_after_action(agent, edge)
-        if actual.leaves is not None or plan.exits:
-            chart._commit(agent, actual, write, context)
-        if plan.remembers:
+        if edge.leaves is not None or plan.exits:
+            chart._commit(agent, edge, write, context)
+        if plan.left or plan.stopped or plan.started:
             remember(memory_of(agent), plan)
-        self._act(agent, edge, plan.after, context, errors)
-        if plan.started and agent.state == edge.to_state:
-            try:
-                self.schedule.begin(agent, plan.started, context)
-            except Exception as error:  # of a strict chart
-                errors.append(error)
+        for action in plan.after:
+            faults.keep(chart._run_action, action, agent, edge, context)
+        for state in plan.started if agent.state == edge.to_state else ():
+            faults.keep(self.schedule.begin, agent, state, context)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)
-
-    def _act(
-        self,
-        agent: Any,
-        edge: Edge,
-        actions: Iterable[Action],
-        context: Any,
-        errors: list[Exception] | None,
-    ) -> None:
-        """Run the actions of a step; errors of a strict chart are kept, if there is a list."""
-        for action in actions:
-            try:
-                self._chart._run_action(action, agent, edge, context)
-            except Exception as error:
-                if errors is None:
-                    raise
-                errors.append(error)

@@ -8,31 +8,18 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import expm1, isfinite
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any
 
 from prism.errors import FieldValueError
+from prism.statechart._engine.pending import Faults
 from prism.statechart._engine.writing import count_of
 from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, takes_agent_alone
-
-
-class Rated(NamedTuple):
-    """A transition that happens at a rate.
-
-    Args:
-        source: The state that it leaves, a leaf or a composite.
-        rate: How often a tick it happens, or a function that returns it for an agent now.
-        make: Makes it for an agent, if its guard passes; returns the new state, else None.
-    """
-
-    source: Any
-    rate: float | Callable[[Any], float]
-    make: Callable[[Any], Any]
 
 
 class Schedule:
@@ -71,14 +58,10 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        made, errors = None, list[Exception]()
+        made, faults = None, Faults()
         for make in self._due(agent, ticks, context, by_chance=by_chance):
-            try:
-                made = make() or made
-            except Exception as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+            made = faults.keep(make) or made
+        faults.raise_first()
         return made
 
     def _due(
@@ -127,11 +110,10 @@ class Schedule:
 
     # After a time
 
-    def begin(self, agent: Any, states: Iterable[str], context: Any) -> None:
-        """Let functions say the time-outs of states that are entered."""
-        for state in states:
-            if state in self._after:
-                self._delays(agent, state, context)
+    def begin(self, agent: Any, state: str, context: Any) -> None:
+        """Let functions say the time-outs of a state that is entered."""
+        if state in self._after:
+            self._delays(agent, state, context)
 
     def _delays(self, agent: Any, state: str, context: Any) -> dict[str, int]:
         """Return what is remembered of a state's timers: what functions said, and 0 if it came."""
@@ -141,7 +123,8 @@ class Schedule:
             after: Any = arc.written.after
             if callable(after) and key not in delays:
                 arguments = (agent,) if takes_agent_alone(after) else (agent, context)
-                delays[key] = int(self._result_of(_whole_ticks, after, agent, arc, *arguments))
+                said = partial(_whole_ticks, after, *arguments)
+                delays[key] = int(self._result_of(agent, arc, said))
         return delays
 
     def _make_in_time(
@@ -163,14 +146,18 @@ class Schedule:
 
     # At a rate
 
-    def rated(self) -> Iterator[Rated]:
-        """Yield the transitions that happen at rates, for whoever has a time for each event."""
-        nodes = self._steps.rows.tree.nodes
-        for arc in (arc for arcs in self._rates.values() for arc in arcs):
+    def rated(self) -> Iterator[tuple[Any, float | Callable[[Any], float], Callable[[Any], Any]]]:
+        """Yield the transitions that happen at rates, for whoever has a time for each event.
+
+        Each comes as the state that it leaves, how often a tick it happens (or a function that
+        returns it for an agent now), and what makes it for an agent and returns the new state.
+        """
+        for arc in chain.from_iterable(self._rates.values()):
             rate: Any = arc.written.rate
-            yield Rated(
-                nodes[arc.source].state,
-                partial(self._rate_of, arc) if callable(rate) else float(rate),
+            often = partial(self._rate_of, arc) if callable(rate) else float(rate)
+            yield (
+                self._steps.rows.tree.nodes[arc.source].state,
+                often,
                 partial(self._steps.alone, arc),
             )
 
@@ -194,27 +181,25 @@ class Schedule:
         rate: Any = arc.written.rate
         if not callable(rate):
             return float(rate)
-        return self._result_of(_rate, rate, agent, arc, agent, context)
+        return self._result_of(agent, arc, partial(_checked_rate, rate, agent, context))
 
-    def _result_of(
-        self, check: Callable[[Any], float], function: Any, agent: Any, arc: Arc, *arguments: Any
-    ) -> float:
+    def _result_of(self, agent: Any, arc: Arc, said: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
         # it may move the agent before it fails
         state = agent.state
         try:
-            return check(function(*arguments))
+            return said()
         except Exception as error:
             self._steps.report(error, agent, state, arc)
             return 0
 
 
-def _whole_ticks(value: Any) -> int:
-    return max(1, index(value))
+def _whole_ticks(after: Callable[..., Any], *arguments: Any) -> int:
+    return max(1, index(after(*arguments)))
 
 
-def _rate(value: Any) -> float:
-    rate = float(value)
+def _checked_rate(function: Callable[..., Any], *arguments: Any) -> float:
+    rate = float(function(*arguments))
     if not (isfinite(rate) and rate >= 0):
         raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
     return rate

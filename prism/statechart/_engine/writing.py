@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 from weakref import WeakSet
 
@@ -64,11 +64,10 @@ def count_of(agent: Any, name: str) -> int | None:
 
 def depth_of(agent: Any) -> int:
     """Return how many records an agent keeps."""
-    depth = count_of(agent, "max_history_depth")
-    return DEFAULT_MAX_HISTORY_DEPTH if depth is None else depth
+    return count_of(agent, "max_history_depth") or DEFAULT_MAX_HISTORY_DEPTH
 
 
-def history_of(agent: Any) -> Any:
+def history_of(agent: Any) -> Sequence[StateTransition]:
     """Return an agent's records: where they are kept, or nothing if they are kept nowhere.
 
     An agent's ``state_history`` is prism's if it begins and ends with a record of prism's, or if it
@@ -76,9 +75,9 @@ def history_of(agent: Any) -> Any:
     Whatever else has that name is the application's, and is neither read nor written.
     """
     own = field_of(agent, "state_history")
-    if _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own)):
-        return own
-    return records_beside(agent) or ()
+    is_own = _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own))
+    records: Sequence[StateTransition] = own if is_own else records_beside(agent) or ()
+    return records
 
 
 def _is_prisms(agent: Any, history: Any) -> bool:
@@ -164,13 +163,9 @@ def _require_writable(agent: Any) -> None:
     """Let an object that takes no new state or ticks say so before an action has run."""
     cls: Any = type(agent)
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
-    may_be_frozen = (
-        any(isinstance(field, property) and field.fset is None for field in fields)
-        or issubclass(cls, tuple)
-        # a frozen class refuses both, and so do models
-        or (cls.__setattr__ is not object.__setattr__ and cls.__delattr__ is not object.__delattr__)
-    )
-    if may_be_frozen:
+    is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
+    # a frozen class refuses both, and so do models
+    if is_read_only or cls.__setattr__ is not object.__setattr__:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0

@@ -2,7 +2,6 @@
 
 import gzip
 from collections.abc import Callable
-from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -111,16 +110,6 @@ def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNam
     logs = read_log(write_log(lines))
     assert transition_counts(logs)["count"].sum() == 199
     assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
-
-
-def test_events_are_rows_with_their_own_keys(folder: Path, events: list[dict[str, Any]]) -> None:
-    """The events of a name are in the order of the log, with the columns that they have."""
-    posts = [event for event in events if event["event"] == "post.published"]
-    table = events_of(read_log(folder), "post.published")
-    for key in ("agent_id", "post_id", "kind", "parent_id", "root_id", "text", "round", "tick"):
-        assert table[key].to_list() == [post[key] for post in posts]
-    assert table["timestamp"][0] == datetime(2026, 1, 1, tzinfo=UTC)
-    assert "chart" not in table.columns
 
 
 def test_keys_of_an_application_are_columns(write_log: WriteLog, make: SimpleNamespace) -> None:

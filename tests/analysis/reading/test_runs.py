@@ -8,12 +8,8 @@ from typing import Any
 
 import pytest
 
-from prism import Run
-from prism.agents import synthetic_population
 from prism.analysis import Note, read_log
-from prism.runlog import configure
-from prism.social import Feed
-from tests.kit.tables import events_of, state_counts
+from tests.kit.tables import events_of
 
 WriteLog = Callable[..., Path]
 
@@ -23,23 +19,6 @@ def kinds(notes: tuple[Note, ...]) -> list[str]:
 
 
 LAST = "the last run begins here: an earlier run before it in this file, left out"
-
-
-def test_a_simulation_is_the_run_of_an_application_log(tmp_path: Path) -> None:
-    """The states are those of the simulation, and neither start nor end of the log is a run."""
-    population = synthetic_population(20, seed=1)
-    with configure(tmp_path / "own.jsonl"):
-        feed = Feed(first_posts=population.posts)
-        result = Run(feed, population.agents, rounds=3, seed=1).run()
-    logs = read_log(tmp_path / "own.jsonl")
-    assert [(run.label, run.seed, run.ended) for run in logs.runs] == [("own", 1, True)]
-    assert logs.notes == ()
-    ends = state_counts(logs).filter(tick=12)
-    for summary in result.rounds:
-        counts = ends.filter(round=summary.number).select("state", "agents").iter_rows()
-        assert {state: count for state, count in summary.states.items() if count} == {
-            state: count for state, count in counts if count
-        }
 
 
 @pytest.mark.parametrize(

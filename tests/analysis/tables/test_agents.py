@@ -1,43 +1,13 @@
 """Every agent, with what it is and did."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 from prism.analysis import read_log
 from tests.kit.tables import agents
 
 WriteLog = Callable[..., Path]
-
-
-def test_agents_are_those_of_the_log(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Facts, last states and counts of every agent are what a plain reading of the log gives."""
-    table = {row["agent_id"]: row for row in agents(read_log(folder)).iter_rows(named=True)}
-    joined = {each["agent_id"]: each for each in events if each["event"] == "agent.joined"}
-    assert list(table) == sorted(joined)
-
-    states = {name: each["state"] for name, each in joined.items()}
-    counts: dict[str, Counter[str]] = {name: Counter() for name in joined}
-    names = {
-        "statechart.transition": "transitions",
-        "post.weighed": "weighed",
-        "reasoner.decision": "decisions",
-    }
-    for event in events:
-        if event["event"] in names:
-            counts[event["agent_id"]][names[event["event"]]] += 1
-        if event["event"] == "statechart.transition":
-            states[event["agent_id"]] = event["to_state"]
-
-    for name, row in table.items():
-        facts = ("display_name", "archetype", "interests", "following")
-        assert {fact: row[fact] for fact in facts} == {fact: joined[name][fact] for fact in facts}
-        assert row["state"] == states[name]
-        assert {each: row[each] for each in names.values()} == {
-            each: counts[name][each] for each in names.values()
-        }
 
 
 def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: SimpleNamespace) -> None:

@@ -74,23 +74,6 @@ def test_measures_are_those_of_the_definitions(
         assert row["virality"] == (pytest.approx(sum(pairs) / len(pairs)) if pairs else None)
 
 
-def test_virality_of_known_shapes(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A star of n has virality 2 - 2/n, a line of n has (n + 1) / 3, as in the paper."""
-    star = [make.post("x", "s0"), *(make.post("x", f"s{n}", "s0", "s0") for n in range(1, 10))]
-    chain = [
-        make.post("x", "c0"),
-        *(make.post("x", f"c{n}", f"c{n - 1}", "c0") for n in range(1, 10)),
-    ]
-    table = {
-        row["root_id"]: row
-        for row in cascades(read_log(write_log([*star, *chain]))).iter_rows(named=True)
-    }
-    assert table["s0"]["virality"] == pytest.approx(2 - 2 / 10)
-    assert table["c0"]["virality"] == pytest.approx(11 / 3)
-    assert (table["s0"]["depth"], table["s0"]["breadth"]) == (1, 9)
-    assert (table["c0"]["depth"], table["c0"]["breadth"]) == (9, 1)
-
-
 def test_lifetime_is_from_the_root_to_the_last_post(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -143,12 +126,3 @@ def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleN
         1,
     )
     assert (row["started"], row["lifetime_seconds"]) == (None, None)
-
-
-def test_same_post_ids_in_two_runs_are_two_cascades(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Posts belong to the cascades of their own run."""
-    lines = [make.post("x", "p"), make.post("y", "q", "p", "p")]
-    table = cascades(read_log(write_log(lines, "one.jsonl"), write_log(lines, "two.jsonl")))
-    assert table.select("run", "size").rows() == [("one", 2), ("two", 2)]

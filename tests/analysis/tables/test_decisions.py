@@ -1,10 +1,8 @@
 """Decisions: sources, costs, entropy, latencies, and what texts cost."""
 
-from collections import Counter
 from collections.abc import Callable
-from math import log2
 from pathlib import Path
-from statistics import mean, quantiles
+from statistics import quantiles
 from types import SimpleNamespace
 from typing import Any
 
@@ -30,37 +28,13 @@ def asked(make: SimpleNamespace, **keys: Any) -> dict[str, Any]:
     return make.decision("x", ["b", "c"], "b", **{"source": "model", **call, **keys})
 
 
-def test_decisions_of_a_run_without_model(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Decisions of a policy are counted, have a mean entropy, and cost nothing."""
-    found = [event for event in events if event["event"] == "reasoner.decision"]
-    (row,) = decisions(read_log(folder)).iter_rows(named=True)
-    assert (row["state"], row["model"]) == ("evaluating", None)
-    assert (row["asked"], row["answered"], row["from_policy"], row["from_fallback"]) == (
-        len(found),
-    ) * 3 + (0,)
-    assert row["fallback_share"] == 0.0
-    bits = [-sum(p * log2(p) for p in event["probabilities"].values() if p) for event in found]
-    assert row["entropy"] == pytest.approx(mean(bits), rel=1e-4)
-    assert row["entropy_share"] == pytest.approx(mean(b / log2(3) for b in bits), rel=1e-4)
-    costs = (
-        "attempts",
-        "input_tokens",
-        "output_tokens",
-        "latency_p50",
-        "latency_p99",
-        "latency_max",
-    )
-    assert [row[name] for name in costs] == [None] * 6
-
-
-def test_decisions_are_counted_by_source(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each source is counted; all but the fallbacks are answered."""
-    sources = ["model", "model", "cache", "replay", "policy", "fallback"]
-    lines = [asked(make, source=source) for source in sources]
-    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert {source: row[f"from_{source}"] for source in sources} == dict(Counter(sources))
-    assert (row["asked"], row["answered"]) == (6, 5)
-    assert row["fallback_share"] == pytest.approx(1 / 6)
+def test_what_stood_first_is_told_from_how_the_list_was_rotated(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """With a rotation of 1, the second option stood first."""
+    for rotation, share in ((None, 1), (0, 1), (1, 0)):
+        log = read_log(write_log([asked(make, rotation=rotation)]))
+        assert decisions(log)["chosen_first"].to_list() == [share]
 
 
 def test_costs_are_added_up_and_latencies_described(
@@ -111,19 +85,6 @@ def test_decisions_are_grouped_by_names(write_log: WriteLog, make: SimpleNamespa
         decisions(logs, by=["colour"])
 
 
-@pytest.mark.parametrize("name", ['say "hi"', "back\\slash", "line\nfeed", "é😀", "{}", "\x00"])
-@pytest.mark.sampled(6)
-def test_options_of_any_name_have_an_entropy(
-    name: str, write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Names of options and contexts may have any characters."""
-    keys = {"probabilities": {name: 0.5, "c": 0.5}, "context": {name: name}, "state": name}
-    (row,) = decisions(
-        read_log(write_log([make.decision("x", [name, "c"], name, **keys)]))
-    ).iter_rows(named=True)
-    assert (row["state"], row["entropy"]) == (name, 1.0)
-
-
 def test_latency_excludes_fallbacks_without_a_request(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -149,21 +110,6 @@ def test_latency_excludes_fallbacks_without_a_request(
     assert row["latency_p50"] == 20.0
 
 
-def test_the_parts_of_latency_are_of_those_who_know_them(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Waiting and requests are described over the decisions that say them; older logs do not."""
-    lines = [
-        *(asked(make, queue_seconds=part, request_seconds=2 * part) for part in (1.0, 3.0, 5.0)),
-        asked(make),
-    ]
-    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert [row[f"queue_{name}"] for name in ("p50", "p90", "p99")] == pytest.approx([3, 4.6, 4.96])
-    assert [row[f"request_{name}"] for name in ("p50", "p90")] == pytest.approx([6, 9.2])
-    (row,) = decisions(read_log(write_log([asked(make)]))).iter_rows(named=True)
-    assert (row["latency_p50"], row["queue_p50"], row["request_p99"]) == (0.5, None, None)
-
-
 @pytest.mark.parametrize(
     ("values", "bits"),
     [
@@ -183,23 +129,6 @@ def test_entropy_is_of_scaled_probabilities(
     log = write_log([make.decision("x", ["a", "b"], "a", probabilities=weights)])
     (row,) = decisions(read_log(log)).iter_rows(named=True)
     assert row["entropy"] == row["entropy_share"] == pytest.approx(bits)
-
-
-@pytest.mark.parametrize(
-    "value",
-    [None, {}, "free text", [0.5, 0.5], {"a": "much"}, {"a": -1.0, "b": 2.0}, {"a": 0, "b": 0}],
-)
-@pytest.mark.sampled(7)
-def test_invalid_probabilities_have_no_entropy(
-    value: Any, write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Invalid probabilities are left out of the mean, and the decision is counted."""
-    lines = [
-        make.decision("x", ["b", "c"], "b", probabilities=value),
-        make.decision("x", ["b", "c"], "b", probabilities={"b": 1, "c": 1}),
-    ]
-    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["asked"], row["entropy"], row["entropy_share"]) == (2, 1.0, 1.0)
 
 
 def call(**keys: Any) -> dict[str, Any]:
@@ -247,9 +176,3 @@ def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: Simpl
     ]
     with pytest.raises(InputError, match="costs_by cannot group by colour"):
         costs(read_log(log), by=["colour"])
-
-
-def test_a_run_without_a_model_costs_nothing(folder: Path) -> None:
-    """The table of a run that asked no model is empty, with the same columns."""
-    table = costs(read_log(folder))
-    assert (table.height, table.columns[:2]) == (0, ["model", "answers"])

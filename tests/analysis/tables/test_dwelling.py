@@ -7,50 +7,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import read_log
 from tests.kit.tables import dwell_times
 
 WriteLog = Callable[..., Path]
-DWELLS = st.lists(st.integers(1, 12), min_size=1, max_size=30)
-VISITS = st.lists(
-    st.tuples(st.integers(0, 9), st.sampled_from(["go", "timeout", "round_ends"])),
-    min_size=2,
-    max_size=40,
-)
-LINE = (
-    '{{"event":"statechart.transition","agent_id":"x",'
-    '"from_state":"a","to_state":"b","trigger":"{}","ticks_in_state":{}}}\n'
-)
-
-
-def quantile(values: list[int], share: float) -> int:
-    """Return the smallest value that so many values do not exceed."""
-    return next(
-        value
-        for value in sorted(values)
-        if sum(other <= value for other in values) >= share * len(values)
-    )
-
-
-@given(dwells=DWELLS, zeros=st.integers(0, 3))
-def test_dwell_times_are_described_as_by_hand(
-    dwells: list[int], zeros: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Without cut visits, counts and percentiles are those of the plain lengths."""
-    path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
-    values = [0] * zeros + dwells
-    path.write_text("".join(LINE.format("go", value) for value in values))
-    (row,) = dwell_times(read_log(path)).filter(state="a").iter_rows(named=True)
-    counts = [row[name] for name in ("visits", "complete", "cut", "open", "zero", "max")]
-    assert counts == [len(values), len(values), 0, 0, zeros, max(values)]
-    assert row["mean"] == pytest.approx(sum(values) / len(values))
-    assert [row[name] for name in ("median", "p90", "p99")] == [
-        quantile(values, share) for share in (0.5, 0.9, 0.99)
-    ]
 
 
 def test_censored_visits_are_those_of_a_textbook(
@@ -68,28 +30,6 @@ def test_censored_visits_are_those_of_a_textbook(
     assert row["mean"] == pytest.approx(23.287, abs=1e-3)
 
 
-@pytest.mark.slow
-@given(visits=VISITS)
-def test_percentiles_are_those_of_statsmodels(
-    visits: list[tuple[int, str]], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """With cut visits, they are those of the survival curve of an implementation of others."""
-    duration = pytest.importorskip("statsmodels.duration.survfunc")
-    path = tmp_path_factory.mktemp("dwell") / "log.jsonl"
-    path.write_text("".join(LINE.format(trigger, ticks) for ticks, trigger in visits))
-    (row,) = dwell_times(read_log(path)).filter(state="a").iter_rows(named=True)
-    # statsmodels counts from above 0: one more tick each
-    lengths = [ticks + 1 for ticks, _ in visits]
-    curve = duration.SurvfuncRight(lengths, [trigger != "round_ends" for _, trigger in visits])
-    for name, share in (("median", 0.5), ("p90", 0.9), ("p99", 0.99)):
-        reached = [
-            int(time) - 1
-            for time, left in zip(curve.surv_times, curve.surv_prob, strict=True)
-            if left <= 1 - share + 1e-12
-        ]
-        assert row[name] == min(reached, default=None)
-
-
 def test_a_state_that_is_never_left_has_no_median(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:
@@ -102,24 +42,6 @@ def test_a_state_that_is_never_left_has_no_median(
     assert table.select(columns).rows() == [
         ("a", 1, 1, 2, None, 6, 8),
         ("b", 0, 1, None, None, 4, 4),
-    ]
-
-
-def test_runs_and_charts_are_described_separately(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Several runs, and several charts with a state of one name, have visits of their own."""
-    one = write_log([make.move("x", "a", "b", "timeout")], "one.jsonl")
-    charts = [
-        make.move("x", "a", "b", ticks_in_state=ticks, chart=chart)
-        for chart, ticks in (("ant", 1), ("bee", 5), ("bee", 3))
-    ]
-    two = write_log(charts, "two.jsonl")
-    table = dwell_times(read_log(one, two)).filter(state="a")
-    assert table.select("run", "chart", "mean", "timeout_share").rows() == [
-        ("one", "c", 1.0, 1.0),
-        ("two", "ant", 1.0, 0.0),
-        ("two", "bee", 4.0, 0.0),
     ]
 
 

@@ -10,9 +10,8 @@ import polars as pl
 import pytest
 
 from prism.analysis import read_log
-from prism.worlds import WorldResults
 from tests.kit.logs import AGENTS
-from tests.kit.tables import agents, participation
+from tests.kit.tables import participation
 
 WriteLog = Callable[..., Path]
 ACTS = (
@@ -32,61 +31,6 @@ def top_share(counts: list[int], share: float) -> float:
     whole, part = divmod(share * len(counts), 1)
     ranked = sorted(counts, reverse=True)
     return (sum(ranked[: int(whole)]) + part * ranked[int(whole)]) / sum(counts)
-
-
-def test_totals_are_those_of_the_run(run: tuple[Path, WorldResults]) -> None:
-    """Totals are those of the simulation, without posts from before the first round."""
-    folder, results = run
-    table = agents(read_log(folder))
-    for name in ("posts", "replies", "reshares", "likes"):
-        assert table[name].sum() == results.totals()[name]
-        if name != "posts":
-            assert table[f"{name}_received"].sum() == results.totals()[name]
-    assert table.height == AGENTS
-
-
-def test_every_agent_has_its_counts(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Every agent has its acts and the reactions it received counted, silent agents too."""
-    lines = [
-        make.started(),
-        *(make.joined(name) for name in ("ann", "ben", "cas")),
-        make.post("ann", "p0", round=0, tick=0),
-        make.post("ben", "p1"),
-        make.post("ben", "p2", "p0", "p0"),
-        make.post("ann", "p3", "p2", "p0", kind="reshare"),
-        make.like("ann", "p1", "ben"),
-        make.like("ben", "p0", "ann"),
-        make.like("ben", "gone", "cas"),
-        make.post("ann", "p4", "lost", "lost"),
-        make.move("dan", "a", "b"),
-    ]
-    assert agents(read_log(write_log(lines))).select(ACTS).rows() == [
-        ("ann", 0, 1, 1, 1, 1, 0, 1),
-        ("ben", 1, 1, 0, 2, 0, 1, 1),
-        ("cas", 0, 0, 0, 0, 0, 0, 1),
-        ("dan", 0, 0, 0, 0, 0, 0, 0),
-    ]
-
-
-def test_only_runs_with_a_start_have_opening_posts(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Only a run with a start has uncounted early posts; elsewhere round 0 counts."""
-    lines = [make.post("ann", "p0", round=0, tick=0), make.post("ann", "p1", round=None, tick=None)]
-    assert agents(read_log(write_log(lines))).select(ACTS).rows() == [("ann", 2, 0, 0, 0, 0, 0, 0)]
-
-
-def test_runs_are_measured_separately(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """The same agents and posts in two runs are counted separately."""
-    one = write_log([make.post("x", "p"), make.post("y", "q", "p", "p")], "one.jsonl")
-    two = write_log([make.post("y", "p"), make.like("x", "p", "y")], "two.jsonl")
-    table = agents(read_log(one, two))
-    assert table.select("run", "agent_id", "replies_received", "likes_received").rows() == [
-        ("one", "x", 1, 0),
-        ("one", "y", 0, 0),
-        ("two", "x", 0, 0),
-        ("two", "y", 0, 1),
-    ]
 
 
 @pytest.mark.parametrize("number", [1, 3, None])
@@ -118,20 +62,6 @@ def test_shares_are_those_of_the_events(
     assert {name: row[name] for name in shares} == pytest.approx(shares)
     assert row["next_9"] == pytest.approx(row["top_10"] - row["top_1"])
     assert row["top_10"] + row["other_90"] == pytest.approx(1)
-
-
-def test_the_published_shares_come_back(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Of a community that writes as van Mierlo's did, the shares are those he gives."""
-    numbers = {"top": 747, **{f"next{n}": 26 + (n < 6) for n in range(9)}, "rest": 13}
-    lines = [make.started(agents=100), *(make.joined(f"silent{n}") for n in range(89))]
-    lines += [make.joined(name) for name in numbers]
-    lines += [
-        make.post(name, f"{name}-{n}") for name, count in numbers.items() for n in range(count)
-    ]
-    row = participation(read_log(write_log(lines))).row(-1, named=True)
-    shares = [round(row[name], 3) for name in ("top_1", "next_9", "other_90")]
-    assert shares == [0.747, 0.24, 0.013]
-    assert (row["round"], row["silent"], row["written"]) == (None, 0.89, 1000)
 
 
 def test_a_round_in_which_nobody_writes_has_no_shares(

@@ -8,7 +8,6 @@ import pytest
 
 from prism import Run
 from prism.analysis import Log, read_log
-from prism.science import compare
 from tests.kit.tables import agents, run_measures, state_counts, transition_counts
 
 FORMS: list[dict[str, Any]] = [{"log_agents": 7}, {"log_agents": 0}]
@@ -33,14 +32,6 @@ def test_states_are_those_of_everybody(form: dict[str, Any], world: str, tmp_pat
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.slow
-def test_a_feed_is_counted_at_the_end_of_its_rounds(form: dict[str, Any], tmp_path: Path) -> None:
-    """Where rounds have ticks, everybody is counted in the last, as in the log of all agents."""
-    whole = state_counts(kept(tmp_path / "whole", "feed")).filter(tick=12)
-    assert state_counts(kept(tmp_path / "some", "feed", **form)).equals(whole)
-
-
-@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("world", ["epidemic", "feed"])
 @pytest.mark.sampled(4)
 def test_totals_are_those_of_everybody(form: dict[str, Any], world: str, tmp_path: Path) -> None:
@@ -61,30 +52,6 @@ def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     assert "totals of rounds are of all" in logs.notes[0].message
     (note,) = kept(tmp_path / "none", log_agents=0).notes
     assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
-
-
-@pytest.mark.slow
-def test_samples_and_whole_logs_stand_side_by_side(tmp_path: Path) -> None:
-    """A table of several runs has each run's counts, and the runs in their order."""
-    forms = {"a": {"log_agents": 7}, "b": {}, "c": {"log_agents": 0}}
-    for name, form in forms.items():
-        kept(tmp_path / name, **form)
-    table = state_counts(read_log(*(tmp_path / name for name in forms)))
-    runs = [part.select("round", "state", "agents", "share") for part in table.partition_by("run")]
-    assert len(runs) == 3
-    assert runs[0].equals(runs[1])
-    assert runs[0].equals(runs[2])
-
-
-@pytest.mark.slow
-def test_a_comparison_holds_everybody_against_everybody(tmp_path: Path) -> None:
-    """Shares of states, agents and transitions of a sampled run equal those of the whole one."""
-    for name, form in {"some": {"log_agents": 7}, "whole": {}}.items():
-        kept(tmp_path / name, **form)
-    table = compare(tmp_path / "some", tmp_path / "whole").table()
-    names = ["transitions", "share_infected", "share_recovered", "share_susceptible"]
-    found = dict(table.project("measure, difference").fetchall())
-    assert {name: found[name] for name in names} == dict.fromkeys(names, 0.0)
 
 
 def test_a_round_that_did_not_end_is_not_counted(tmp_path: Path) -> None:

@@ -1,27 +1,16 @@
 """What went wrong in a run."""
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-import orjson
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from prism.analysis import Log, read_log
+from prism.analysis import read_log
 from prism.runlog import configure
 from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.tables import faults, transition_counts
 
 WriteLog = Callable[..., Path]
-
-RAISING = {
-    "statechart.guard_failed": "guard_failed",
-    "statechart.action_failed": "action_failed",
-}
 
 
 class Agent:
@@ -118,48 +107,6 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 5),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),
     ]
-
-
-@given(
-    st.lists(
-        st.tuples(
-            st.sampled_from(["statechart.transition", *RAISING]),
-            st.sampled_from(["ann", "ben", None]),
-            st.sampled_from(["One: 1", "Two: 2"]),
-        ),
-        max_size=30,
-    )
-)
-def test_counts_are_those_of_the_log(
-    tmp_path_factory: pytest.TempPathFactory,
-    make: SimpleNamespace,
-    drawn: list[tuple[str, str | None, str]],
-) -> None:
-    """Counts and agents are those that a plain count of the lines gives."""
-    events = [make.event(name, agent_id=agent, error=error) for name, agent, error in drawn]
-    path = tmp_path_factory.mktemp("log") / "events.jsonl"
-    path.write_bytes(b"".join(orjson.dumps(event) + b"\n" for event in events))
-    logs = read_log(path)
-
-    raised = [(RAISING[name], error, agent) for name, agent, error in drawn if name in RAISING]
-    counts = Counter((fault, error) for fault, error, _ in raised)
-    concerned = Counter((fault, error) for fault, error, agent in set(raised) if agent)
-    table = faults(logs)
-    found = {(row["fault"], row["error"]): row for row in table.iter_rows(named=True)}
-    assert {key: row["count"] for key, row in found.items()} == dict(counts)
-    assert {key: row["agents"] for key, row in found.items() if row["agents"]} == dict(concerned)
-    assert _noted(logs) == {fault for fault, _, _ in raised}
-
-
-def test_a_sound_run_has_no_faults(folder: Path) -> None:
-    """A run in which nothing failed has an empty table and no note."""
-    logs = read_log(folder)
-    assert faults(logs).is_empty()
-    assert logs.notes == ()
-
-
-def _noted(logs: Log) -> set[str]:
-    return {note.kind for note in logs.notes if note.kind.endswith("_failed")}
 
 
 def test_exceptions_of_one_name_are_one_kind(

@@ -6,16 +6,11 @@ from typing import Any
 
 import polars as pl
 import pytest
-from polars.testing import assert_frame_equal
 
-from prism.analysis import check_log, read_log
-from prism.analysis._check import Rules
+from prism.analysis import read_log
 from prism.examples import Day
-from prism.examples.day import At, Person
 from prism.worlds import Run
 from tests.kit.tables import dwell_times, events_of, state_counts, transition_counts
-
-CHART = Person.chart.bound("day", None, lambda: 0.0)
 
 
 @pytest.fixture(scope="module")
@@ -107,66 +102,3 @@ def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
     assert described["complete"] == sum(lengths.values())
     assert described["open"] == len(stayed)
     assert described["max"] >= max(lengths)
-
-
-@pytest.mark.slow
-def test_visits_of_one_region_do_not_end_with_those_of_another(log: Any) -> None:
-    """Agents visit a state in each region, and are at work while they look at the phone."""
-    whole = dwell_times(read_log(log[0]), depth=3)
-    visits = dict(whole.select("state", "visits").iter_rows())
-    assert {*visits} >= {"work", "home", "pocket", "feed", "asleep"}
-    begun = Counter({"work": 20, "pocket": 20})
-    for each in moves(log[0]):
-        before, after = (each[key].split("+") for key in ("from_state", "to_state"))
-        begun.update({*after} - {*before})
-    assert {state: begun[state] for state in visits} == visits
-
-
-@pytest.mark.parametrize("table", [transition_counts, dwell_times])
-@pytest.mark.sampled(2)
-def test_a_flat_chart_has_one_level(table: Any, carried: Path) -> None:
-    """Its tables are the same on every level."""
-    logs = read_log(carried)
-    assert_frame_equal(table(logs, depth=1), table(logs), check_row_order=False)
-    assert table(logs, depth=1).height
-
-
-def test_a_log_of_a_chart_with_regions_agrees_with_it(log: Any) -> None:
-    """Rates, timers, histories and regions: each step is one that the chart allows."""
-    found = check_log(read_log(log[0]), CHART)
-    assert (found.found, found.other_charts) == ({}, {})
-    assert found.checked > 100
-
-
-@pytest.mark.parametrize(
-    ("move", "kinds"),
-    [
-        (("work+pocket", "work+feed", "buzzes"), []),
-        (("work+pocket", "home+pocket", "returns"), []),
-        # a history stands for whatever its region has been in
-        (("asleep", "work+feed", "wakes"), []),
-        (("asleep", "work+pocket", "wakes"), []),
-        (("asleep", "home+pocket", "wakes"), ["unknown_move"]),
-        (("work+pocket", "home+feed", "buzzes"), ["unknown_move"]),
-        (("home+feed", "asleep", "sleeps"), []),
-        (("work+feed", "asleep", "sleeps"), ["unknown_move"]),
-        (("work+feed", "work+pocket", "rings"), ["unknown_trigger"]),
-        (("work", "work+pocket", "hides"), ["unknown_state"]),
-        (("pocket+work", "work+pocket", "hides"), ["unknown_state"]),
-    ],
-)
-def test_steps_of_configurations_are_checked(move: tuple[str, str, str], kinds: list[str]) -> None:
-    """Only what some transitions of the trigger lead to is allowed."""
-    found = list(Rules(CHART).transition_faults(*move, 1, None))
-    assert [fault.kind for fault in found] == kinds
-    assert all("+" not in fault.allowed.partition(" allows")[2] for fault in found)
-
-
-def test_decisions_in_regions_are_checked() -> None:
-    """Options are configurations that the trigger leads to."""
-    rules = Rules(CHART)
-    both = ["work+feed", "work+pocket"]
-    assert not list(rules.decision_faults("work+pocket", "buzzes", ["work+feed"], "work+feed"))
-    faults = rules.decision_faults("work+pocket", "buzzes", both, "asleep")
-    assert [fault.kind for fault in faults] == ["unknown_option", "not_an_option"]
-    assert At.WORK in CHART.state_of("work+feed").leaves

@@ -1,7 +1,6 @@
 """A run as one row of numbers."""
 
 from pathlib import Path
-from statistics import mean, median
 from typing import Any
 
 import pytest
@@ -42,53 +41,6 @@ def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, A
     }
 
 
-def test_trees_of_reshares_grow_from_posts_and_replies(
-    folder: Path, events: list[dict[str, Any]]
-) -> None:
-    """A reshare of a reply belongs to a tree of its own, and replies end trees."""
-    posts = {each["post_id"]: each for each in events if each["event"] == "post.published"}
-    depths: dict[str, int] = {}
-    largest = dict.fromkeys((key for key, each in posts.items() if each["kind"] != "reshare"), 0)
-    for key, each in posts.items():
-        depths[key] = 0 if each["kind"] != "reshare" else depths[each["parent_id"]] + 1
-        origin = key
-        while posts[origin]["kind"] == "reshare":
-            origin = posts[origin]["parent_id"]
-        largest[origin] = max(largest[origin], depths[key])
-
-    (row,) = run_measures(read_log(folder)).iter_rows(named=True)
-    heights = list(largest.values())
-    assert row["reshare_singletons"] == pytest.approx(heights.count(0) / len(heights))
-    deep = sum(height > 1 for height in heights)
-    assert row["reshare_beyond_one_degree"] == pytest.approx(deep / len(heights))
-    assert row["deepest_reshare"] == max(heights)
-
-
-def test_the_pace_of_cascades_is_that_of_their_median_answers(
-    folder: Path, events: list[dict[str, Any]]
-) -> None:
-    """For each cascade: the median answer's time since the root, as a share of the last one's."""
-    length = read_log(folder).runs[0].ticks_per_round
-    clocks: dict[str, list[int]] = {}
-    for each in events:
-        if each["event"] == "post.published":
-            clock = max(each["round"] - 1, 0) * length + each["tick"]
-            clocks.setdefault(each["root_id"] or each["post_id"], []).append(clock)
-    after = [[one - begun for one in answers] for begun, *answers in clocks.values() if answers]
-    places = [median(each) / max(each) for each in after if max(each)]
-
-    (row,) = run_measures(read_log(folder)).iter_rows(named=True)
-    assert row["median_place"] == pytest.approx(mean(places))
-
-
-@pytest.mark.slow
-def test_measures_are_the_same_to_the_bit(folder: Path) -> None:
-    """However the rows of a table are grouped: sums of floats depend on their order."""
-    logs = read_log(folder)
-    first = run_measures(logs, by_round=True)
-    assert all(run_measures(logs, by_round=True).equals(first) for _ in range(10))
-
-
 @pytest.mark.slow
 def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> None:
     """From a round on, everything from before is left out, and rounds add up to the whole."""
@@ -111,14 +63,3 @@ def test_agents_who_left_take_no_steps(carried: Path) -> None:
     (row,) = run_measures(read_log(carried)).iter_rows(named=True)
     *_, ended = read_events(carried / "events.jsonl")
     assert row["agent_ticks"] == ended["agent_ticks"] < 30 * 36
-
-
-@pytest.mark.slow
-def test_worlds_have_measures_of_their_own(rumours: list[Path]) -> None:
-    """Of several runs each has its row, with the parameters, and its measures of the last round."""
-    table = run_measures(read_log(*rumours))
-    assert table["run"].to_list() == ["friends-4", "friends-8"]
-    assert table["friends"].to_list() == [4, 8]
-    by_round = run_measures(read_log(*rumours), by_round=True)
-    last = by_round.filter(round=10)["reached"].to_list()
-    assert table["reached"].to_list() == last

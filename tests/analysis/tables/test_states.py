@@ -14,11 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import Log, Note, read_log
 from prism.worlds import WorldResults
-from tests.kit.logs import AGENTS
-from tests.kit.occupancy import read_events
 from tests.kit.tables import state_counts
 
 WriteLog = Callable[..., Path]
@@ -30,60 +27,6 @@ def counted(table: pl.DataFrame, *moment: str) -> dict[tuple[Any, ...], dict[str
     for *when, state, agents in table.select(*moment, "state", "agents").iter_rows():
         found.setdefault(tuple(when), {}).update({state: agents} if agents else {})
     return found
-
-
-def test_last_tick_of_a_round_equals_the_simulation(run: tuple[Path, WorldResults]) -> None:
-    """At the last tick of every round the counts are those of the simulation itself."""
-    folder, results = run
-    table = counted(state_counts(read_log(folder)), "round", "tick")
-    for summary in results.rounds:
-        assert table[summary.number, 12] == {
-            state: count for state, count in summary.states.items() if count
-        }
-
-
-def test_who_is_removed_is_in_no_state(carried: Path) -> None:
-    """Where agents leave, the counts are those of the simulation, and shares sum to 1."""
-    ticks = state_counts(read_log(carried))
-    ended = [each for each in read_events(carried / "events.jsonl") if "states" in each]
-    for each in ended:
-        there = {state: count for state, count in each["states"].items() if count}
-        assert counted(ticks, "round", "tick")[each["round"], 12] == there
-
-    assert sum(ended[0]["states"].values()) > sum(ended[-1]["states"].values())
-    assert ticks["agents"].sum() == sum(each["agent_ticks"] for each in ended)
-    shares = ticks.group_by("round", "tick").agg(pl.col("share").sum())["share"]
-    assert shares.to_list() == pytest.approx([1.0] * 36)
-
-
-def test_every_tick_is_there_and_counts_every_agent(folder: Path) -> None:
-    """Every tick has a row for each state, and all agents are counted."""
-    table = state_counts(read_log(folder))
-    ticks = table.group_by("round", "tick").agg(
-        pl.col("agents").sum(), pl.col("share").sum(), pl.len()
-    )
-    assert ticks.height == 4 * 12
-    assert set(ticks["agents"]) == {AGENTS}
-    assert ticks["share"].is_close(1.0).all()
-    assert ticks["len"].n_unique() == 1
-
-
-def test_ticks_follow_the_transitions(folder: Path, events: list[dict[str, Any]]) -> None:
-    """Within a round counts change from tick to tick by the transitions of the tick."""
-    table = counted(state_counts(read_log(folder)), "round", "tick")
-    for number in range(1, 5):
-        for tick in range(2, 12):
-            expected = Counter(table[number, tick - 1])
-            for event in events:
-                if event["event"] == "statechart.transition" and (
-                    event["round"],
-                    event["tick"],
-                ) == (number, tick):
-                    expected[event["from_state"]] -= 1
-                    expected[event["to_state"]] += 1
-            assert table[number, tick] == {
-                state: count for state, count in expected.items() if count
-            }
 
 
 WALK = st.lists(
@@ -220,27 +163,6 @@ def test_state_set_without_a_transition_is_noted(
     )
 
 
-def test_lost_transition_is_made_up_for_by_the_next(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """An agent stays in its last known state until its next transition."""
-    lines = [
-        make.move("x", "a", "b", tick=1),
-        make.move("x", "c", "d", tick=3),
-        make.move("x", "d", "a", tick=4),
-    ]
-    logs = read_log(write_log(lines))
-    assert list(counted(state_counts(logs), "round", "tick").values()) == [
-        {"b": 1},
-        {"b": 1},
-        {"d": 1},
-        {"a": 1},
-    ]
-    assert notes_of(logs)["broken_chain"].startswith(
-        "1 transition does not start where the agent's last one ended (the first"
-    )
-
-
 def test_rounds_that_start_again_are_noted(write_log: WriteLog, make: SimpleNamespace) -> None:
     """A transition with an earlier stamp counts with the agent's last one, and is noted."""
     lines = [
@@ -254,38 +176,6 @@ def test_rounds_that_start_again_are_noted(write_log: WriteLog, make: SimpleName
         "out_of_order": "1 transition does not follow the agent's last one in round, tick or time "
         "(the first in line 3): they count together with that"
     }
-
-
-def test_agents_of_two_charts_are_counted_separately(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """If several charts drive agents of the same ids, each is counted by itself, and named."""
-    lines = [
-        make.started(chart="mood", rounds=1, ticks_per_round=2),
-        *(make.joined(agent, "calm") for agent in ("x", "y", "z")),
-        make.move("x", "home", "work", chart="job", tick=1),
-        make.move("x", "calm", "angry", chart="mood", tick=1),
-        make.move("y", "home", "work", chart="job", tick=2),
-    ]
-    logs = read_log(write_log(lines))
-    table = state_counts(logs)
-    assert table.columns == ["round", "tick", "chart", "state", "agents", "share"]
-    assert counted(table, "chart", "tick") == {
-        ("mood", 1): {"angry": 1, "calm": 2},
-        ("mood", 2): {"angry": 1, "calm": 2},
-        ("job", 1): {"home": 1, "work": 1},
-        ("job", 2): {"work": 2},
-    }
-    assert table.filter(chart="job", state="work")["share"].to_list() == [0.5, 1.0]
-    assert "broken_chain" not in notes_of(logs)
-
-
-def test_note_on_transitions_is_not_repeated(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Making a table again does not repeat its note."""
-    logs = read_log(write_log([make.move("x", "a", "b"), make.move("x", "a", "b")]))
-    assert logs.notes == ()
-    assert state_counts(logs).equals(state_counts(logs))
-    assert [note.kind for note in logs.notes] == ["broken_chain"]
 
 
 def test_closing_transitions_count_with_the_next_tick(
@@ -356,77 +246,4 @@ def test_log_without_rounds_is_counted_by_time(write_log: WriteLog, make: Simple
     }
 
 
-def test_transitions_without_a_time_count_from_the_beginning(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """A transition without a time is not lost; if none has one, there is one moment."""
-    never = {"timestamp": "?", "round": None, "tick": None}
-    moves = [
-        make.move("x", "a", "b", **never),
-        make.move("y", "a", "b", "round_ends", round=None, tick=None),
-    ]
-    table = state_counts(read_log(write_log(moves)))
-    assert counted(table, "time") == {(datetime(2026, 1, 1, tzinfo=UTC),): {"b": 2}}
-    assert counted(state_counts(read_log(write_log(moves[:1]))), "time") == {(None,): {"b": 1}}
-
-
-def test_long_times_are_counted_in_longer_steps(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """More than 1,000 seconds are counted in longer steps; the last step has the last states."""
-    begin = datetime(2026, 1, 1, tzinfo=UTC)
-    moves = []
-    for number in range(2000):
-        stamp = (begin + timedelta(seconds=number)).isoformat()
-        moves.append(
-            make.move(
-                "x", "ab"[number % 2], "ba"[number % 2], timestamp=stamp, round=None, tick=None
-            )
-        )
-    table = state_counts(read_log(write_log(moves)))
-    assert table["time"].n_unique() == 200
-    assert counted(table, "time")[begin + timedelta(seconds=1990),] == {"a": 1}
-
-
-def test_runs_of_different_shape_stand_in_one_table(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Runs counted by tick and by round share a table, with nulls; an empty log has no rows."""
-    ticked = write_log([make.move("x", "a", "b")], "ticked.jsonl")
-    rounds = write_log([make.move("x", "a", "b", tick=None)], "rounds.jsonl")
-    table = state_counts(read_log(ticked, rounds)).filter(pl.col("agents") > 0)
-    assert table.select("run", "round", "tick", "state").rows() == [
-        ("ticked", 1, 1, "b"),
-        ("rounds", 1, None, "b"),
-    ]
-    nothing = state_counts(read_log(write_log([], "nothing.jsonl", end=b"")))
-    assert (nothing.columns, nothing.height) == (["round", "tick", "state", "agents", "share"], 0)
-
-
 Cell = StrEnum("Cell", ["YOUNG", "OLD"])
-
-
-class Bacterium(Agent):
-    chart = Statechart(Cell, [Transition("ages", Cell.YOUNG, Cell.OLD)], Cell.YOUNG)
-
-
-class Culture(World[Bacterium]):
-    """Bacteria that age, divide and die."""
-
-    rounds, ticks = 6, 2
-
-    @during(Cell.YOUNG, Cell.OLD)
-    def live(self, one: Bacterium) -> None:
-        if one.random.chance(0.3):
-            self.add(Bacterium(), at=one)
-        if one.state is Cell.OLD and one.random.chance(0.5):
-            one.leave()
-        elif one.random.chance(0.5):
-            one.fire("ages")
-
-
-def test_agents_count_from_their_birth_to_their_death(tmp_path: Path) -> None:
-    """Where agents join and leave in any tick, the counts are those of the simulation."""
-    kept = Run(Culture, 30, seed=1).keep(tmp_path / "run")
-    table = counted(state_counts(read_log(tmp_path / "run")), "round", "tick")
-    assert len({sum(each.states.values()) for each in kept.results.rounds}) > 3
-    for each in kept.results.rounds:
-        assert table[each.number, 2] == {name: n for name, n in each.states.items() if n}

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from prism.errors import InputError
-from prism.programs.thinking import Config, Iterate, Limit, Paging, ThinkingLog
+from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
 
 DOCS = Path(__file__).parents[3] / "docs"
 LKJAGENT: dict[str, Any] = {
@@ -39,11 +39,9 @@ def test_a_file_of_lkjagent_is_read() -> None:
     """What prism has no use for is left out with one note."""
     config = Config.from_text(json.dumps(LKJAGENT))
     assert (config.role, config.instructions) == ("R", "I")
-    assert config.state_description["thinking"] == "T"
-    assert config.state_description["paging"] == "Page."
-    assert "storage_save" not in config.available_actions
-    assert "page_out" in config.available_actions
-    assert config.available_actions["storage_load"] == "Load"
+    assert config.state_description.thinking == "T"
+    assert config.available_actions.storage_save is None
+    assert config.available_actions.storage_load == "Load"
     assert config.thinking_log == ThinkingLog(max_entries=4, key_prefix="tl_")
     assert (config.paging_limit.max_tokens, config.hard_limit.max_tokens) == (1500, 3000)
     assert config.iterate.max_iterations == 7
@@ -61,7 +59,7 @@ def test_what_is_ignored_is_one_note(tmp_path: Path) -> None:
 
 def test_a_configuration_is_written_and_read() -> None:
     """All settings are in the file that ``think init`` writes."""
-    config = Config(goal="G", paging=Paging("model"))
+    config = Config(goal="G", iterate=Iterate(enable=False))
     assert Config.from_text(config.to_json()) == config
 
 
@@ -72,7 +70,6 @@ def test_a_configuration_is_written_and_read() -> None:
         ('"hard_limit": {"max_tokens": "9"}', "valid integer"),
         ('"iterate": {"max_iterations": 2.5}', "agent.iterate.max_iterations"),
         ('"thinking_log": {"key_prefix": "t1"}', "agent.thinking_log.key_prefix"),
-        ('"paging": {"policy": "fifo"}', "'lru' or 'model'"),
         ('"goal": 3', "agent.goal"),
         ('"paging_limit": {"max_tokens": 9000}', "must not be below paging_limit"),
     ],
@@ -102,7 +99,6 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
         lambda: Iterate(max_iterations=2.5),  # type: ignore[arg-type]
         lambda: ThinkingLog(max_entries=True),
         lambda: ThinkingLog(key_prefix="a b"),
-        lambda: Paging("fifo"),  # type: ignore[arg-type]
         lambda: Config(state_description={"dancing": "x"}),  # type: ignore[dict-item]
         lambda: Config(hard_limit=Limit(max_tokens=10)),
     ],

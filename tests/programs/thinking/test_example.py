@@ -29,19 +29,14 @@ def author() -> Any:
         del sys.modules["author"]
 
 
-@pytest.fixture(scope="module", params=["lru", pytest.param("model", marks=pytest.mark.slow)])
-def planned(
-    author: Any, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Prism:
-    """Run the example by the command of the page, once with either policy.
+@pytest.fixture(scope="module")
+def planned(author: Any, tmp_path_factory: pytest.TempPathFactory) -> Prism:
+    """Run the example by the command of the page.
 
     The author is the model, on a server that is gone when the tests look at what came of it.
     """
-    prism = Prism(tmp_path_factory.mktemp(request.param))
-    document = json.loads((FOLDER / "config.json").read_text(encoding="utf-8"))
-    assert document["agent"]["paging"]["policy"] == "lru"
-    document["agent"]["paging"]["policy"] = request.param
-    (prism.folder / "config.json").write_text(json.dumps(document))
+    prism = Prism(tmp_path_factory.mktemp("planned"))
+    (prism.folder / "config.json").write_bytes((FOLDER / "config.json").read_bytes())
     files = ("config.json", "--memory", "memory.json")
     with FakeOllama(write=author.write) as server:
         model = ("--model", f"ollama:llama3.2@{server.url}")
@@ -82,7 +77,6 @@ def test_no_prompt_passes_the_hard_limit(planned: Prism) -> None:
     assert max(sizes) <= config.hard_limit.max_tokens
     paged = events_of(planned, "cognition.paged")
     assert len(paged) >= 2
-    assert {event["by"] for event in paged} == {config.paging.policy}
     assert {event["why"] for event in paged} == {"soft_limit"}
     limit = config.paging_limit.max_tokens
     assert all(event["tokens_after"] <= limit < event["tokens_before"] for event in paged)

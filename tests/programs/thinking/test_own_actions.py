@@ -85,7 +85,6 @@ async def result_of(reply: str) -> tuple[str, str | None]:
         (xml("forge", what="nail", tags="", value=""), "1 nail of iron"),
         (tool("forge", what="nail", number=3), "3 nail of iron"),
         (tool("go", place={"x": 1, "y": 2}, names=["a"]), "3 ['a']"),
-        (xml("go", place='{"x": 1, "y": 2}'), "3 None"),
         (xml("shout", words="hello"), "HELLO"),
         (xml("shout", value="hello"), "HELLO"),
         (tool("shout", words=7), "7"),
@@ -105,8 +104,8 @@ async def test_an_action_is_carried_out(reply: str, answer: str | None) -> None:
         (xml("forge", what="nail", number="many"), "number: Input should be a valid integer"),
         (xml("forge", what="nail", colour="red"), "colour: Extra inputs are not permitted"),
         (xml("forge", what="nail", number="10"), "there is not enough iron"),
-        (xml("shout", words="..."), "the reply repeats a placeholder"),
-        (xml("shout", words="<![CDATA[<words>]]>"), "the reply repeats a placeholder"),
+        (xml("shout", words="..."), "the text cannot be used: words is a placeholder"),
+        (xml("shout", words="<![CDATA[<words>]]>"), "the text cannot be used: words is a placeh"),
         (xml("forged", what="nail"), "'forged' is no action that can be carried out"),
     ],
 )
@@ -130,10 +129,9 @@ async def test_actions_are_described() -> None:
     line = "forge: Forge something. Fields: what: one of nail, sword, number (optional): a whole"
     assert all(line in prompt for prompt in prompts_of(writer))
     schema: Any = writer.calls[1].schema
-    fields = schema["properties"]["agent"]["properties"]["action"]["properties"]
-    assert "forge" in fields["type"]["enum"]
-    assert fields["number"]["type"] == "integer"
-    assert {"forge_Metal", "go_Place"} <= schema["$defs"].keys()
+    forge = schema["properties"]["agent"]["properties"]["action"]["anyOf"][0]["properties"]
+    assert (forge["type"]["const"], forge["number"]["type"]) == ("forge", "integer")
+    assert {"Metal", "Place"} == schema["$defs"].keys()
 
 
 def _private(agent: Any) -> None: ...
@@ -141,12 +139,9 @@ async def late(agent: Any) -> None: ...
 def many(agent: Any, *words: str) -> None: ...
 def kind(agent: Any, type: str) -> None: ...  # noqa: A002 - what is refused
 def unknown(agent: Any, what: "Nowhere") -> None: ...  # type: ignore[name-defined] # noqa: F821
-def storage_save(agent: Any) -> None: ...
 
 
-@pytest.mark.parametrize(
-    "function", [_private, late, many, kind, unknown, storage_save, lambda agent: None]
-)
+@pytest.mark.parametrize("function", [_private, late, many, kind, unknown, lambda agent: None])
 def test_what_no_reply_could_ask_for_is_refused(function: Any) -> None:
     """Where the action is defined, with its name."""
     with pytest.raises(DefinitionError, match="the action"):

@@ -84,21 +84,6 @@ async def test_an_older_value_is_never_shown_as_the_present_one() -> None:
     assert (memory.stored("town"), memory.versions("town")) == ("Paris", ["Rome"])
 
 
-async def test_what_a_model_moves_is_moved_and_what_it_cannot_move_is_told() -> None:
-    """By ``page_out`` and ``page_in``; the rest goes by use."""
-    config = limited(None, LARGEST + 5000, paging={"policy": "model"})
-    memory = Memory.in_memory(
-        {"state": "paging", "storage": {"old": 1}, "working_memory": {"a": 2}}
-    )
-    replies = [action("page_in", "old"), thought("x", "paging"), action("page_out", "nobody")]
-    writer = writer_of([*replies, thought()])
-    agent = CognitiveAgent(config, memory, writer, count=letters)
-    cycles = [await agent.cycle() for _ in range(4)]
-    assert (cycles[0].paged[0].by, cycles[0].paged[0].moved_in) == ("model", ("old",))
-    assert cycles[2].paged[0].reason == "there is no memory 'nobody' to move"
-    assert "there is no memory 'nobody' to move" in prompts_of(writer)[-1]
-
-
 def test_limits_that_no_prompt_can_keep_are_refused() -> None:
     """The fixed parts have to fit, whatever the memory holds."""
     with pytest.raises(InputError, match="even without memories"):

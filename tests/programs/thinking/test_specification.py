@@ -13,7 +13,6 @@ from prism.programs.thinking import (
     Iterate,
     Limit,
     Memory,
-    Paging,
     ThinkingLog,
 )
 from prism.programs.thinking import action as own_action
@@ -180,15 +179,13 @@ async def test_the_memory_is_on_disk_after_every_cycle(tmp_path: Path) -> None:
         assert json.loads(path.read_text())["prism"]["cycle"] == 4
 
 
-@pytest.mark.parametrize("policy", ["lru", "model"])
-async def test_above_the_paging_limit_memories_move_to_storage(policy: Any) -> None:
+async def test_above_the_paging_limit_memories_move_to_storage() -> None:
     """In one cycle, from thinking through paging and back; nothing is lost."""
-    config = Config(paging_limit=Limit(max_tokens=1000), paging=Paging(policy))
-    held = {"working_memory": BIG}
-    agent, (cycle,), _ = await cycles_of(held, action("page_out", "m5,m6"), config=config)
+    config = Config(paging_limit=Limit(max_tokens=1000))
+    agent, (cycle,), _ = await cycles_of({"working_memory": BIG}, thought(), config=config)
     assert (cycle.state, cycle.next_state) == ("paging", "thinking")
     (paged,) = cycle.paged
-    assert (paged.by, paged.why) == (policy, "soft_limit")
+    assert paged.why == "soft_limit"
     assert {"m5", "m6"} <= set(paged.moved_out)
     document = agent.memory.to_dict()
     assert {**document["working_memory"], **document["storage"]} == BIG

@@ -70,11 +70,7 @@ FAILING = [
     ("context['x'] = print", "not JSON"),
     ("context = 3", "replaced context with something other than a dict"),
     ("context['f'] = float('nan')", ""),
-    (
-        "x = 2 ** 64",
-        "left a value that is not data: a whole number of more than 64 bits is not data",
-    ),
-    ("for n in range(51):\n  words = [words]", "left a value that is not data: it is nested"),
+    ("x = 2 ** 64", "left a value that is not data: x must be data"),
     ("while True:\n  x = 1", ""),
 ]
 
@@ -137,14 +133,3 @@ async def test_random_numbers_belong_to_the_turn() -> None:
     assert first == two.context["n"]
     await one.turn()
     assert one.context["n"] != first
-
-
-async def test_a_number_that_no_log_can_hold_is_a_failure_of_the_step() -> None:
-    """It is told where it comes about, not by a later prompt or checkpoint."""
-    agent = agent_of(workflow("x = [2 ** 70]"))
-    (run,) = (await agent.turn()).steps
-    assert (
-        run.reason
-        == "left a value that is not data: a whole number of more than 64 bits is not data"
-    )
-    assert agent.context == {}

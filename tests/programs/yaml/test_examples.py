@@ -148,7 +148,7 @@ async def test_the_support_desk() -> None:
     assert await walk(agent, 2) == ["answering", "reading"]
     assert [action.action["text"] for action in done] == ["We look into it."]
 
-    agent.variables.context["answers"] = 1
+    agent.context["answers"] = 1
     script["Can you answer"] = "Hand on."
     assert await walk(agent, 2) == ["handing_on", "reading"]
     assert agent.context["hand_on"] == "Ada's is broken."
@@ -175,17 +175,3 @@ async def test_the_essay(answers: list[str], states: list[str], verdict: str | N
     assert await walk(agent, len(states)) == states
     assert agent.context.get("verdict") == verdict
     assert agent.context["draft"] == "A night train."
-
-
-def served(prompt: str, schema: Any) -> str:
-    """Answer any prompt of the examples."""
-    if "choose ONE" in prompt:
-        return '{"decision": "ship"}'
-    if "Can you answer" in prompt:
-        return '{"decision": "answer"}'
-    if "editor. A draft" in prompt:
-        return '{"decision": "accept"}'
-    if "Answer Ada" in prompt:
-        return '{"action": {"kind": "reply", "text": "We look into it."}}'
-
-    return builder_says(prompt, "")

@@ -10,7 +10,6 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import InputError
 from prism.programs.yaml import Action
-from tests.kit.clocks import Clock
 from tests.kit.writers import ACT, agent_of, turns_of, writer_of
 
 TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
@@ -88,12 +87,10 @@ async def test_the_schema_is_offered(text: str) -> None:
     assert call.schema["required"] == (["idea"] if text == DATA else ["reasoning", "action"])
 
 
-@pytest.mark.parametrize(
-    "schema", ["{pattern: x, type: string}", "{$ref: 'http://x'}", "{type: strin}", "{type: 3}"]
-)
-def test_a_schema_that_is_not_followed_is_refused_at_load(schema: str) -> None:
-    """Patterns, references and what is no schema are told with their place."""
-    with pytest.raises(InputError, match=r"workflow, line 1, .*: the output schema"):
+@pytest.mark.parametrize("schema", ["{type: strin}", "{type: 3}"])
+def test_a_schema_that_is_none_is_refused_at_load(schema: str) -> None:
+    """With its place."""
+    with pytest.raises(InputError, match=r"line 1, .*: the output schema is not a JSON Schema"):
         agent_of(f"steps: [{{name: s, type: llm, prompt: p, output: {schema}}}]\n")
 
 
@@ -106,43 +103,9 @@ async def test_an_action_goes_to_the_host() -> None:
     assert [action.key for action in done] == ["1:s", "2:s"]
 
 
-class Callback:
-    """A host's object that is called asynchronously."""
-
-    def __init__(self) -> None:
-        self.actions: list[Action] = []
-
-    async def __call__(self, action: Action) -> dict[str, int]:
-        self.actions.append(action)
-        await asyncio.sleep(0)
-        return {"got": 1}
-
-
-async def test_a_callback_may_be_async() -> None:
-    """A coroutine function, an object with an async call, a plain one that gives a coroutine."""
-    callback = Callback()
-    for on_action in (callback, callback.__call__, lambda action: callback(action)):
-        agent = agent_of(ACTION, on_action=on_action)
-        await agent.turn()
-        assert agent.action_history[-1].result == {"got": 1}
-    assert len(callback.actions) == 3
-
-
-class Thing:
-    """What JSON cannot hold."""
-
-
 async def raise_late(action: Action) -> None:
     await asyncio.sleep(0)
     raise LookupError("late")
-
-
-async def cancel(action: Action) -> None:
-    raise asyncio.CancelledError
-
-
-async def time_out(action: Action) -> None:
-    raise TimeoutError("the host's own")
 
 
 def fail_with(error: BaseException) -> Any:
@@ -156,15 +119,9 @@ def fail_with(error: BaseException) -> Any:
     ("on_action", "result"),
     [
         (fail_with(OSError("no\nroute")), "failed: OSError: no route"),
-        (fail_with(StopIteration("x")), "failed: StopIteration: x"),
-        (fail_with(TimeoutError("mine")), "failed: TimeoutError: mine"),
-        (fail_with(asyncio.CancelledError()), "failed: cancelled itself"),
         (lambda: None, "failed: TypeError: "),
         (raise_late, "failed: LookupError: late"),
-        (cancel, "failed: cancelled itself"),
-        (time_out, "failed: TimeoutError: the host's own"),
-        (lambda action: Thing(), "failed: the variable 'result' must be data that JSON can hold"),
-        (lambda action: {"x": {1, 2}}, "failed: the variable 'result' must be data"),
+        (lambda action: {"x": {1, 2}}, "failed: FieldTypeError: the result of an action must be"),
     ],
 )
 async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> None:
@@ -172,24 +129,20 @@ async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> 
     agent = agent_of(ACTION, on_action=on_action)
     turns = await turns_of(agent, 2)
     assert [turn.steps[0].outcome for turn in turns] == ["done", "done"]
-    entry = agent.action_history[0]
-    assert not entry.succeeded
-    assert str(entry.result).startswith(result)
+    assert not agent.action_history[0]["succeeded"]
+    assert agent.action_history[0]["result"].startswith(result)
 
 
-async def test_a_callback_that_hangs_times_out(loop_clock: Clock) -> None:
-    """An async callback is cancelled, and its failure is the result."""
-    seen: list[int] = []
+async def test_an_action_may_be_async() -> None:
+    """Its result is awaited."""
 
-    async def hang(action: Action) -> None:
-        seen.append(action.turn)
-        await asyncio.Event().wait()
+    async def act(action: Action) -> dict[str, int]:
+        await asyncio.sleep(0)
+        return {"got": action.turn}
 
-    agent = agent_of(ACTION, on_action=hang)
-    turn = asyncio.create_task(agent.turn())
-    await loop_clock.passes(30, when=lambda: seen == [1])
-    await turn
-    assert agent.action_history[-1].result == "failed: took over 30 s"
+    agent = agent_of(ACTION, on_action=act)
+    await agent.turn()
+    assert agent.action_history[-1]["result"] == {"got": 1}
 
 
 async def test_data_of_a_schema_may_hold_an_action() -> None:
@@ -201,43 +154,17 @@ async def test_data_of_a_schema_may_hold_an_action() -> None:
     assert [item.action for item in done] == [{"kind": "x"}]
 
 
-UNKEPT = [
-    "NaN", '{"a": -Infinity}', '{"a": 1e999}', '{"a": 18446744073709551616}', '{"a": "\\ud800"}',
-    '{"\\udfff": 1}', "[" * 51 + "]" * 51, "[" * 400 + "]" * 400,
-]  # fmt: skip
-"""JSON, more or less, that no checkpoint could bring back."""
-
-
-@pytest.mark.parametrize("data", UNKEPT)
 @pytest.mark.parametrize(
-    ("text", "reply"),
-    [
-        ("steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: {}}]\n", "%s"),
-        (ACTION, '{"reasoning": "x", "action": {"a": %s}}'),
-    ],
+    "data", ["NaN", "18446744073709551616", '"\\ud800"', "[" * 400 + "]" * 400]
 )
-async def test_a_reply_that_could_not_be_kept_is_not_used(text: str, reply: str, data: str) -> None:
+async def test_a_reply_that_could_not_be_kept_is_not_used(data: str) -> None:
     """The step fails by its policy, and the agent can be kept and goes on."""
-    agent = agent_of(text, [reply % data, ACT], on_action=lambda _: None)
+    agent = agent_of(ACTION, [f'{{"reasoning": "x", "action": {{"a": {data}}}}}', ACT])
     (run,) = (await agent.turn()).steps
     assert run.outcome == "skipped"
-    assert "the reply cannot be kept" in (run.reason or "")
+    assert "the reply must be data that JSON can hold" in (run.reason or "")
     assert agent.to_dict().keys() == {"_state_machine"}
-
-    (run,) = (await agent.turn()).steps
-    assert run.outcome == "done"
-
-
-@pytest.mark.parametrize("data", ["18446744073709551615", "1e308", '"x"', "[" * 48 + "]" * 48])
-async def test_a_reply_of_the_greatest_size_is_kept(data: str) -> None:
-    """What is just within the bounds comes back as it was, also through a code step."""
-    text = ACTION.replace("steps: [", "steps: [{name: c, code: n = 1}, ")
-    agent = agent_of(text, [f'{{"action": {{"a": {data}}}}}'], on_action=lambda _: None)
-    await turns_of(agent, 2)
-    assert agent.context["n"] == 1
-    kept = agent.to_dict()
-    again = type(agent)(agent.workflow, writer_of(), json.loads(json.dumps(kept)))
-    assert again.context == agent.context
+    assert (await agent.turn()).steps[0].outcome == "done"
 
 
 async def test_a_host_may_change_the_action_that_it_is_given() -> None:
@@ -250,4 +177,4 @@ async def test_a_host_may_change_the_action_that_it_is_given() -> None:
     agent = agent_of(ACTION, on_action=spoil)
     await agent.turn()
     assert agent.context["s"]["action"] == {"kind": "wait"}
-    assert agent.action_history[-1].action == {"kind": "wait"}
+    assert agent.action_history[-1]["action"] == {"kind": "wait"}

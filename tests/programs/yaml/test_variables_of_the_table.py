@@ -60,7 +60,7 @@ async def test_the_history_holds_the_last_twenty() -> None:
     """It does not grow with the run."""
     agent = agent_of(KEEP % "tick", on_action=lambda action: action.turn)
     await turns_of(agent, 30)
-    assert [item.result for item in agent.action_history] == list(range(11, 31))
+    assert [item["result"] for item in agent.action_history] == list(range(11, 31))
 
 
 async def test_a_host_provides_values_and_functions() -> None:
@@ -98,11 +98,6 @@ async def test_the_context_stands_before_the_host_and_the_host_before_the_runner
     [
         (lambda _agent: 1 / 0, "the variable 'x' failed: ZeroDivisionError: division by zero"),
         (lambda _agent: object(), "the variable 'x' must be data that JSON can hold, got object"),
-        (
-            lambda _agent: float("nan"),
-            "the variable 'x' must be data that JSON can hold, got float",
-        ),
-        (lambda _agent: 2**64, "the variable 'x' must be data that JSON can hold, got int"),
         (lambda: 1, "the variable 'x' failed: TypeError: "),
     ],
 )
@@ -131,18 +126,6 @@ async def test_the_hosts_own_mapping_is_not_changed() -> None:
     await agent.turn()
     assert given == {"words": ["a"]}
     assert agent.context == {"words": ["a", 1]}
-
-
-@pytest.mark.parametrize("value", ["\ud800", 1 << 70, [1 << 70]])
-async def test_what_no_log_can_hold_is_no_variable(value: Any) -> None:
-    """A host's half of a character or endless number fails the step, and says which variable."""
-    agent = agent_of(
-        "steps: [{name: s, type: llm, on_failure: skip, prompt: '{v}'}]\n",
-        variables={"v": lambda _agent: value},
-    )
-    (run,) = (await agent.turn()).steps
-    assert run.outcome == "skipped"
-    assert "the variable 'v' must be data that JSON can hold" in str(run.reason)
 
 
 @pytest.mark.parametrize("turns", [0, -1, 2.5, True, "3"])

@@ -131,6 +131,6 @@ def test_a_forgotten_state_type_is_told() -> None:
 
     work = StrEnum("Work", ["OPEN", "DONE"])
     desk = Statechart(work, [Transition("go", work.OPEN, work.DONE)], work.OPEN, name="desk")
-    with pytest.raises(UnknownStateError, match=r"not of .*Work .* not in chart 'desk'") as caught:
+    with pytest.raises(UnknownStateError, match=r"no member of .*Work .* chart 'desk'") as caught:
         desk.fire(Forgetful(), "go")
     assert "set  state_type = chart.state_type  in the agent's class" in str(caught.value)

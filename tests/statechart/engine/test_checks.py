@@ -64,9 +64,7 @@ def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str
     agent = make()
     if drive == "tick" and not hasattr(agent, "ticks_in_state"):
         agent.ticks_in_state = 0
-    with pytest.raises(
-        (UnknownStateError, AgentError), match=r"is a member of .*, not of"
-    ) as caught:
+    with pytest.raises(UnknownStateError, match=r"is no member of") as caught:
         DRIVES[drive](READ, agent)
     assert "state_type = chart.state_type" in str(caught.value)
     assert agent.state is S.IDLE

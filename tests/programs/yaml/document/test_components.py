@@ -15,7 +15,7 @@ ASK = "steps: [{name: ask, type: llm, prompt: p}]\n"
 def prompt_of(workflow: Workflow) -> str:
     prompt = workflow.steps[0].prompt
     assert prompt is not None
-    return prompt.text
+    return prompt.fill({})
 
 
 @pytest.fixture
@@ -82,16 +82,6 @@ def test_phases_are_left_out_with_a_note(folder: Path) -> None:
         assert note.message == "prism ignores components.phases"
     with pytest.raises(InputError, match="valid dictionary"):
         Workflow.load(written(folder, "steps: [rest]\ncomponents: {phases: [rest]}\n"))
-
-
-def test_prompts_have_an_end_however_often_a_fragment_joins_them(folder: Path) -> None:
-    """Few values of a file could stand for gigabytes of prompts."""
-    names = [f"s{number}" for number in range(100)]
-    steps = "".join(f"  - {{name: {name}, type: llm, prompt: p}}\n" for name in names)
-    trait = f"{{inject_into: [{', '.join(names)}], prompt_fragment: {'x' * 50_000}}}"
-    text = f"steps:\n{steps}components:\n  traits:\n    t: {trait}\n"
-    with pytest.raises(InputError, match="exceed 4,000,000 characters"):
-        Workflow.from_text(text)
 
 
 @pytest.mark.parametrize(

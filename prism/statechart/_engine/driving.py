@@ -1,28 +1,106 @@
-"""Which transitions an event enables for an agent, and the reasoner that chooses among them."""
+"""What moves agents besides events: they begin, time passes, and reasoners decide."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Set
 from functools import partial
 from itertools import takewhile
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from prism.errors import ReasonerError
+from prism.errors import AgentError, ReasonerError
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import arcs_from, event_of
-from prism.statechart._engine.reporting import Discarded
-from prism.statechart._engine.writing import history_of
+from prism.statechart._engine.machine import event_of
+from prism.statechart._engine.writing import count_of, history_of, set_state
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.instruments import engine_hooks
 
-Enabled = tuple[Edge, Any]
-"""A step that an event enables now, and the Machine's transition of it, where there is one."""
+if TYPE_CHECKING:
+    from prism.statechart._engine.timing import Schedule
 
 
-class Deciding(Engine[StateT]):
-    """Lists what an event enables, asks a reasoner, and makes what was chosen."""
+class Driving(Engine[StateT]):
+    """Begins agents, lets time pass for them, and asks reasoners what an event makes of them."""
+
+    # Beginning, and ticks
+
+    def begin(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.
+
+        What the chart remembered about the agent is forgotten. Only the transitions that
+        follow without an event are recorded. An agent whose ``state`` is merely assigned has run no
+        entry actions.
+
+        Args:
+            agent: Anything with a writable ``state``.
+            context: What entry actions get.
+
+        Returns:
+            The agent's state once it has settled.
+
+        Raises:
+            AgentError: As `fire`; also inside an action of the agent.
+        """
+        self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
+        set_state(agent, self._definition.initial)
+        return self.enter(agent, context)
+
+    def enter(self, agent: Any, context: Any = None) -> StateT:
+        """Enter the current state of an agent, as `begin` enters the initial one."""
+        if self._steps is not None:
+            self._steps.begin(agent, context)
+        state: StateT = agent.state
+        return state
+
+    def tick(self, agent: Any, context: Any = None) -> StateT | None:
+        """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
+
+        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
+        object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
+        a chart without the trigger ``timeout``.
+
+        In a chart with timers, time-outs come first, then ``after`` (both outermost first), then
+        rates, each only if its state is still active. Then the agent settles, since guards may read
+        what other agents have changed.
+
+        Returns:
+            The new state if the tick moved the agent, else None.
+
+        Raises:
+            AgentError: Inside an action of the agent.
+        """
+        self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
+        state = self._require_known_state(agent)
+        ticks = count_of(agent, "ticks_in_state")
+        if ticks is not None:
+            agent.ticks_in_state = ticks = ticks + 1
+        if self._steps is not None:
+            # rates and composites need no count of the agent's
+            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
+            return moved
+
+        limits: Any = self._definition.timeouts
+        threshold = count_of(agent, "timeout_threshold") or self._usual_limit
+        limit = limits.get(state_text(state), threshold)
+        if not (ticks and limit and ticks > limit and self._arcs(agent, self._timeout_trigger)):
+            return None
+        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
+
+    def _require_rest(self, agent: Any, name: str, problem: str) -> None:
+        if id(agent) in self._firing:
+            raise AgentError(
+                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
+                f"would {problem} instead"
+            )
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """The timers and rates of a chart with composites; None if the chart has no composites."""
+        return None if self._steps is None else self._steps.schedule
+
+    # Decisions
 
     def enabled_targets(self, agent: Any, trigger: str, context: Any = None) -> list[StateT]:
         """Return the distinct targets whose guards pass now, in definition order.
@@ -34,16 +112,19 @@ class Deciding(Engine[StateT]):
 
     def _enabled(
         self, agent: Any, trigger: str, context: Any, counts: Callable[[Edge], bool] | None = None
-    ) -> Iterator[Enabled]:
-        """Yield the steps whose guards pass now, in order; all, or those that count."""
+    ) -> Iterator[tuple[Edge, Any]]:
+        """Yield the steps whose guards pass now, in order; all, or those that count.
+
+        With each comes the Machine's transition, where there is a Machine.
+        """
         self._require_trigger(trigger)
         if self._steps is not None:
             enabled = self._steps.enabled(agent, trigger, context)
             yield from ((edge, None) for edge in filter(counts, enabled))
             return
 
-        for arc, source, target in arcs_from(self._machine, agent, trigger):
-            edge = self._edge(source, target, trigger)
+        for arc in self._arcs(agent, trigger):
+            edge = self._edge_of(arc, trigger)
             if counts is not None and not counts(edge):
                 continue
             # its ``prepare`` callbacks do not run
@@ -86,12 +167,9 @@ class Deciding(Engine[StateT]):
         if id(agent) in self._firing or not self.decides(state):
             return self.fire(agent, trigger, context)
 
-        enabled = [*self._enabled(agent, trigger, context)]
-        options = distinct(edge.to_state for edge, _ in enabled)
-        if not options:
+        options = self.enabled_targets(agent, trigger, context)
+        if len(options) < 2:
             return self.fire(agent, trigger, context)
-        if len(options) == 1:
-            return self._take(agent, enabled[0], context)
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)
@@ -101,7 +179,7 @@ class Deciding(Engine[StateT]):
             asked = Asked(agent, state, trigger, options, context)
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, asked, chosen, "policy", how, {})
-        if self.has_moved(agent, state, trigger, history_of(agent), record):
+        if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
         if chosen not in options:
@@ -152,7 +230,7 @@ class Deciding(Engine[StateT]):
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
-        reason: Discarded = "moved"
+        reason = "moved"
         if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
             reason = "not_enabled"
 
@@ -162,8 +240,8 @@ class Deciding(Engine[StateT]):
                 # other regions have moved, so the same change leads to another target
                 return _change(now, edge.to_state) == _change(state, target)
 
-            for each in self._enabled(agent, trigger, context, leads):
-                return self._take(agent, each, context)
+            for edge, arc in self._enabled(agent, trigger, context, leads):
+                return self._take(agent, edge, arc, context)
 
         # of an event that the chart does not have there is a warning already
         if not quiet and type(trigger) is str and trigger in self._triggers:
@@ -180,45 +258,34 @@ class Deciding(Engine[StateT]):
             arcs, listed, known, source, member = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
-        if arcs != listed or member is not state or source.on_exit or asked_in not in (None, state):
-            return None
-        if type(agent) not in self._quiet_writers:
+        is_usual = arcs == listed and member is state and asked_in in (None, state)
+        if not is_usual or source.on_exit or type(agent) not in self._quiet_writers:
             return None
         for arc, dest, end, edge in known:
             if edge.to_state is target:
                 code = arc.conditions or arc.prepare or arc.before or arc.after or end.on_enter
-                is_plain = not code and dest is not None and arc.dest is dest
-                return edge if is_plain else None
+                return None if code or dest is None or arc.dest is not dest else edge
         return None
 
-    def _take(self, agent: Any, enabled: Enabled, context: Any) -> StateT | None:
+    def _take(self, agent: Any, edge: Edge, arc: Any, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
-        edge, arc = enabled
         if self._steps is not None:
             made: StateT | None = self._steps.run(agent, edge, context)
             return made
 
-        source, target = (self._machine.values[each] for each in (edge.from_state, edge.to_state))
-        is_plain = not (arc.prepare or arc.after or source.on_exit or target.on_enter)
-        if is_plain and not (engine_hooks or self._is_slow):
-            # by way of the Machine, a world of 10,000 deciding agents takes a quarter longer
-            return self._act(agent, arc, edge, context)
         return self._through(agent, edge.trigger, context, arc, has_passed=True)
 
-    def has_moved(
-        self, agent: Any, asked_in: Any, trigger: str, history: Sequence[Any], record: Any
-    ) -> bool:
+    def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.
 
         Args:
             agent: Who was asked.
             asked_in: Its state when it was asked.
             trigger: The event that it was asked about.
-            history: Its history now.
             record: The last entry of its history when it was asked; None if there was none.
         """
         about = self._leaves_asked(asked_in, trigger)
-        later = takewhile(lambda entry: entry is not record, reversed(history))
+        later = takewhile(lambda entry: entry is not record, reversed(history_of(agent)))
         return not about <= {*leaf_texts(agent.state)} or any(
             not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
             for each in later

@@ -1,0 +1,165 @@
+"""Runs of one agent: everything that their events depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from prism.errors import FieldTypeError, InputError
+from prism.programs._layer import ProgramAgent
+from prism.programs.thinking import CognitiveAgent, Config, Memory
+from prism.programs.thinking._cycle import number_of_cycles
+from prism.programs.thinking._prompts import with_window
+from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.programs.yaml._sandbox import as_context
+from prism.runlog import SimulatedClock
+from prism.runs._makers import make_writer
+from prism.runs._options import naming
+from prism.runs._services import NobodyWriter
+from prism.telemetry.loggers import EventLogger
+from prism.worlds._addresses import address_of, file_of, found_at
+from prism.worlds._alone import AloneLoop, AloneRun
+
+
+@dataclass(init=False, repr=False, kw_only=True)
+class WorkflowRun(AloneRun):
+    """A run of a workflow's turns.
+
+    Args:
+        parameters: Variables to begin with.
+        acts: Whether the application carries out actions, as ``on_action`` says.
+        application: ``variables`` and ``on_action``, as `WorkflowAgent` takes them.
+    """
+
+    names: ClassVar[Mapping[str, str]] = {
+        "workflow": "file",
+        "turns": "rounds",
+        "variables": "parameters",
+    }
+    keys: ClassVar[Sequence[str]] = (
+        *("workflow", "turns", "agent_id", "variables", "acts"),
+        "seed",
+    )
+    brought: ClassVar[Sequence[str]] = ("variables", "on_action")
+
+    rounds: int | None = 10
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    acts: bool = False
+
+    def _check(self) -> None:
+        super()._check()
+        self.acts = self.acts or "on_action" in self.application
+        try:
+            self.parameters = as_context(self.parameters)
+        except FieldTypeError as error:
+            raise InputError(str(error)) from None
+
+    @cached_property
+    def _workflow(self) -> Workflow:
+        return Workflow.load(self.file)
+
+    def _make(self, logger: EventLogger | None) -> AloneLoop:
+        agent = WorkflowAgent(
+            self._workflow,
+            None,
+            self.parameters,
+            agent_id=self.agent_id,
+            turns=self.rounds,
+            logger=logger,
+            **self._application(),
+        )
+        return _loop_of(self, agent, self.number_of_rounds, logger)
+
+    def _application(self) -> Mapping[str, Any]:
+        """Return what the application provides."""
+        if not self.acts or "on_action" in self.application:
+            return self.application
+        if self.repeats is None:
+            problem = "needs 'on_action', by which the run began: pass it to resume()"
+            raise InputError(problem, field="application")
+        return {**self.application, "on_action": _echo}  # a replay takes results from a journal
+
+    def _inputs(self) -> Iterator[Path]:
+        yield from self._workflow.files
+
+
+def _echo(action: Action) -> Any:
+    return action.action
+
+
+@dataclass(init=False, repr=False, kw_only=True)
+class CognitiveRun(AloneRun):
+    """A run of an agent's cycles.
+
+    The run changes the memory's own file; a repeated run has a memory of its own in its folder.
+
+    Args:
+        rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
+        memory: The agent's memory; a missing file is created.
+    """
+
+    names: ClassVar[Mapping[str, str]] = {"cognition": "file", "cycles": "rounds"}
+    keys: ClassVar[Sequence[str]] = ("cognition", "memory", "cycles", "agent_id", "seed")
+    paths: ClassVar[Sequence[str]] = ("file", "memory")
+
+    memory: Path
+
+    def _check(self) -> None:
+        super()._check()
+        if isinstance(self.file, type):
+            self.file = Path(address_of(self.file))
+
+    @property
+    def number_of_rounds(self) -> int:
+        """How many cycles it has, whether it says so or its file does."""
+        return number_of_cycles(self._agent()[1], self.rounds)
+
+    def _make(self, logger: EventLogger | None) -> AloneLoop:
+        thinker, config = self._agent()
+        cycles = number_of_cycles(config, self.rounds)
+        try:
+            memory = Memory.open(self.memory)
+        except OSError as error:
+            raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
+        with naming(self.file):
+            agent = thinker(config, memory, agent_id=self.agent_id, logger=logger)
+        return _loop_of(self, agent, cycles, logger)
+
+    def _agent(self) -> tuple[type[CognitiveAgent], Config]:
+        """Return the class of the agent in this run, and its configuration."""
+        if self.file.suffix.lower() == ".json":
+            return CognitiveAgent, Config.load(self.file)
+        own = found_at(str(self.file))
+        if not (isinstance(own, type) and issubclass(own, CognitiveAgent)):
+            raise InputError(f"{self.file} is no thinking agent", field="world")
+        return own, own.config
+
+    def _inputs(self) -> Iterator[Path]:
+        own, _ = self._agent()
+        file = str(self.file).rpartition(":")[0] or str(self.file)
+        yield Path(file if file.endswith((".py", ".json")) else file_of(own))
+
+
+def _loop_of(
+    run: AloneRun, agent: ProgramAgent, rounds: int, logger: EventLogger | None
+) -> AloneLoop:
+    """Return the loop of a run.
+
+    Raises:
+        InputError: If nobody would answer the agent's prompts.
+    """
+    asking = [step.name for step in agent.steps if step.ask is not None]
+    if run.reasoner is not None:
+        config = getattr(agent, "config", None)
+        model = run.reasoner if config is None else with_window(run.reasoner, config)
+        writer = make_writer(model, run.seed)
+    elif asking:
+        names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
+        problem = f"asks a model in {names}: name the model (--model)"
+        raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
+    else:
+        writer = NobodyWriter()
+    return AloneLoop(agent, writer, rounds, run.seed, logger, SimulatedClock())
