@@ -145,13 +145,23 @@ def where(run: Path) -> str:
     return f"{done}, round {rounds}, unfinished: {', '.join(unfinished) or 'nothing'}"
 
 
-@pytest.fixture(scope="module", params=["policy", "replay", "workflow"])
+ALONE: dict[str, tuple[str | int, ...]] = {
+    "policy": ("simulate", "--agents", 200, "--rounds", 12, "--seed", 4),
+    "births": ("run", "meadow", "--rounds", 60, "--seed", 4),
+    "messages": ("run", "haggle", "--agents", 60, "--rounds", 20, "--seed", 4),
+    "treated": ("run", "rumour", "--agents", 400, "--treat", "friends=4@9", "--log-agents", 50),
+    "rates": ("run", "epidemic", "--agents", 400, "--rounds", 40, "--seed", 4),
+}
+"""Runs that ask nobody: of the feed, with births, with messages, with a treatment and a sample."""
+
+
+@pytest.fixture(scope="module", params=[*ALONE, "replay", "workflow"])
 def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
-    """Return a run that the policy decides, and two that replay what a model decided or wrote."""
+    """Return a run that asks nobody, or one that replays what a model decided or wrote."""
     home = tmp_path_factory.mktemp(request.param)
     line: tuple[str | int, ...]
-    if request.param == "policy":
-        line = ("simulate", "--agents", 200, "--rounds", 12, "--seed", 4)
+    if request.param in ALONE:
+        line = ALONE[request.param]
     elif request.param == "workflow":
         (home / "agent.yaml").write_text(WORKFLOW)
         line = ("run", str(home / "agent.yaml"), "--rounds", 4 * TURNS)

@@ -98,7 +98,7 @@ def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> str:
             with suppress(duckdb.Error, OSError):
                 if not kept.exists():
                     _load_file(kept, path, lines)
-                connection.execute(f"attach '{_quoted(kept)}' as {name} (read_only)")
+                connection.execute(f"attach '{quoted(kept)}' as {name} (read_only)")
                 os.utime(kept)
                 return f"{name}.main"
 
@@ -195,7 +195,7 @@ def load_lines(
 
 
 def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) -> None:
-    source = _LINES.format(_quoted(path))
+    source = _LINES.format(quoted(path))
     names = f"select distinct unnest(json_keys(json)) from {source} limit {10 * _MOST_KEYS}"
     keys = {name for (name,) in connection.execute(names).fetchall()}
     types = {name: kind for name, kind in column_types().items() if name in keys} | {
@@ -212,16 +212,16 @@ def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) 
         with suppress(duckdb.Error):
             connection.execute(
                 f"{make} (select row_number() over () as line, *, null::json as keys "
-                f"from read_json('{_quoted(path)}', format = 'nd', columns = {typed}))"
+                f"from read_json('{quoted(path)}', format = 'nd', columns = {typed}))"
             )
             return
     structure = {name: [kind[:-2]] if kind.endswith("[]") else kind for name, kind in typed.items()}
-    listed = ", ".join(f"'{_quoted(name)}'" for name in others[:_MOST_KEYS])
+    listed = ", ".join(f"'{quoted(name)}'" for name in others[:_MOST_KEYS])
     has_others = f"list_has_any(json_keys(json), [{listed}])" if others else "false"
     connection.execute(
         f"{make} (select line, unnest(found), keys "
         "from (select row_number() over () as line, "
-        f"json_transform(json, '{_quoted(json.dumps(structure))}') as found, "
+        f"json_transform(json, '{quoted(json.dumps(structure))}') as found, "
         f"case when {has_others} then json end as keys from {source}))"
     )
 
@@ -298,8 +298,6 @@ def _repaired(line: bytes) -> bytes | None:
     try:
         event = orjson.loads(line)
     except orjson.JSONDecodeError:
-        if b"NaN" not in line and b"Infinity" not in line:
-            return None
         try:
             event = json.loads(line)
             line = orjson.dumps(event)
@@ -308,5 +306,6 @@ def _repaired(line: bytes) -> bytes | None:
     return line.strip() if isinstance(event, dict) else None
 
 
-def _quoted(text: object) -> str:
+def quoted(text: object) -> str:
+    """Return a text as it stands between quotes in SQL."""
     return str(text).replace("'", "''")

@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._loading import CONFIG, column_types, load, script
+from prism.analysis._loading import CONFIG, column_types, load, quoted, script
 from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runlog._reader import locate_log
@@ -260,7 +260,7 @@ class Log:
     def _make_events(self, parts: Sequence[tuple[str, str]]) -> None:
         """Make the logs one view ``events``, with all columns."""
         execute = self.connection.execute
-        labels = ", ".join(f"'{_quoted(label)}'" for label in self._paths) or "''"
+        labels = ", ".join(f"'{quoted(label)}'" for label in self._paths) or "''"
         execute(f"create type label as enum ({labels})")
         execute("create table logs (run label, path varchar)")
         # a name of a file need not be UTF-8, a text of DuckDB must
@@ -277,7 +277,7 @@ class Log:
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects = [self._columns_of(schema, label) for schema, label in parts]
         damages = [
-            f"select '{_quoted(label)}'::label as run, kind, line, message from {schema}.damage"
+            f"select '{quoted(label)}'::label as run, kind, line, message from {schema}.damage"
             for schema, label in parts
         ]
         if not parts:
@@ -296,7 +296,7 @@ class Log:
         columns = ", ".join(
             _column(name, kind, name in present) for name, kind in column_types().items()
         )
-        return f"select '{_quoted(label)}'::label as run, line, {columns} from {schema}.lines"
+        return f"select '{quoted(label)}'::label as run, line, {columns} from {schema}.lines"
 
     def _make(self, name: str) -> None:
         """Make a view or macro, after those that it reads."""
@@ -366,7 +366,7 @@ class Log:
                 continue
             whole = _flat(kind)
             label = f"{column[:-1]}_{name}" if name in columns else name
-            path = _quoted('$."' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
+            path = quoted('$."' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
             value = f"json_extract_string(t.\"{column}\", '{path}')"
             if whole == "JSON":
                 value = f"json_extract(t.\"{column}\", '{path}')::varchar"
@@ -394,7 +394,7 @@ class Log:
         listed = []
         for name in apart:
             label = f"parameter_{name}" if name in columns else name
-            path = _quoted('$."' + name.replace('"', '\\"') + '"')
+            path = quoted('$."' + name.replace('"', '\\"') + '"')
             kind = _flat(kinds[name])
             value = f"json_extract_string(own, '{path}')"
             cast = value if kind in ("VARCHAR", "JSON") else f"try_cast({value} as {kind})"
@@ -546,12 +546,15 @@ def _column(name: str, kind: str, is_present: bool) -> str:
     """Return a column of ``events``: of a log, or null where the log has no such key."""
     if name == "timestamp":
         return "moment as timestamp" if is_present else "null::timestamp as timestamp"
+    if kind == "DOUBLE" and is_present:
+        # DuckDB reads NaN and Infinity, which would spoil every mean
+        return f'if(isfinite("{name}"), "{name}", null) as "{name}"'
     return f'"{name}"' if is_present else f'null::{kind} as "{name}"'
 
 
 def _literal(value: object) -> str:
     if isinstance(value, str):
-        return f"'{_quoted(value)}'"
+        return f"'{quoted(value)}'"
     if isinstance(value, Sequence):
         return f"[{', '.join(map(_literal, value))}]"
     return "null" if value is None else str(value)
@@ -573,7 +576,3 @@ def _apart(every: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the parameters that distinguish runs."""
     names = dict.fromkeys(name for each in every for name in each)
     return [name for name in names if len({repr(each.get(name)) for each in every}) > 1]
-
-
-def _quoted(text: str) -> str:
-    return text.replace("'", "''")

@@ -332,7 +332,6 @@ from (
                 then 'its guard no longer passed'
                 when event = 'statechart.answer_discarded'
                 then 'the agent was already in ' || now_in
-                when event = 'workflow.reset' then 'the workflow has no such state'
                 when event = 'cognition.reset' then 'there is no such state'
                 when event = 'cognition.memory_changed' then 'the memory was changed from outside'
                 else coalesce(error, reason) end as what
@@ -341,7 +340,7 @@ from (
         (1, 'statechart.action_failed', 'action_failed'), (2, 'workflow.step', 'step_failed'),
         (3, 'text.written', 'text_failed'), (4, 'cognition.cycle', 'reply_unusable'),
         (5, 'cognition.refused', 'action_refused'),
-        (6, 'cognition.memory_changed', 'memory_changed'), (7, 'workflow.reset', 'state_reset'),
+        (6, 'cognition.memory_changed', 'memory_changed'),
         (7, 'cognition.reset', 'state_reset'), (8, 'workflow.refused', 'transition_refused'),
         (9, 'statechart.answer_discarded', 'answer_discarded'),
         (11, 'reasoner.mode_unknown', 'mode_unknown'),
@@ -791,8 +790,6 @@ select e.* exclude (schema), case
         if(succeeded, ' done', ' failed'))
     when event = 'workflow.refused' then concat('turn ', turn, ', step ', step, ' ',
         coalesce('may not go to ' || target, 'may not run'), ': ', reason)
-    when event = 'workflow.reset' then
-        concat('starts over in ', to_state, ': its workflow has no ', from_state)
     when event = 'cognition.cycle' then concat('cycle ', cycle, ' in ', state, ' ', outcome,
         ', then ', next_state, ': ' || reason)
     when event = 'cognition.action' then concat('cycle ', cycle, ', ', type, ' of ', tags, ' ',

@@ -43,15 +43,8 @@ class Arc:
         if guard is None or not len(fits):
             return fits
         what = f"chart {self.chart!r}: the guard of {self.item}"
-        try:
-            result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
-        except ValueError as error:
-            if "truth value of an array" not in str(error):
-                raise
-            raise FieldTypeError(
-                f"{what} has `and`, `or`, `not`, `if` or 0 < x < 1 with arrays: write &, | and ~, "
-                "and brackets around comparisons"
-            ) from error
+        # numpy itself refuses `and`, `or`, `not` and 0 < x < 1, where &, | and ~ are meant
+        result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
         mask = for_each(result, len(fits), what)
         if mask.dtype != bool:
             raise FieldTypeError(f"{what} must return truth values, got {mask.dtype}")
@@ -95,11 +88,10 @@ class Codes:
         Raises:
             DefinitionError: If no chart has it.
         """
-        code = self._codes.get(state)
-        if code is None:
+        if state not in self._codes:
             states = ", ".join(map(state_text, self.states))
             raise DefinitionError(f"no chart has the state {state!r}, but {states}")
-        return code
+        return self._codes[state]
 
     def kind_of(self, state: Any) -> list[Any]:
         """Return all states of the chart that has a state."""
@@ -114,7 +106,5 @@ class Codes:
         """
         if trigger not in self._arcs:
             triggers = ", ".join(self._arcs) or "none"
-            raise DefinitionError(
-                f"no transition has the trigger {trigger!r}: there are {triggers}"
-            )
+            raise DefinitionError(f"no transition has the trigger {trigger!r} of {triggers}")
         return self._arcs[trigger]

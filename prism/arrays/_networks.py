@@ -16,14 +16,13 @@ class ArrayNetwork:
         world: The world, in its `ArrayWorld.setup`.
         pairs: Pairs of connected agents, an array with two columns; of a graph of networkx
             ``np.array(graph.edges)``. A pair that is there twice counts once.
-        directed: Whether a connection leads one way only.
 
     Raises:
         FieldTypeError: If they are not pairs of whole numbers.
         FieldValueError: If an agent does not exist, or is connected to itself.
     """
 
-    def __init__(self, world: Population, pairs: ArrayLike, *, directed: bool = False) -> None:
+    def __init__(self, world: Population, pairs: ArrayLike) -> None:
         self._world = world
         ends = np.asarray(pairs)
         if ends.ndim != 2 or ends.shape[1] != 2:
@@ -32,9 +31,7 @@ class ArrayNetwork:
         if (one == other).any():
             raise FieldValueError("an agent cannot be connected to itself: leave such pairs out")
 
-        links = one * world.size + other
-        if not directed:
-            links = np.concatenate([links, other * world.size + one])
+        links = np.concatenate([one * world.size + other, other * world.size + one])
         # in this order, neighbours do not depend on which pair came first
         links.sort()
         links = links[np.append(True, links[1:] != links[:-1])[: len(links)]]

@@ -110,10 +110,7 @@ class ArrayWorld(Population):
 
         Raises:
             FieldValueError: If it is none of theirs.
-            SimulationError: If the run has begun.
         """
-        if self.round:
-            raise SimulationError("agents begin in a state in setup: fire an event instead")
         who, code = checked(who, self.size), self._codes.of(state)
         if not self.is_in(who, *self._codes.kind_of(state)).all():
             raise FieldValueError(f"{state!r} is no state of these agents' chart")
@@ -254,7 +251,7 @@ class ArrayWorld(Population):
             self._codes.of(state): for_each(given, size, what) for state, given in weights.items()
         }
         if wrong := by_code.keys() - targets:
-            raise FieldValueError(f"{what}: it never leads to {self._codes.states[wrong.pop()]!r}")
+            raise FieldValueError(f"{what} never lead to {self._codes.states[wrong.pop()]!r}")
         table = np.stack([by_code.get(target, np.zeros(size)) for target in targets]).astype(float)
         if not (np.isfinite(table) & (table >= 0)).all():
             raise FieldValueError(f"{what} must be numbers of 0 or more")

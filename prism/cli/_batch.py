@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import (
-    AsJson,
-    DryRun,
-    MaxCalls,
-    OutFolder,
-    Seed,
-    import_from_here,
-    naming_options,
-    own_folder,
-)
+from prism.cli._options import AsJson, DryRun, MaxCalls, NewFolder, OutFolder, Seed
 from prism.cli._screen import counted, note, print_heading, print_json, say
-from prism.cli._tables import draw, records_of
+from prism.cli._tables import draw_rows, records_of
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,15 +19,13 @@ if TYPE_CHECKING:
 
 PlanFile = Annotated[
     Path,
-    typer.Argument(
-        metavar="PLAN", help="The plan: a TOML file, or the name of one that comes with prism."
-    ),
+    typer.Argument(metavar="PLAN", help="A TOML file, or the name of a plan that prism has."),
 ]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="Number of seeds for each configuration, from 0.")
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Runs at a time; by default one for each processor.")
+    int | None, typer.Option(min=1, help="Runs at a time; else one for each processor.")
 ]
 Keep = Annotated[
     Literal["logs", "tables"],
@@ -69,42 +58,34 @@ def batch(
 
     * `prism batch plan.toml --keep tables --out runs/quick`
     """
-    import_from_here()
-
     from prism import science
 
-    with naming_options():
-        read = _read(plan, seeds).with_budget(max_calls=max_calls)
-        read = read if model is None else read.with_model(model)
+    read = _read(plan, seeds).with_budget(max_calls=max_calls)
+    read = read if model is None else read.with_model(model)
     if dry_run:
         from prism.cli._spent import print_estimate
 
-        with naming_options():
-            found = science.estimate_batch(read)
+        found = science.estimate_batch(read)
         print_estimate(found, as_json=as_json)
         return
 
-    folder = _required(out)
-    with batch_screen(folder) as screen:
-        done = science.batch(read, folder, keep=keep, workers=workers, observer=screen)
+    if out is None:
+        raise InputError("--out is missing: name a folder for the batch")
+    with batch_screen(out) as screen:
+        done = science.batch(read, out, keep=keep, workers=workers, observer=screen)
     print_batch(done, as_json=as_json)
 
 
 def sensitivity(
     plan: PlanFile,
-    out: OutFolder = None,
+    out: NewFolder,
     method: Annotated[
         Literal["morris", "sobol"],
         typer.Option(help="Morris screens many parameters; Sobol decomposes the variance."),
     ] = "morris",
     samples: Annotated[
         int,
-        typer.Option(
-            min=2,
-            metavar="N",
-            help="Trajectories of Morris, each of one run more than there are parameters; or "
-            "samples of Sobol, a power of 2, each of two runs and one for every parameter.",
-        ),
+        typer.Option(min=2, metavar="N", help="Trajectories of Morris, or samples of Sobol."),
     ] = 16,
     seeds: Seeds = None,
     workers: Workers = None,
@@ -112,7 +93,8 @@ def sensitivity(
 ) -> None:
     """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
-    The runs form a batch. The indices are in sensitivity.csv, beside its tables.
+    The runs form a batch: of each trajectory as many as there are parameters and one more, of each
+    of Sobol's samples, a power of 2, two more. The indices are in sensitivity.csv.
 
     **Examples**
 
@@ -120,14 +102,11 @@ def sensitivity(
 
     * `prism sensitivity plan.toml --method sobol --samples 256 --out runs/shares`
     """
-    import_from_here()
-
     from prism import science
 
-    folder = _required(out)
-    with batch_screen(folder) as screen:
+    with batch_screen(out) as screen:
         done = science.sensitivity(
-            _read(plan, seeds), folder, method=method, samples=samples, workers=workers,
+            _read(plan, seeds), out, method=method, samples=samples, workers=workers,
             observer=screen,
         )  # fmt: skip
     print_sensitivity(done, as_json=as_json)
@@ -135,7 +114,7 @@ def sensitivity(
 
 def fit(
     plan: PlanFile,
-    out: OutFolder = None,
+    out: NewFolder,
     samples: Annotated[int, typer.Option(min=20, metavar="N", help="Number of samples.")] = 400,
     seed: Seed = 0,
     keep: Keep = "tables",
@@ -152,14 +131,11 @@ def fit(
 
     * `prism fit plan.toml --samples 400 --out runs/fitted`
     """
-    import_from_here()
-
     from prism import science
 
-    folder = _required(out)
-    with batch_screen(folder) as screen:
+    with batch_screen(out) as screen:
         done = science.fit(
-            _read(plan, seeds), folder, samples=samples, seed=seed, keep=keep, workers=workers,
+            _read(plan, seeds), out, samples=samples, seed=seed, keep=keep, workers=workers,
             observer=screen,
         )  # fmt: skip
     print_fit(done, as_json=as_json)
@@ -188,19 +164,13 @@ def _read(plan: Path, seeds: int | None) -> Plan:
     return read if seeds is None else read.with_seeds(seeds)
 
 
-def _required(out: Path | None) -> Path:
-    if out is None:
-        raise InputError("--out is missing: name a folder for the batch")
-    return own_folder("--out", out)
-
-
 @contextmanager
 def batch_screen(folder: Path) -> Iterator[Any]:
     """Show a batch and, after an interruption or a failed write, how to resume it."""
-    from prism.cli._progress import bar, hinting_at
+    from prism.cli._progress import Bar, hinting_at
     from prism.science import BatchObserver, BatchRun
 
-    drawn, task = bar("runs")
+    bar = Bar()
 
     class Screen(BatchObserver):
         """A bar on a terminal, else a line for each run."""
@@ -212,15 +182,14 @@ def batch_screen(folder: Path) -> Iterator[Any]:
             self.ended = sum(each.status in ("complete", "failed") for each in runs)
             if self.ended:
                 note(f"continuing after {self.ended} of {self.total} runs")
-            drawn.update(task, completed=self.ended, total=self.total)
-            drawn.start()
+            bar.begin("run", self.total, self.ended)
 
         def run_ended(self, run: BatchRun) -> None:
             self.ended += 1
-            drawn.update(task, completed=self.ended)
+            bar.advance(run.name)
             if run.status == "failed":
                 note(f"{run.name} failed: {run.error}")
-            elif drawn.disable:
+            elif not bar.is_drawn:
                 say(f"{self.ended} of {self.total}: {run.name} {run.status}", err=True)
 
         def note(self, message: str) -> None:
@@ -229,12 +198,8 @@ def batch_screen(folder: Path) -> Iterator[Any]:
         def warn(self, run: BatchRun, message: str) -> None:
             note(f"{run.name}: {message}")
 
-    # the bar is gone before anything is printed below it
-    with hinting_at(folder), naming_options():
-        try:
-            yield Screen()
-        finally:
-            drawn.stop()
+    with hinting_at(folder, bar):
+        yield Screen()
 
 
 def print_batch(done: Batch, *, as_json: bool) -> None:
@@ -250,7 +215,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
     else:
         complete = sum(each.status == "complete" for each in done.runs)
         print_heading(f"{complete:,} of {len(done.runs):,} runs are complete")
-        _draw(rows, ["configuration", "seed", "status", *done.outcomes()])
+        draw_rows(rows, ["configuration", "seed", "status", *done.outcomes()])
         if done.spent:
             calls, tokens = done.spent["calls"], done.spent["tokens"]
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
@@ -275,7 +240,7 @@ def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    _draw(rows)
+    draw_rows(rows)
     say(f"Every index is a row of {done.batch.folder / 'sensitivity.csv'}; the interval is plus or "
         "minus so much.")  # fmt: skip
 
@@ -293,14 +258,9 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
         return
 
     print_heading(f"{samples:,} samples, of which {kept:,} are kept")
-    _draw([{**row, "remark": None} for row in estimates])
+    draw_rows([{**row, "remark": None} for row in estimates])
     for row in estimates:
         if row["remark"]:
             say(f"{row['parameter']}: {row['remark']}.")
-    _draw(targets)
+    draw_rows(targets)
     say(f"low and high are the ends of 90 % intervals; more is in {done.batch.folder}.")
-
-
-def _draw(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
-    names = [name for name in names or rows[0] if any(row.get(name) is not None for row in rows)]
-    draw(names, [[row.get(name) for name in names] for row in rows])

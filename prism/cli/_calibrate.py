@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prism.cli._options import Runs, naming_options
+from prism.cli._options import Runs
 from prism.cli._screen import counted, output_file, print_table, say
 
 
@@ -33,8 +33,7 @@ def calibrate(
     from prism.cli._tables import open_logs
 
     logs = open_logs(runs)
-    with naming_options():
-        found = science.calibrate(logs, least=least)
+    found = science.calibrate(logs, least=least)
 
     print_table((row.values() for row in found.rows), *found.rows[0])
     for reason, count in found.left_out.items():

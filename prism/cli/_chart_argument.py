@@ -7,7 +7,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prism.cli._options import import_from_here
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.files import reading
 from prism.statechart import (
@@ -98,7 +97,6 @@ def _from_module(where: str) -> Statechart[Any]:
     from prism.worlds._kinds import chart_of
 
     module, _, attribute = where.rpartition(":")
-    import_from_here()
     owner, found = None, module_at(module)
     for name in attribute.split("."):
         if not hasattr(found, name):

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from prism.cli._options import AsJson, OutFile, missing_runs_first, naming_options
+from prism.cli._options import AsJson, OutFile
 from prism.cli._report import require_page, write_page
-from prism.cli._screen import note, print_table, say, write_bytes
-from prism.cli._tables import write_table
+from prism.cli._screen import note, say, write_bytes
+from prism.cli._tables import draw_rows, write_table
 
 if TYPE_CHECKING:
     from prism.science import Comparison
 
 
-_SHOWN = (*("measure", "setting", "second", "difference", "low", "high", "p", "p_holm", "effect"),)
+_SHOWN = ["measure", "setting", "second", "difference", "low", "high", "p", "p_holm", "effect"]
 
 
 def compare(
@@ -70,19 +70,17 @@ def compare(
     """
     if page is not None:
         require_page(page)
-    with missing_runs_first(groups):
-        from prism.science import compare as compare_groups
+    from prism.science import compare as compare_groups
 
-    with naming_options():
-        found = compare_groups(
-            *groups,
-            by=by,
-            paired=not unpaired,
-            measures=measures,
-            from_round=from_round,
-            to_round=to_round,
-            confidence=confidence,
-        )
+    found = compare_groups(
+        *groups,
+        by=by,
+        paired=not unpaired,
+        measures=measures,
+        from_round=from_round,
+        to_round=to_round,
+        confidence=confidence,
+    )
     for each in found.notes:
         note(each)
 
@@ -107,21 +105,8 @@ def _print(found: Comparison) -> None:
         say("No measure differs.")
         return
 
-    several = len(found.groups) > 2
-    columns: dict[str, list[Any]] = {
-        "measure": [row.measure for row in rows],
-        "setting": [row.setting or None for row in rows],
-        "second": [row.second if several else None for row in rows],
-        **{
-            name.replace("_", " "): [getattr(row, name) for row in rows]
-            for name in ("difference", "low", "high", "p", "p_holm", "effect")
-        },
-    }
-    filled = {
-        name: values for name, values in columns.items() if any(v is not None for v in values)
-    }
-    numbers = [name for name in filled if name not in ("measure", "setting", "second")]
-    print_table(zip(*filled.values(), strict=True), *filled, numbers=numbers)
+    names = [name for name in _SHOWN if name != "second" or len(found.groups) > 2]
+    draw_rows([{name: getattr(row, name) for name in names} for row in rows])
     if not any(row.p is not None for row in rows):
         say("There is no interval and no p of fewer than three pairs, or runs in a group.")
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from prism.cli._options import ModelFile, ModelText, model_of, naming_options
+from prism.cli._options import ModelFile, ModelText, model_of
 from prism.cli._screen import Screen, shown
 from prism.errors import InputError
 
@@ -41,11 +41,10 @@ def doctor(
     """
     import asyncio
 
-    with naming_options():
-        asked = model_of(model, model_file)
-        if asked is None:
-            raise InputError("--model is missing: name the model to check")
-        asked.as_client()
+    asked = model_of(model, model_file)
+    if asked is None:
+        raise InputError("--model is missing: name the model to check")
+    asked.as_client()
     if not asyncio.run(_is_well(asked, Screen(), strict=strict)):
         raise typer.Exit(1)
 

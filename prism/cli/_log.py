@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
 
 from prism.cli._decision import decision
 from prism.cli._options import AsJson, OutFile, Runs
-from prism.cli._screen import note, say
+from prism.cli._screen import note
 from prism.cli._tables import open_logs, write_table
 from prism.errors import InputError
-
-if TYPE_CHECKING:
-    pass
 
 _SHOWN = {
     "dwell": "chart state visits complete cut open mean median p90",
@@ -81,8 +76,6 @@ def table(
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, shown=shown)
-    if name == "costs" and out is None and not as_json:
-        _say_spent(runs)
 
 
 @app.command()
@@ -165,14 +158,3 @@ def _called(what: str) -> list[Any]:
     except (ValueError, SyntaxError):
         return [""]
     return [found[1].replace("-", "_"), *arguments]
-
-
-def _say_spent(runs: Sequence[Path]) -> None:
-    """Print what kept runs have spent by their summaries, with the money if they had prices."""
-    from prism.cli._spent import spent_lines
-    from prism.runs import run_status
-
-    for run in filter(Path.is_dir, runs):
-        spent = run_status(run).spent
-        for line in () if spent is None else spent_lines(spent):
-            say(f"{run}: {line}" if len(runs) > 1 else line)

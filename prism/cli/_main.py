@@ -15,8 +15,9 @@ import typer
 from typer.core import TyperGroup
 
 from prism._version import __version__
+from prism.cli._options import naming_options
 from prism.cli._screen import note, say
-from prism.errors import LLMError, PrismError, TooManyFallbacksError
+from prism.errors import InputError, LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
 _TRACEBACK = "PRISM_TRACEBACK"
@@ -118,6 +119,9 @@ def main() -> None:
 
 def _run() -> int:
     before = os.environ.get(_TRACEBACK)
+    # also find modules in the current folder, as python -m does
+    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
+        sys.path.insert(0, folder)
     try:
         command = typer.main.get_command(app)
         status = int(command(sys.argv[1:], prog_name="prism", standalone_mode=False) or 0)
@@ -175,7 +179,8 @@ def _tell_fault(error: Exception) -> bool:
 def _tell_input(error: Exception) -> bool:
     """Print what is wrong outside of prism, in one line or one for each problem."""
     if isinstance(error, PrismError):
-        first, *problems = str(error).split("\n  ")
+        told = naming_options(error) if isinstance(error, InputError) else error
+        first, *problems = str(told).split("\n  ")
         note(" ".join(first.split()))
         for problem in problems:
             say(f"  {' '.join(problem.split())}", err=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism.cli._options import AsJson, command_group
-from prism.cli._screen import note, print_facts, print_json, print_table, say
+from prism.cli._screen import note, print_json, print_table, say
 
 if TYPE_CHECKING:
     from prism.programs.thinking import Memory
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 app = command_group("View and search the memory of an agent, which may be using it.")
 
 File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, a JSON file.")]
-_PLACES = {"working memory": "working", "thought": "thoughts", "storage": "storage"}
 
 
 @app.command()
@@ -28,10 +27,9 @@ def show(
     tag: Annotated[
         str | None, typer.Argument(help="Show only this memory or thought, with old values.")
     ] = None,
-    stored: Annotated[int, typer.Option(min=0, help="Most memories in storage to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
-    """Show the state, the working memory with its tokens, the thoughts and the storage.
+    """Show the state, the working memory, the thoughts and the storage.
 
     The exit status is 1 if there is nothing under TAG.
 
@@ -41,19 +39,20 @@ def show(
 
     * `prism memory show memory.json character_alice`
     """
-    with _read(file) as memory:
-        listing = _listing(memory, file, stored)
-        found = [] if tag is None else list(_under(memory, tag))
+    from prism.programs.thinking._memory import as_tag
 
-    if as_json:
-        print_json(listing if tag is None else found)
-    elif tag is None:
-        _print_listing(listing)
-    elif found:
-        print_facts(tag, {each["where"]: _text(each["value"]) for each in found})
-    else:
-        note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
+    with _read(file) as memory:
+        found = list(_entries(memory))
+        if tag is not None:
+            old = enumerate(memory.versions(as_tag(tag)), 1)
+            found = [each for each in found if each["tag"] == as_tag(tag)]
+            found += [{"where": f"version {n}", "tag": as_tag(tag), "value": v} for n, v in old]
+        about = {"memory": str(file), "state": memory.state, "cycle": memory.cycle}
+    if tag is None and not as_json:
+        say(f"{file}: in {about['state']}, after {about['cycle']} cycles")
+    _print(found, {**about, "entries": found} if tag is None else found, as_json=as_json)
     if tag is not None and not found:
+        note(f"the memory has nothing under {tag!r}: search for it with prism memory search")
         raise typer.Exit(1)
 
 
@@ -64,7 +63,7 @@ def search(
     most: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 10,
     as_json: AsJson = False,
 ) -> None:
-    """Search working memory, thoughts and storage for words, best matches first in each.
+    """Search working memory, thoughts and storage for words, best matches first.
 
     The exit status is 1 if nothing is found.
 
@@ -72,17 +71,19 @@ def search(
 
     * `prism memory search memory.json who is alice`
     """
-    with _read(file) as memory:
-        found = list(_matches(memory, " ".join(words), most))
+    from prism.programs.thinking import Memory
 
-    if as_json:
-        print_json(found)
-    elif found:
-        rows = ((each["where"], each["tag"], each["score"], _text(each["value"])) for each in found)
-        print_table(rows, "where", "tag", "score", "value", numbers=["score"])
-    else:
-        note("nothing in the memory contains any of these words")
+    with _read(file) as memory:
+        # what an agent always sees is searched as if it were stored, each under a tag of its own
+        entries = list(_entries(memory))
+        stored = {f"{each['tag']}_{n}": each["value"] for n, each in enumerate(entries)}
+        matches = Memory.in_memory({"storage": stored}).search(" ".join(words), most)
+        numbers = [int(each.tag.rpartition("_")[2]) for each in matches]
+        scores = [round(each.score, 6) for each in matches]
+        found = [{**entries[n], "score": s} for n, s in zip(numbers, scores, strict=True)]
+    _print(found, found, as_json=as_json)
     if not found:
+        note("nothing in the memory contains any of these words")
         raise typer.Exit(1)
 
 
@@ -99,73 +100,19 @@ def _read(file: Path) -> Iterator[Memory]:
         yield memory
 
 
-def _parts(memory: Memory) -> dict[str, Mapping[str, Any]]:
-    stored = memory.to_dict()["storage"]
-    return dict(zip(_PLACES, (memory.working, memory.thoughts, stored), strict=True))
+def _entries(memory: Memory) -> Iterator[dict[str, Any]]:
+    parts = {"working memory": memory.working, "thought": memory.thoughts}
+    for where, values in {**parts, "storage": memory.to_dict()["storage"]}.items():
+        for tag, value in values.items():
+            yield {"where": where, "tag": tag, "value": value}
 
 
-def _under(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
-    """Yield the entries under a tag, and where they are."""
-    from prism.programs.thinking._memory import as_tag
-
-    tag = as_tag(tag)
-    for where, values in _parts(memory).items():
-        if tag in values:
-            yield {"where": where, "tag": tag, "value": values[tag]}
-    for number, value in enumerate(memory.versions(tag), 1):
-        yield {"where": f"version {number}", "tag": tag, "value": value}
-
-
-def _listing(memory: Memory, file: Path, most_stored: int) -> dict[str, Any]:
-    """Return the shown parts of a memory as plain data."""
-    from prism.reasoner._words import count_tokens
-
-    parts = {_PLACES[name]: list(values.items()) for name, values in _parts(memory).items()}
-    stored = len(parts["storage"])
-    parts["storage"] = parts["storage"][:most_stored]
-    return {
-        "memory": str(file),
-        "state": memory.state,
-        "cycle": memory.cycle,
-        "stored": stored,
-        **{
-            name: [
-                {"tag": tag, "tokens": count_tokens(_text(value)), "value": value}
-                for tag, value in entries
-            ]
-            for name, entries in parts.items()
-        },
-    }
-
-
-def _print_listing(listing: Mapping[str, Any]) -> None:
-    facts = {
-        "state": listing["state"],
-        "cycles": listing["cycle"],
-        "tokens in working memory": sum(each["tokens"] for each in listing["working"]),
-        "storage": listing["stored"],
-    }
-    print_facts(listing["memory"], facts)
-    for heading, key in _PLACES.items():
-        rows = [(each["tag"], each["tokens"], _text(each["value"])) for each in listing[key]]
-        if rows:
-            print_table(rows, heading, "tokens", "value", numbers=["tokens"])
-    if left := listing["stored"] - len(listing["storage"]):
-        say(f"and {left:,} more in storage: see prism memory search, or --stored")
-
-
-def _text(value: Any) -> str:
+def _print(found: list[dict[str, Any]], data: Any, *, as_json: bool) -> None:
     from prism.programs.thinking._memory import to_text
 
-    return to_text(value)
-
-
-def _matches(memory: Memory, text: str, most: int) -> Iterator[dict[str, Any]]:
-    """Search what an agent always sees, and then storage."""
-    from prism.programs.thinking import Memory
-
-    for where, values in _parts(memory).items():
-        held = memory if where == "storage" else Memory.in_memory({"storage": dict(values)})
-        for found in held.search(text, most):
-            score = round(found.score, 6)
-            yield {"where": where, "tag": found.tag, "value": found.value, "score": score}
+    if as_json:
+        print_json(data)
+    elif found:
+        names = [name for name in found[0] if name != "value"]
+        rows = ([*(each[name] for name in names), to_text(each["value"])] for each in found)
+        print_table(rows, *names, "value")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -17,69 +14,51 @@ if TYPE_CHECKING:
     from prism.llm import Model
 
 _OPTIONS = {
-    "file": "FILE",
-    "parameters": "--set",
-    "reasoner": "--model",
-    "treatments": "--treat",
-    "turns": "--rounds",
-    "cycles": "--rounds",
-    "variables": "--set",
-    "world": "WORLD",
+    **{"file": "FILE", "query": "QUERY", "world": "WORLD"},
+    **dict.fromkeys(("parameters", "variables"), "--set"),
+    **dict.fromkeys(("turns", "cycles"), "--rounds"),
+    **{"reasoner": "--model", "treatments": "--treat"},
 }
 """Arguments that have another name on the command line."""
 
+
+def _own_folder(path: Path | None) -> Path | None:
+    """Refuse an empty path: an unset shell variable leaves one, and it is the current folder."""
+    if path is not None and str(path) in ("", "."):
+        raise InputError(f"--out must name a folder of its own, got {str(path)!r}")
+    return path
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Runs = Annotated[
-    list[Path],
-    typer.Argument(metavar="RUN...", help="Folders of runs, or their logs (.jsonl, also .gz)."),
+    list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or their logs.")
 ]
 Agents = Annotated[
-    str | None,
-    typer.Option(
-        metavar="N|FILE", help="Number of agents, 100 by default; or a file with one row an agent."
-    ),
+    str | None, typer.Option(metavar="N|FILE", help="Number of agents, or a file of them.")
 ]
 Rounds = Annotated[int | None, typer.Option(min=1, help="Number of rounds; else the world's own.")]
 Ticks = Annotated[int | None, typer.Option(min=1, help="Ticks in a round; else the world's own.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same run.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set",
-        metavar="NAME=VALUE",
-        help="Set a parameter of the world, or a variable of an agent. Repeat it for several.",
-    ),
+    typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter or variable. Repeatable."),
 ]
 ParameterFile = Annotated[
     Path | None,
-    typer.Option(
-        "--parameters",
-        metavar="FILE",
-        help="File of parameters in TOML, JSON or YAML; for an agent in YAML, of its variables. "
-        "--set overrides it.",
-    ),
+    typer.Option("--parameters", metavar="FILE", help="File of parameters: TOML, JSON or YAML."),
 ]
 WriterText = Annotated[
-    str | None,
-    typer.Option(
-        metavar="MODEL",
-        help="Have a model write the texts: its name on the servers of --model, or a model as for "
-        "--model.",
-    ),
+    str | None, typer.Option(metavar="MODEL", help="Model that writes the texts, as for --model.")
 ]
 PolicyFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE", help="Decide by a policy that prism calibrate estimated, or your own."
-    ),
+    Path | None, typer.Option(metavar="FILE", help="Policy that decides; see prism calibrate.")
 ]
 Treat = Annotated[
     list[str] | None,
     typer.Option(
         "--treat",
         metavar="NAME@ROUND",
-        help="Apply a treatment of the world at the beginning of a round, or set a parameter from "
-        "then on, as in tiring=0.1@5. Repeat it for several.",
+        help="Apply a treatment as a round begins, or set a parameter: tiring=0.1@5. Repeatable.",
     ),
 ]
 ModelText = Annotated[
@@ -88,41 +67,30 @@ ModelText = Annotated[
         "--model",
         metavar="MODEL",
         help="Model that decides: ollama:llama3.2, ollama:llama3.2@gpu1,gpu2 for other hosts, or "
-        "openai:qwen3@http://127.0.0.1:8000 for any server with OpenAI's API. Without one, "
-        "decisions are drawn by their weights.",
+        "openai:qwen3@http://127.0.0.1:8000 for any server with OpenAI's API.",
     ),
 ]
 ModelFile = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="Settings of the model in TOML: those of prism.Model, such as prompt, prices and "
-        "limits.",
-    ),
+    Path | None, typer.Option(metavar="FILE", help="Settings of prism.Model in TOML.")
 ]
 MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most requests to the model.")]
 DryRun = Annotated[
-    bool,
-    typer.Option(
-        "--dry-run",
-        help="Ask no model and write nothing: estimate decisions, tokens and money from a few "
-        "rounds.",
-    ),
+    bool, typer.Option("--dry-run", help="Ask no model: estimate what it would cost.")
 ]
 OutFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="New folder in which to keep it.")
+    Path | None, typer.Option(metavar="DIR", callback=_own_folder, help="New folder to keep it in.")
+]
+NewFolder = Annotated[
+    Path,
+    typer.Option("--out", metavar="DIR", callback=_own_folder, help="New folder to keep it in."),
 ]
 OutFile = Annotated[
-    Path | None,
-    typer.Option("--out", "-o", metavar="FILE", help="File to write to."),
+    Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to.")
 ]
 Charts = Annotated[
     list[str] | None,
     typer.Option(
-        "--chart",
-        metavar="CHART",
-        help="Your own chart, if the run follows one: a .json file, or package.module:attribute. "
-        "Repeat it for several.",
+        "--chart", metavar="CHART", help="Your own chart, as for prism chart. Repeatable."
     ),
 ]
 FigureKind = Annotated[
@@ -210,50 +178,15 @@ def read_settings(file: Path) -> dict[str, Any]:
         raise InputError(f"is no TOML: {error}", path=file) from None
 
 
-def import_from_here() -> None:
-    """Also find modules in the current folder, as ``python -m`` does."""
-    if (folder := os.getcwd()) not in sys.path:  # noqa: PTH109
-        sys.path.insert(0, folder)
-
-
 def option_of(name: str) -> str:
     """Return the option of an argument as written on the command line."""
     return _OPTIONS.get(name, f"--{name.replace('_', '-')}")
 
 
-@contextmanager
-def naming_options(names: Mapping[str, str] = _OPTIONS) -> Iterator[None]:
-    """Name the option in errors about values that were not read from a file."""
-    try:
-        yield
-    except InputError as error:
-        # a name with an underscore in front is a variable of prism, not an option
-        if error.field is None or error.path is not None or error.field.startswith("_"):
-            raise
-        name = names.get(error.field) or option_of(error.field)
-        # a problem begins with its verb, or is a sentence about something else
-        colon = ":" if error.problem[:1].isupper() else ""
-        raise InputError(f"{name}{colon} {error.problem}") from error.__cause__
-
-
-@contextmanager
-def missing_runs_first(runs: Iterable[Path | str]) -> Iterator[None]:
-    """Complain about a run that does not exist before an extra that is not installed."""
-    from prism.errors import MissingExtraError
-
-    try:
-        yield
-    except MissingExtraError:
-        from prism.runlog._reader import locate_log
-
-        for run in runs:
-            if not set(str(run)) & set("*?[") and not Path(run).exists():
-                locate_log(run)
-        raise
-
-
-def own_folder(name: str, path: Path) -> Path:
-    """Refuse an empty path: an unset shell variable leaves one, and it is the current folder."""
-    if str(path) in ("", "."):
-        raise InputError(f"{name} must name a folder of its own, got {str(path)!r}")
-    return path
+def naming_options(error: InputError) -> InputError:
+    """Return an error that names the option if its value was not read from a file."""
+    if error.field is None or error.path is not None:
+        return error
+    # a problem begins with its verb, or is a sentence about something else
+    colon = ":" if error.problem[:1].isupper() else ""
+    return InputError(f"{option_of(error.field)}{colon} {error.problem}")

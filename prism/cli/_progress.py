@@ -1,15 +1,14 @@
-"""The progress of a run on standard error, and how to continue it after an interruption."""
+"""The progress of a run or a batch on standard error, and how to continue it."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from prism.cli._options import naming_options
 from prism.cli._screen import Screen, note, shown
 from prism.errors import TooManyFallbacksError, UnreachableError
 from prism.runs import Observer
@@ -17,40 +16,48 @@ from prism.runs._folder import is_begun
 from prism.runs._observing import telling_warnings
 
 
-def bar(unit: str, total: int | None = None, done: int = 0) -> Any:
-    """Return a progress bar of rich, which is drawn only on a terminal, and its task.
+class Bar:
+    """A bar on a terminal; nothing elsewhere."""
 
-    Args:
-        unit: What is counted.
-        total: How many there are; None if that is not known yet.
-        done: How many have ended.
-    """
-    # it takes long to load
-    from rich import progress
+    def __init__(self) -> None:
+        self._drawn: Any = None
 
-    screen = Screen(err=True)
-    drawn = progress.Progress(
-        progress.TextColumn(unit),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TextColumn("{task.description}", markup=False),
-        progress.TimeRemainingColumn(),
-        console=screen,
-        disable=not screen.is_terminal,
-    )
-    return drawn, drawn.add_task("", total=total, completed=done)
+    @property
+    def is_drawn(self) -> bool:
+        """Whether there is a bar."""
+        return self._drawn is not None
+
+    def begin(self, unit: str, total: int, done: int) -> None:
+        """Draw the bar: not earlier, for it and the messages before would overwrite each other."""
+        screen = Screen(err=True)
+        if not screen.is_terminal:
+            return
+        # it takes long to load
+        from rich import progress
+
+        columns = progress.BarColumn(), progress.MofNCompleteColumn()
+        text = progress.TextColumn("{task.description}", markup=False)
+        left = progress.TimeRemainingColumn()
+        self._drawn = progress.Progress(unit, *columns, text, left, console=screen)
+        self._drawn.add_task("", total=total, completed=done)
+        self._drawn.start()
+
+    def advance(self, text: str = "") -> None:
+        """Move the bar on, with a text beside it."""
+        if self._drawn is not None:
+            self._drawn.update(self._drawn.task_ids[0], advance=1, description=shown(text))
+
+    def end(self) -> None:
+        """Leave the bar as it is; messages can be printed below it."""
+        if self._drawn is not None:
+            self._drawn.stop()
 
 
 class RunScreen(Observer):
-    """Prints a run's messages on standard error, and its progress if that is a terminal.
+    """Prints a run's messages on standard error, and its progress if that is a terminal."""
 
-    Args:
-        stack: Closes the bar.
-    """
-
-    def __init__(self, stack: ExitStack) -> None:
-        self._stack = stack
-        self._bar: Any = None
+    def __init__(self) -> None:
+        self.bar = Bar()
 
     def note(self, message: str) -> None:
         """Print a note."""
@@ -61,52 +68,44 @@ class RunScreen(Observer):
         note(message)
 
     def started(self, run: Any) -> None:
-        """Draw the bar: not earlier, for it and the messages before would overwrite each other."""
-        if Screen(err=True).is_terminal:
-            self._bar = bar("round", run.rounds, len(run.finished))
-            self._stack.enter_context(self._bar[0])
+        """Draw the bar."""
+        self.bar.begin("round", run.rounds, len(run.finished))
 
     def round_ended(self, summary: Any) -> None:
         """Move the bar on, with the most common state of a round, or the state of an agent."""
-        if self._bar is not None:
-            drawn, task = self._bar
-            states = getattr(summary, "states", None)
-            state = max(states, key=states.__getitem__) if states else summary.state
-            drawn.update(task, advance=1, description=shown(f"most are {state}"))
+        states = getattr(summary, "states", None)
+        state = max(states, key=states.__getitem__) if states else summary.state
+        self.bar.advance(f"most are {state}")
 
 
 @contextmanager
 def run_screen(folder: Path | None) -> Iterator[RunScreen]:
-    """Show a run, and name options in its errors as on the command line.
+    """Show a run.
 
     Args:
         folder: The folder of the run, if it has one.
     """
-    with warnings.catch_warnings(), ExitStack() as stack:
+    screen = RunScreen()
+    with warnings.catch_warnings(), hinting_at(folder, screen.bar), telling_warnings(screen):
         # as of a damaged file that was restored
         warnings.simplefilter("always", RuntimeWarning)
         warnings.showwarning = lambda message, *_, **__: note(str(message))
-        screen = RunScreen(ExitStack())
-        stack.enter_context(hinting_at(folder))
-        stack.enter_context(naming_options())
-        # the bar has to be gone before a message is printed
-        screen._stack = stack.enter_context(ExitStack())
-        stack.enter_context(telling_warnings(screen))
         yield screen
 
 
 @contextmanager
-def hinting_at(folder: Path | None) -> Iterator[None]:
-    """After an interruption or a failed write, print how to resume the run, if it is kept."""
+def hinting_at(folder: Path | None, bar: Bar) -> Iterator[None]:
+    """End the bar; after an interruption or a failed write, print how to resume, if possible."""
     hint = f"continue with: prism resume {quote(str(folder))}"
+    # a run that does not begin leaves no folder
     try:
         yield
     except KeyboardInterrupt:
+        bar.end()
         if _holds_any(folder):
             note(hint)
         raise
     except (TooManyFallbacksError, UnreachableError) as error:
-        # a run that does not begin leaves no folder
         if not _holds_any(folder):
             raise
         raise type(error)(f"{error}; once that is fixed, {hint}") from error
@@ -115,6 +114,8 @@ def hinting_at(folder: Path | None) -> Iterator[None]:
             raise
         problem = f"{error.strerror or error}; once that is fixed, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error
+    finally:
+        bar.end()
 
 
 def _holds_any(folder: Path | None) -> bool:

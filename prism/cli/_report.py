@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prism.cli._options import Charts, FigureKind, missing_runs_first
+from prism.cli._options import Charts, FigureKind
 from prism.cli._screen import Screen, note, output_file, say
 from prism.errors import InputError
 
@@ -42,9 +42,8 @@ def report(
     require_page(out)
     own = [chart_from(name) for name in charts or ()]
     # imported here, since other commands need no extra
-    with missing_runs_first([run]):
-        from prism.report import make_report
     from prism.analysis import read_log
+    from prism.report import make_report
 
     with Screen(err=True).status("Reading the log"):
         made = make_report(read_log(run), own)

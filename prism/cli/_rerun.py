@@ -12,6 +12,7 @@ from prism.cli._options import (
     AsJson,
     ModelFile,
     ModelText,
+    NewFolder,
     ParameterFile,
     PolicyFile,
     Rounds,
@@ -19,9 +20,7 @@ from prism.cli._options import (
     Ticks,
     Treat,
     WriterText,
-    import_from_here,
     model_of,
-    own_folder,
     read_settings,
     world_parameters,
 )
@@ -32,7 +31,7 @@ _MOST_SHOWN = 160
 
 def rerun(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a complete run.")],
-    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder for the new run.")],
+    out: NewFolder,
     from_round: Annotated[int, typer.Option(min=1, help="First round that is different.")],
     treatments: Treat = None,
     parameters: Set = None,
@@ -65,14 +64,13 @@ def rerun(
     from prism.runs._folder import read_summary
     from prism.science import rerun as run_again
 
-    import_from_here()
     # a file alone changes settings of the run's own model
     asked: Any = model_file and read_settings(model_file)
     if model is not None:
         asked = model_of(model, model_file) if model_file else model
     changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
-    with run_screen(own_folder("--out", out)) as screen:
+    with run_screen(out) as screen:
         world = "" if parameter_file is None else str(read_summary(run)["config"].get("world"))
         found = run_again(
             run,

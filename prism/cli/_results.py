@@ -8,8 +8,6 @@ from typing import Any
 import typer
 
 from prism.cli._screen import (
-    Screen,
-    cell,
     counted,
     note,
     print_facts,
@@ -17,12 +15,12 @@ from prism.cli._screen import (
     print_json,
     say,
     shortened,
-    table_of,
 )
 from prism.cli._spent import spent_lines
+from prism.cli._tables import draw
 from prism.runs import Outcome
 
-_MOST_ROUNDS_SHOWN = 10
+_MOST_ROUNDS_SHOWN = 6
 _MOST_VALUE = 60
 
 
@@ -56,10 +54,9 @@ def print_results(results: Any) -> None:
         f"Agents in each state at the end of a round ({counted(results.agents, 'agent')})"
     )
     _print_rounds([each.states for each in results.rounds], absent=0)
-    measures = [each.measures for each in results.rounds]
-    if any(measures):
+    if any(each.measures for each in results.rounds):
         print_heading("Measures at the end of a round")
-        _print_rounds(measures, absent=None)
+        _print_rounds([each.measures for each in results.rounds], absent=None)
     if ended := results.stopped:
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
@@ -69,27 +66,18 @@ def print_results(results: Any) -> None:
     for kind, example in examples.items():
         say(f"Fallback: {kind}, such as: {example}")
     asked, answered = totals["decisions_asked"], totals["decisions_answered"]
-    if asked and not answered:
-        say(f"No decision is the model's: all {asked:,} fell back.")
-    elif asked > answered * 2:
+    if asked > answered * 2:
         say(f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back.")
 
 
 def _print_rounds(figures: Sequence[Mapping[str, Any]], absent: int | None) -> None:
-    """Print the states or measures at the end of some rounds, as many as fit."""
+    """Print the states or measures of some rounds, the first and the last among them."""
+    most = min(_MOST_ROUNDS_SHOWN, len(figures))
+    chosen = [round(each * (len(figures) - 1) / max(1, most - 1)) for each in range(most)]
     # with regions, agents are in a different set of states in each round
-    names = list(dict.fromkeys(name for each in figures for name in each))
-    widths = [len(cell(value)) for each in figures for value in each.values()]
-    room = Screen().width - max(map(len, names), default=0) - 2
-    most = min(_MOST_ROUNDS_SHOWN, max(2, room // (max(widths, default=1) + 2)), len(figures))
-    last = len(figures) - 1
-    indices = [round(each * last / (most - 1)) for each in range(most)] if most > 1 else [0]
-    rows = [[name, *(figures[index].get(name, absent) for index in indices)] for name in names]
-    numbers = [str(index + 1) for index in indices]
-    table = table_of(rows, "round", *numbers, numbers=numbers)
-    if most < len(figures):
-        table.caption = f"{most} of {len(figures)} rounds"
-    Screen().print(table)
+    names = dict.fromkeys(name for each in figures for name in each)
+    rows = [[name, *(figures[index].get(name, absent) for index in chosen)] for name in names]
+    draw(["round", *(str(index + 1) for index in chosen)], rows)
 
 
 def _flat(data: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -23,12 +23,9 @@ from prism.cli._options import (
     Ticks,
     Treat,
     WriterText,
-    import_from_here,
     model_of,
     named_values,
-    naming_options,
     option_of,
-    own_folder,
     world_parameters,
 )
 from prism.errors import InputError
@@ -101,9 +98,8 @@ def run(
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
     from prism.runs import WriterOptions
-    from prism.worlds._run import key_of
+    from prism.worlds._addresses import key_of
 
-    import_from_here()
     plain: dict[str, Any] = {
         "agents": agents,
         "ticks": ticks,
@@ -112,27 +108,26 @@ def run(
     }
     plain |= {"log_agents": log_agents, "policy": policy}
     alone = {"memory": memory}
-    with naming_options():
-        key = key_of(world)
-        for name, value in (plain if key else alone).items():
-            if value is not None:
-                what = "is not for a single agent" if key else "is for single agents"
-                raise InputError(f"{option_of(name)} {what}: leave it out")
-        # a writer may be the only one that is asked
-        decides = model is not None or writer is None
-        asked = model_of(model, model_file, max_calls=max_calls) if decides else None
-        given: dict[str, Any] = {"rounds": rounds, "seed": seed}
-        if key is None:
-            given |= {name: plain[name] for name in ("agents", "ticks", "log_agents")}
-            given |= {"treatments": treatments or (), "reasoner": _decider(asked, policy)}
-            given["writer"] = writer and WriterOptions(
-                writer if asked else model_of(writer, model_file, max_calls=max_calls)
-            )
-            given["parameters"] = world_parameters(world, parameter_file, parameters)
-        else:
-            given |= {"reasoner": asked, **alone, **_of_one(key, parameter_file, parameters)}
-            if key == "cognition" and memory is None:
-                raise InputError("no memory is named: add --memory FILE; a missing one is created")
+    key = key_of(world)
+    for name, value in (plain if key else alone).items():
+        if value is not None:
+            what = "is not for a single agent" if key else "is for single agents"
+            raise InputError(f"{option_of(name)} {what}: leave it out")
+    # a writer may be the only one that is asked
+    decides = model is not None or writer is None
+    asked = model_of(model, model_file, max_calls=max_calls) if decides else None
+    given: dict[str, Any] = {"rounds": rounds, "seed": seed}
+    if key is None:
+        given |= {name: plain[name] for name in ("agents", "ticks", "log_agents")}
+        given |= {"treatments": treatments or (), "reasoner": _decider(asked, policy)}
+        given["writer"] = writer and WriterOptions(
+            writer if asked else model_of(writer, model_file, max_calls=max_calls)
+        )
+        given["parameters"] = world_parameters(world, parameter_file, parameters)
+    else:
+        given |= {"reasoner": asked, **alone, **_of_one(key, parameter_file, parameters)}
+        if key == "cognition" and memory is None:
+            raise InputError("no memory is named: add --memory FILE; a missing one is created")
 
     _carry_out(
         world,
@@ -181,8 +176,6 @@ def resume(
     from prism.cli._results import tell
     from prism.cli._screen import note
 
-    own_folder("FOLDER", folder)
-    import_from_here()
     if (folder / "plan.json").exists():
         from prism.cli._batch import resume_plan
 
@@ -211,10 +204,8 @@ def replay(run: RunFolder, out: OutFolder = None, as_json: AsJson = False) -> No
     from prism.cli._progress import run_screen
     from prism.cli._results import tell
 
-    import_from_here()
-    folder = None if out is None else own_folder("--out", out)
-    with run_screen(folder) as screen:
-        outcome = worlds.replay(run, folder, on_round=screen.round_ended, observer=screen)
+    with run_screen(out) as screen:
+        outcome = worlds.replay(run, out, on_round=screen.round_ended, observer=screen)
     tell(outcome, as_json=as_json)
 
 
@@ -232,19 +223,17 @@ def _carry_out(
         from prism.cli._spent import print_estimate
         from prism.runs._dry_run import estimate
 
-        with naming_options():
-            found = estimate(Run(world, **given))
+        found = estimate(Run(world, **given))
         print_estimate(found, as_json=as_json)
         return
 
-    folder = None if out is None else own_folder("--out", out)
-    with run_screen(folder) as screen:
+    with run_screen(out) as screen:
         outcome = carry_out(
             Run(world, **given),
-            None if folder is None else RunFolder.for_new(folder),
+            None if out is None else RunFolder.for_new(out),
             on_round=screen.round_ended,
             observer=screen,
-            told=folder is not None or as_json,
+            told=out is not None or as_json,
         )
     tell(outcome, as_json=as_json)
 

@@ -55,13 +55,11 @@ def status(
 def _look(path: Path) -> Iterator[RunStatus]:
     """Look at a run, or at the runs below another folder."""
     from prism.runs import RunStatus, find_runs, run_status
-    from prism.runs._status import is_run
-
-    if not path.is_dir() or is_run(path):
-        yield run_status(path)
-        return
 
     below = find_runs(path)
+    if not path.is_dir() or below == [path]:
+        yield run_status(path)
+        return
     if not below:
         raise InputError("is not a run, and holds none", path=path)
     for found in below:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from prism.cli._options import missing_runs_first
 from prism.cli._screen import Screen, cell, note, say, table_of, write_bytes
 from prism.errors import InputError
 
@@ -34,8 +33,7 @@ def open_logs(runs: Sequence[Path]) -> Log:
     Raises:
         InputError: If none of them has an event of prism.
     """
-    with missing_runs_first(runs):
-        from prism.analysis import read_log
+    from prism.analysis import read_log
 
     opened = read_log(*runs)
     notes = list(opened.notes)
@@ -110,6 +108,13 @@ def draw(
     parts += [f"{len(drawn)} of {len(names)} columns"] * (len(drawn) < len(names))
     if parts:
         say(f"{' and '.join(parts)}; all with -o FILE.csv or --json")
+
+
+def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:
+    """Draw rows of plain data, without columns that are empty."""
+    every = names or dict.fromkeys(name for row in rows for name in row)
+    kept = [name for name in every if any(row.get(name) not in (None, "") for row in rows)]
+    draw(kept, [[row.get(name) for name in kept] for row in rows])
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -13,7 +13,6 @@ from prism.cli._options import (
     Charts,
     ModelText,
     Set,
-    missing_runs_first,
     named_values,
     option_of,
 )
@@ -93,8 +92,8 @@ def _watched(run: Path, charts: list[str] | None, host: str, port: int) -> Any:
     from prism.cli._chart_argument import chart_from
 
     own = [chart_from(name) for name in charts or ()]
-    with missing_runs_first([run]):
-        from prism.watch import watch as serve
+    from prism.watch import watch as serve
+
     # the run that is watched comes first
     if hasattr(os, "nice"):
         os.nice(_NICENESS)

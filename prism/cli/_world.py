@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import keyword
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -19,11 +19,10 @@ from prism.cli._options import (
     Ticks,
     Treat,
     command_group,
-    import_from_here,
     named_values,
-    naming_options,
 )
-from prism.cli._screen import counted, note, print_findings, print_json, print_table, say
+from prism.cli._screen import counted, note, print_findings, print_heading, print_json, say
+from prism.cli._tables import draw_rows
 from prism.errors import InputError
 
 app = command_group("List, describe, check and begin worlds. To run one, use prism run.")
@@ -56,8 +55,7 @@ def list_(as_json: AsJson = False) -> None:
     if as_json:
         print_json(found)
     else:
-        rows = ((each["name"], each["doc"]) for each in found)
-        print_table(rows, "name", "what it is")
+        draw_rows(found, ["name", "doc"])
 
 
 @app.command()
@@ -73,64 +71,26 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
     from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
 
-    import_from_here()
-    with naming_options():
-        address = address_of(world)
-        about = about_world(load_world(address), address)
+    address = address_of(world)
+    about = about_world(load_world(address), address)
 
     if as_json:
         print_json(about)
-    else:
-        for line in _lines(about):
-            say(line)
-
-
-def _lines(about: Mapping[str, Any]) -> Iterable[str]:
-    from prism.worlds._about import signature_of
-
-    def fields(found: Iterable[Mapping[str, Any]]) -> list[str]:
-        return [_joined(signature_of(each), each.get("drawn"), each.get("help")) for each in found]
-
-    steps = [
-        _joined(f"{each['step']}: during {', '.join(each['states'])}", each["rate"])
-        for each in about["steps"]
-    ]
-    treatments = [
-        _joined(each["treatment"], each["round"] and f"round {each['round']}", each["doc"])
-        for each in about["treatments"]
-    ]
-    measures = [_joined(each["measure"], each["doc"]) for each in about["measures"]]
-    yield f"{about['world']} ({about['address']})"
-    yield from (f"  {line}".rstrip() for line in about["doc"].splitlines())
-    yield f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}"
-    yield from _section("parameters (--set NAME=VALUE)", fields(about["parameters"]))
-    yield from _section("state", fields(about["state"]))
-    for kind in about["kinds"]:
-        own = [f"measure {name}" for name in kind["measures"]]
-        lines = [*kind["doc"].splitlines(), *_chart_lines(kind["chart"]), *fields(kind["fields"])]
-        yield from _section(f"kind {kind['kind']}", [*lines, *own])
-    yield from _section("steps", steps)
-    yield from _section("ends earlier", [] if about["until"] is None else [about["until"]])
-    yield from _section("treatments (--treat NAME@ROUND)", treatments)
-    yield from _section("measures", measures)
-
-
-def _joined(*parts: str | None) -> str:
-    return ", ".join(each for each in parts if each)
-
-
-def _chart_lines(chart: Mapping[str, Any] | None) -> Iterable[str]:
-    if chart is None:
         return
-    yield f"chart {chart['name']}, beginning in {chart['initial']}"
-    for each in chart["transitions"]:
-        asks = " (decides)" if each["source"] in chart["decision_states"] else ""
-        yield f"  {each['source']} --{each['trigger']}--> {each['target']}{asks}"
-
-
-def _section(heading: str, lines: Iterable[str]) -> Iterable[str]:
-    found = [f"  {line}".rstrip() for line in lines]
-    return [heading, *found] if found else []
+    print_heading(f"{about['world']} ({about['address']})")
+    for line in about["doc"].splitlines():
+        say(line)
+    say(f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}")
+    tables = {"parameters (--set NAME=VALUE)": about["parameters"], "state": about["state"]}
+    for kind in about["kinds"]:
+        tables[f"kind {kind['kind']}: {kind['doc']}"] = kind["fields"]
+        if kind["chart"] is not None:
+            tables[f"chart of {kind['kind']}"] = kind["chart"]["transitions"]
+    tables |= {name: about[name] for name in ("steps", "treatments", "measures")}
+    for heading, rows in tables.items():
+        if rows:
+            print_heading(heading)
+            draw_rows(rows)
 
 
 _FIRST_WORLD = '''"""{name}: change the states, the step and the measure, and run it."""
@@ -214,19 +174,17 @@ def check(
     """
     from prism.worlds._checking import check_world
 
-    import_from_here()
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
-    with naming_options():
-        checked = check_world(
-            world,
-            agents,
-            rounds=rounds,
-            ticks=ticks,
-            seed=seed,
-            parameters=named_values(parameters),
-            treatments=treatments,
-        )
+    checked = check_world(
+        world,
+        agents,
+        rounds=rounds,
+        ticks=ticks,
+        seed=seed,
+        parameters=named_values(parameters),
+        treatments=treatments,
+    )
 
     found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)

@@ -135,7 +135,7 @@ def note_unknown(value: Any, known: Any, problems: Problems, top: Where = ()) ->
     if not unknown:
         return
     names = [key_of(where) + (f" (did you mean {n}?)" if n else "") for where, n in unknown.items()]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    more = ", ..." if len(names) > _MOST_NAMED else ""
     message = f"prism ignores {', '.join(names[:_MOST_NAMED])}{more}"
     severity: Severity = "warning" if any(unknown.values()) else "note"
     problems.add(next(iter(unknown)), message, "left_out", severity=severity)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter, deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, ClassVar, Literal
@@ -21,54 +22,50 @@ OnFailure = Literal["retry", "skip", "fail"]
 
 
 class StepFailedError(PrismError, ValueError):
-    """A step has failed; its policy says what follows.
-
-    Args:
-        problem: What was wrong.
-        is_final: Whether a second attempt would fail, too.
-    """
-
-    def __init__(self, problem: str, *, is_final: bool = False) -> None:
-        super().__init__(problem)
-        self.is_final = is_final
+    """A step has failed; its policy says what follows."""
 
 
-def always(_agent: Any) -> bool:
-    """Return True: the step is due whenever its state is."""
-    return True
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a program.
+@dataclass(frozen=True, kw_only=True)
+class Step(ABC):
+    """A step of a program; a subclass says what it does.
 
     Args:
         name: Its name, unique in the program.
-        do: Acts, given the agent and the model's reply (None if the step asks nothing). Returns the
-            name of the next state, or None to stay. Raises `StepFailedError` if the step fails.
         kind: What it is called in logs.
         states: States it belongs to; None for all.
-        ask: Returns the request to the model, given the agent; None for a step that asks nothing.
-        is_due: Whether the step should run now, given the agent.
+        asks: Whether it asks a model.
         on_failure: What follows a failure: another attempt, the next step, or the end.
         max_retries: Attempts beyond the first, if failures are retried.
         trigger: The event of the chart that its transition belongs to.
     """
 
     name: str
-    do: Callable[[Any, Written | None], Awaitable[str | None]]
     kind: str = "code"
     states: frozenset[str] | None = None
-    ask: Callable[[Any], TextCall] | None = None
-    is_due: Callable[[Any], bool] = always
+    asks: bool = False
     on_failure: OnFailure = "fail"
     max_retries: int = 0
     trigger: str = "step"
 
-    @property
-    def attempts(self) -> int:
-        """How often the step is tried, or its question asked, at most."""
-        return 1 + (self.max_retries if self.on_failure == "retry" else 0)
+    def is_due(self, agent: Any) -> bool:  # noqa: ARG002 - what a subclass looks at
+        """Return whether the step should run now."""
+        return True
+
+    def question(self, agent: Any) -> TextCall:
+        """Return the request to the model, if the step asks one."""
+        raise StepFailedError(f"{self.name} of {agent.agent_id} asks nothing")
+
+    @abstractmethod
+    async def do(self, agent: Any, written: Written | None) -> str | None:
+        """Act, and return the name of the next state, or None to stay.
+
+        Args:
+            agent: The agent.
+            written: The model's reply, if the step has asked for one.
+
+        Raises:
+            StepFailedError: If the step fails.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +117,6 @@ class Turn:
     def transitions(self) -> int:
         """Number of transitions from one state to another."""
         return sum(step.moved_to not in (None, step.state) for step in self.steps)
-
-    @property
-    def outcomes(self) -> list[str]:
-        """The outcomes of its steps."""
-        return [step.outcome for step in self.steps]
-
-    @property
-    def costs(self) -> list[Cost | None]:
-        """The costs of its steps."""
-        return [step.cost for step in self.steps]
 
 
 class ProgramAgent:
@@ -222,7 +209,7 @@ class ProgramAgent:
         runs: list[StepRun] = []
         has_asked = False
         for number, step in enumerate(self.steps):
-            if not self._is_here(step) or (step.ask is not None and has_asked):
+            if not self._is_here(step) or (step.asks and has_asked):
                 continue
             if not step.is_due(self) or self._leaves_its_turn(step, number):
                 continue
@@ -231,7 +218,7 @@ class ProgramAgent:
             runs.append(await self._run(step))
             if runs[-1].outcome == "failed":
                 break
-            if step.ask is not None:
+            if step.asks:
                 has_asked, self._last_asked = True, step.name
             if self.state is not before:
                 self._last_asked = None
@@ -244,27 +231,27 @@ class ProgramAgent:
     def _leaves_its_turn(self, step: Step, number: int) -> bool:
         """Return whether a step below asks first, since this one has had its turn in this state."""
         names = [each.name for each in self.steps]
-        if step.ask is None or self._last_asked is None:
+        if not step.asks or self._last_asked is None:
             return False
         last = names.index(self._last_asked)
         return number <= last and any(
-            each.ask is not None and self._is_here(each) and each.is_due(self)
+            each.asks and self._is_here(each) and each.is_due(self)
             for each in self.steps[last + 1 :]
         )
 
     async def _run(self, step: Step) -> StepRun:
         state, target = self.state.value, None
         self._notes = {}
-        for attempt in range(1, 1 + (step.attempts if step.ask is None else 1)):
+        # a model is asked again by its writer
+        retries = step.max_retries if step.on_failure == "retry" and not step.asks else 0
+        for left in range(retries, -1, -1):
             try:
                 target = await self._carry_out(step)
                 break
             except StepFailedError as error:
-                if attempt < step.attempts and step.ask is None and not error.is_final:
-                    continue
-                outcome = "skipped" if step.on_failure == "skip" else "failed"
-                self._notes |= {"outcome": outcome, "reason": str(error)}
-                break
+                if left == 0:
+                    outcome = "skipped" if step.on_failure == "skip" else "failed"
+                    self._notes |= {"outcome": outcome, "reason": str(error)}
         if target is not None:
             self._notes["target"] = target
             self._notes["moved_to"], self._notes["reason"] = self._move(step, target)
@@ -275,8 +262,8 @@ class ProgramAgent:
 
     async def _carry_out(self, step: Step) -> str | None:
         written = None
-        if step.ask is not None:
-            call = step.ask(self)
+        if step.asks:
+            call = step.question(self)
             written = await self.services.writer.write(call, logger=self.services.logger)
             self._notes["cost"] = written.cost
             if written.cost is not None:
@@ -287,7 +274,7 @@ class ProgramAgent:
         """Make the transition to a state; return the state, or why it was refused."""
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
-        about = self.transition_context(step)
+        about = {"step": step.name}
         if self.chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
             return target, None
 
@@ -327,14 +314,16 @@ class ProgramAgent:
 
     def results(self, rounds: Sequence[Any]) -> ProgramResults:
         """Return the results of a run with these rounds."""
+        # a cycle is one step
+        runs = [run for each in rounds for run in getattr(each, "steps", (each,))]
         return ProgramResults(
             self.agent_id,
             len(rounds),
             self.state.value,
             self.reason_to_end(rounds),
             sum(each.transitions for each in rounds),
-            dict(sorted(Counter(name for each in rounds for name in each.outcomes).items())),
-            sum(cost.tokens for each in rounds for cost in each.costs if cost is not None),
+            dict(sorted(Counter(run.outcome for run in runs).items())),
+            sum(run.cost.tokens for run in runs if run.cost is not None),
             self.final(),
         )
 
@@ -348,10 +337,6 @@ class ProgramAgent:
 
     def end_turn(self, fault: Exception | None) -> None:
         """Keep what a turn has done, also if it raised an error."""
-
-    def transition_context(self, step: Step) -> Mapping[str, Any]:
-        """Return what the record of a transition says of the step that made it."""
-        return {"step": step.name}
 
     def announce(self, run: StepRun) -> None:
         """Log the result of a step."""

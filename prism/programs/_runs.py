@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
-from prism.errors import FieldTypeError, InputError
+from prism.errors import InputError
 from prism.programs._layer import ProgramAgent
 from prism.programs.thinking import CognitiveAgent, Config, Memory
 from prism.programs.thinking._cycle import number_of_cycles
@@ -22,6 +22,8 @@ from prism.runs._services import NobodyWriter
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._addresses import address_of, file_of, found_at
 from prism.worlds._alone import AloneLoop, AloneRun
+
+_KEYS_OF_WORKFLOW = ("workflow", "turns", "agent_id", "variables", "acts", "seed")
 
 
 @dataclass(init=False, repr=False, kw_only=True)
@@ -39,10 +41,7 @@ class WorkflowRun(AloneRun):
         "turns": "rounds",
         "variables": "parameters",
     }
-    keys: ClassVar[Sequence[str]] = (
-        *("workflow", "turns", "agent_id", "variables", "acts"),
-        "seed",
-    )
+    keys: ClassVar[Sequence[str]] = _KEYS_OF_WORKFLOW
     brought: ClassVar[Sequence[str]] = ("variables", "on_action")
 
     rounds: int | None = 10
@@ -52,10 +51,7 @@ class WorkflowRun(AloneRun):
     def _check(self) -> None:
         super()._check()
         self.acts = self.acts or "on_action" in self.application
-        try:
-            self.parameters = as_context(self.parameters)
-        except FieldTypeError as error:
-            raise InputError(str(error)) from None
+        self.parameters = as_context(self.parameters)
 
     @cached_property
     def _workflow(self) -> Workflow:
@@ -151,7 +147,7 @@ def _loop_of(
     Raises:
         InputError: If nobody would answer the agent's prompts.
     """
-    asking = [step.name for step in agent.steps if step.ask is not None]
+    asking = [step.name for step in agent.steps if step.asks]
     if run.reasoner is not None:
         config = getattr(agent, "config", None)
         model = run.reasoner if config is None else with_window(run.reasoner, config)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
-from prism.runlog._reader import OnFault, read_line, read_lines
+from prism.runlog._reader import OnFault, read_line, unreadable
 
 ANSWERS_NAME = "answers.jsonl"
 """Name of the file of answers in the folder of a run."""
@@ -30,12 +30,16 @@ def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
     """
     given = Path(run)
     path = given / ANSWERS_NAME if given.is_dir() else given
-    for number, line in read_lines(path, str):
-        record = read_line(line)
-        if record is not None and "id" in record:
-            yield record
-        elif line.endswith(b"\n"):
-            raise InputError("is damaged: not the answer of a run", path=path, line=number)
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, start=1):
+                record = read_line(line)
+                if record is not None and "id" in record:
+                    yield record
+                elif line.endswith(b"\n"):
+                    raise InputError("is damaged: not the answer of a run", path=path, line=number)
+    except OSError as error:
+        raise unreadable(path, error) from None
 
 
 def find_answers(run: Path, ids: Iterable[str], on_fault: OnFault) -> dict[str, dict[str, Any]]:

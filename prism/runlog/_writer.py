@@ -12,7 +12,7 @@ from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
 from traceback import format_exception
-from typing import Any, BinaryIO, Self, cast
+from typing import Any, BinaryIO, Self
 
 import orjson
 
@@ -191,14 +191,10 @@ class RunLog:
         self._clock = clock or _RealTime()
         if not append:
             self.path.touch(exist_ok=False)
-        self._file: BinaryIO = self._opened(at_once=at_once or clock is None)
-        try:
-            self._file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
-            if compared is not None:
-                self._file = cast(BinaryIO, _ComparedFile(self._file, compared, self.path, begin))
-        except BaseException:
-            self._file.close()
-            raise
+        at_once = at_once or clock is None
+        self._file: Any = open_lines(self.path, 0 if at_once else _BUFFER_BYTES)
+        if compared is not None:
+            self._file = _ComparedFile(self._file, compared, self.path, begin)
         self._write = self._write_in_place if clock is None else self._file.write
         self.logger: LineLogger = LineLogger(self._write, self._clock, {})
 
@@ -230,15 +226,6 @@ class RunLog:
         """Close the log."""
         self.close()
 
-    def _opened(self, *, at_once: bool) -> BinaryIO:
-        file: BinaryIO = self.path.open("ab", 0 if at_once else _BUFFER_BYTES)
-        try:
-            lock(file)
-        except BaseException:
-            file.close()
-            raise
-        return file
-
     def _write_in_place(self, line: bytes) -> int:
         """Write a line to the file of that name, whatever has become of the one that was opened."""
         try:
@@ -247,8 +234,30 @@ class RunLog:
             is_there = False
         if not is_there:
             self._file.close()
-            self._file = self._opened(at_once=True)
-        return self._file.write(line)
+            self._file = open_lines(self.path, 0)
+        return int(self._file.write(line))
+
+
+def open_lines(path: Path, buffering: int, mode: int = 0o666) -> BinaryIO:
+    """Open a file of lines for appending, without a last line that is cut off.
+
+    Args:
+        path: The file; it is created if it is missing.
+        buffering: Bytes that are written together; 0 for each line alone.
+        mode: The permissions of a new file.
+
+    Raises:
+        BlockingIOError: If another process is writing it.
+    """
+    flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
+    file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", buffering)
+    try:
+        lock(file)
+        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+    except BaseException:
+        file.close()
+        raise
+    return file
 
 
 class LineLogger:
@@ -320,8 +329,8 @@ class _ComparedFile:
 
     def __init__(self, file: BinaryIO, other: Path, path: Path, begin: int) -> None:
         self._file, self._other = file, other
-        self._lines: BinaryIO | None = other.open("rb", _BUFFER_BYTES)
         self._is_same = other.samefile(path)
+        self._lines = other.open("rb", _BUFFER_BYTES)
         self._number = self._lines.read(begin).count(b"\n")
 
     def __getattr__(self, name: str) -> Any:
@@ -333,38 +342,36 @@ class _ComparedFile:
         Raises:
             ReplayError: If the other log has another line; the message names both.
         """
-        if self._lines is not None:
-            self._number += 1
-            there = self._lines.read(len(line))
-            if there == line:
-                return len(line) if self._is_same else self._file.write(line)
-            if there:
-                raise self._difference(there + self._lines.readline(), line)
-            self._lines.close()
-            self._lines = None
+        self._number += 1
+        there = b"" if self._lines.closed else self._lines.read(len(line))
+        if there == line:
+            return len(line) if self._is_same else self._file.write(line)
+        if there:
+            raise self._difference(there + self._lines.readline(), line)
+        self._lines.close()
         return self._file.write(line)
 
     def close(self) -> None:
         """Close both."""
-        if self._lines is not None:
-            self._lines.close()
+        self._lines.close()
         self._file.close()
 
     def _difference(self, there: bytes, came: bytes) -> ReplayError:
         event = orjson.loads(came)
         names = ("round", "tick", "agent_id")
         where = ", ".join(f"{name} {event[name]}" for name in names if name in event)
+        was, now = (line.split(b"\n")[0].decode("utf-8", "replace") for line in (there, came))
+        # from a little before where they differ
+        same = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), 0)
+        begin = max(same - _MOST_SHOWN // 2, 0)
+        was, now = (f"{'...' * (begin > 0)}{text[begin:][:_MOST_SHOWN]}" for text in (was, now))
         return ReplayError(
             f"{self._other}: line {self._number} differs ({where}): the run does not do the same "
-            f"as before\n  the log has  {_shown(there)}\n  the run wrote  {_shown(came)}"
+            f"as before\n  the log has  {was}\n  the run wrote  {now}"
         )
 
 
-def _shown(line: bytes) -> str:
-    return line.split(b"\n")[0].decode("utf-8", "replace")[:_MOST_SHOWN]
-
-
-_MOST_SHOWN = 3000
+_MOST_SHOWN = 400
 
 
 class _RealTime:

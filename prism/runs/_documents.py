@@ -71,10 +71,9 @@ def is_trial() -> bool:
 def may_change(path: Path) -> bool:
     """Return whether what is carried out may change a file of the user's."""
     current = _CURRENT.get()
-    if current is None or not current.is_trial:
-        return True
-    folder = current.folder
-    return folder is not None and path.is_relative_to(os.path.realpath(folder))
+    folder = None if current is None else current.folder
+    is_within = folder is not None and path.is_relative_to(os.path.realpath(folder))
+    return is_within or not is_trial()
 
 
 def hold(name: str, document: Callable[[], bytes]) -> Path | None:

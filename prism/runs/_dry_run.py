@@ -124,8 +124,7 @@ def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
     if options.made_up is not None:
         changes["agents"] = min(options.made_up, AGENTS)
     if (writer := options.writer) is not None and writer.model is not None:
-        model = writer.model if isinstance(writer.model, Model) else asked.named(writer.model)
-        changes["writer"] = replace(writer, model=_CountingClient.in_place_of(model))
+        changes["writer"] = replace(writer, model=_CountingClient.in_place_of(writer.model))
     # a switch to another model or policy is not tried
     kept = (each for each in options.treatments if not each.startswith(("model=", "policy=")))
     changes["treatments"] = [each for each in kept if _round_of(each) <= rounds]

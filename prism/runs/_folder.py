@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -58,8 +58,7 @@ class RunFolder:
         self.skipped: int = 0
         self._begin_at = 0
         self._has_begun = False
-        self._config: Mapping[str, Any] = {}
-        self._charts: Sequence[Mapping[str, Any]] = ()
+        self._about: Mapping[str, Any] = {}
         self._log: RunLog | None = None
 
     @classmethod
@@ -110,19 +109,18 @@ class RunFolder:
     @contextmanager
     def writing(
         self,
-        config: Mapping[str, Any],
+        about: Mapping[str, Any],
         clock: SimulatedClock,
         *,
-        charts: Sequence[Mapping[str, Any]] = (),
         repeats: Repeats | None = None,
         at_once: bool = False,
     ) -> Iterator[EventLogger]:
         """Begin the run's log and journal, or open them again.
 
         Args:
-            config: The run's configuration, as plain data.
+            about: The run's ``config`` and, if they can be drawn, the ``charts`` of its agents, as
+                plain data.
             clock: The run's clock.
-            charts: The charts of its agents, as plain data.
             repeats: The run that it repeats, if any.
             at_once: Whether each line is passed to the operating system at once.
 
@@ -133,7 +131,7 @@ class RunFolder:
         Raises:
             InputError: If it cannot be written, or another process is writing it.
         """
-        self._config, self._charts = config, charts
+        self._about = about
         compared = None if repeats is None or repeats.asks else locate_log(repeats.run)
         try:
             with self._open_log(clock, compared, at_once=at_once) as self._log:
@@ -168,7 +166,7 @@ class RunFolder:
         Raises:
             OSError: If it cannot be written.
         """
-        self._config = config
+        self._about = {**self._about, "config": config}
         self._write_summary({})
 
     def complete(self, outcome: Mapping[str, Any]) -> None:
@@ -213,7 +211,7 @@ class RunFolder:
             raise InputError("was just completed by another process", path=self.path)
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        summary = describe_run(self._config, outcome, self._charts)
+        summary = describe_run(self._about, outcome)
         text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
@@ -232,15 +230,9 @@ def _forget(folder: Path) -> None:
         folder.rmdir()
 
 
-def describe_run(
-    config: Mapping[str, Any],
-    outcome: Mapping[str, Any],
-    charts: Sequence[Mapping[str, Any]] = (),
-) -> dict[str, Any]:
-    """Return the contents of ``run.json``: the run's configuration, its charts and its results."""
-    drawn = {"charts": list(charts)} if charts else {}
-    about = {"prism": __version__, "schema": SCHEMA_VERSION, "config": dict(config)}
-    return {**about, **drawn, **outcome}
+def describe_run(about: Mapping[str, Any], outcome: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of ``run.json``: the run's configuration and charts, and its results."""
+    return {"prism": __version__, "schema": SCHEMA_VERSION, **about, **outcome}
 
 
 def read_summary(path: Path) -> dict[str, Any]:

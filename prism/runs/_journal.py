@@ -7,25 +7,24 @@ with these answers, and to ask only where they end. A replay never asks.
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
-from io import FileIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import orjson
 
-from prism.errors import InputError, ReplayError
-from prism.files._durable import lock
+from prism.errors import ReplayError
+from prism.files._durable import write_durably
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock, read_answers
 from prism.runlog._answers import ANSWERS_NAME
 from prism.runlog._reader import locate_log
+from prism.runlog._writer import open_lines
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
@@ -58,7 +57,7 @@ class Journal:
         asks: Whether somebody is asked where the journal has no answer.
 
     Raises:
-        InputError: If a line cannot be read, or another process is writing the file.
+        InputError: If a line cannot be read.
     """
 
     def __init__(
@@ -70,19 +69,19 @@ class Journal:
         self.asks: bool = repeats is None or repeats.asks
         self.earlier: dict[str, dict[str, Any]] = {}
         self.spent: Counter[str] = Counter()
-        self._path, self._clock = path, clock
-        self._file: FileIO | None = None
+        self._path, self._clock = path, clock or SimulatedClock()
+        self._file: BinaryIO | None = None
         self._numbers: Counter[str] = Counter()
-        if repeats is not None:
-            # the folder has all that the run cannot make again
+        if repeats is not None and (path is None or not path.exists() or not path.stat().st_size):
             recorded = locate_log(repeats.run).parent / ANSWERS_NAME
-            found = _answers_in(recorded, repeats.until, Counter())
-            self.earlier = {key: {**line, _FROM: str(repeats.run)} for key, line in found.items()}
-        self._to_copy: set[str] = {*self.earlier}
+            self.earlier = _answers_in(recorded, repeats.until, Counter())
+            if self.earlier and path is not None:
+                # the folder has all that the run cannot make again
+                open_lines(path, 0, 0o600).close()
+                lines = ({**each, _FROM: str(repeats.run)} for each in self.earlier.values())
+                write_durably(path, b"".join(map(_as_line, lines)))
         if path is not None and path.exists():
-            own = _answers_in(path, None, self.spent)
-            self.earlier |= own
-            self._to_copy -= own.keys()
+            self.earlier = _answers_in(path, None, self.spent)
         self.unread: set[str] = {*self.earlier}
 
     # Taking answers
@@ -143,9 +142,6 @@ class Journal:
                 f"(round {line.get('round')}, tick {line.get('tick')}): the run does not do the "
                 "same as before: restore its code and files, or begin another run"
             )
-        if answer_id in self._to_copy:
-            self._to_copy.remove(answer_id)
-            self.add(line)
         return line
 
     # Adding answers
@@ -155,10 +151,8 @@ class Journal:
         if self._path is None:
             return
         if self._file is None:
-            self._file = _opened(self._path)
-        at = {}
-        if self._clock is not None:
-            at = {"round": self._clock.round, "tick": self._clock.tick}
+            self._file = open_lines(self._path, 0, 0o600)
+        at = {"round": self._clock.round, "tick": self._clock.tick}
         self._file.write(_as_line({"id": line["id"], **at, **line}))
 
     def do_again(self) -> None:
@@ -166,8 +160,7 @@ class Journal:
 
         Its answers stay in the file, and what they have cost counts.
         """
-        number = 0 if self._clock is None else self._clock.round
-        self.add({"id": f"round {number}", "digest": _AGAIN, "kind": _AGAIN, "round": number})
+        self.add({"id": f"round {self._clock.round}", "digest": _AGAIN, "kind": _AGAIN})
 
     def close(self) -> None:
         """Close the file."""
@@ -182,21 +175,6 @@ def _as_line(record: Mapping[str, Any]) -> bytes:
         # a model may have written half a surrogate pair, which UTF-8 cannot represent
         text = json.dumps(record, default=str, ensure_ascii=False, separators=(",", ":"))
         return text.encode("utf-8", "replace") + b"\n"
-
-
-def _opened(path: Path) -> FileIO:
-    """Open a file that only its owner may read, without a last line that is cut off."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0), 0o600)
-    file = FileIO(descriptor, "r+b")
-    try:
-        lock(file)
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
-        file.seek(whole)
-    except BlockingIOError:
-        file.close()
-        raise InputError("is being written by another process", path=path) from None
-    return file
 
 
 def _missing(what: str) -> ReplayError:
@@ -224,9 +202,9 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         return found
     for line in read_answers(path):
         if _FROM not in line:
-            cost = Counter(line.get("cost", {}))
-            spent["calls"] += cost["attempts"]
-            spent["tokens"] += cost["input_tokens"] + cost["output_tokens"]
+            cost = line.get("cost", {})
+            spent["calls"] += cost.get("attempts", 0)
+            spent["tokens"] += cost.get("input_tokens", 0) + cost.get("output_tokens", 0)
         if line.get("kind") == _AGAIN:
             found = {
                 answer_id: each
@@ -305,36 +283,22 @@ class JournalledPart(Wrapped):
     async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
         """Ask a question, and keep its answer."""
         (answer,) = await self.part.answer([asked])
-        line = {"id": answer_id, **_record_of(asked, answer), "digest": digest_of(asked)}
+        line: dict[str, Any] = {"id": answer_id, "digest": digest_of(asked)}
+        if isinstance(asked, TextCall):
+            line |= {"kind": "text", "prompt": asked.prompt, "reply": answer.text}
+        else:
+            line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
+            line["chosen"] = state_text(answer.chosen)
+            line["probabilities"] = answer.probabilities
         how = {name: getattr(answer, name, None) for name in _HOW}
         line |= {name: each for name, each in how.items() if each is not None}
+        line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
             known = {name: getattr(cost, name) for name in _COST}
             line["cost"] = {name: value for name, value in known.items() if value is not None}
         self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
-
-
-def _record_of(asked: Question | TextCall, answer: Any) -> dict[str, Any]:
-    """Return a question and its answer as plain data."""
-    came_of_it = {"source": answer.source, "reason": answer.reason}
-    if isinstance(asked, TextCall):
-        question = {name: getattr(asked, name) for name in ("agent_id", "key", "prompt", "schema")}
-        return {"kind": "text", **question, "reply": answer.text, **came_of_it}
-    return {
-        "kind": "decision",
-        "agent_id": agent_name(asked.agent),
-        "state": state_text(asked.state),
-        "trigger": asked.trigger,
-        "options": [*map(state_text, asked.options)],
-        "context": identify(asked.context),
-        "prompt": answer.prompt,
-        "reply": answer.reply,
-        "chosen": state_text(answer.chosen),
-        "probabilities": answer.probabilities,
-        **came_of_it,
-    }
 
 
 def _subject(asked: Question | TextCall) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,9 +86,6 @@ def make_askers(
         decides = Router({**first, **parts}, **stopping)
     if writer is None:
         return decides, None
-    if isinstance(given, str) and isinstance(decider, Model):
-        unwanted: Any = dict.fromkeys(OF_DECISIONS)
-        given = replace(decider.named(given), **unwanted)
     if isinstance(given, Model):
         return decides, make_writer(given, seed, budget=budget)
     # a client of another library does not reveal its model

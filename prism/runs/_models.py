@@ -50,28 +50,34 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
         UnreachableError, ModelMissingError: If all servers of a model refuse connections or do not
             have it, and the run would also wait for a server that fails later, or end.
     """
-    asking = asking_in(askers)
-    if not asking:
-        return
     # a run without a model does not load the code that asks one
     from prism.llm._pool import ModelPool
 
-    # several groups of agents may have the same model on the same servers
+    # a decider and a writer may have the same model on the same servers
     pools = {
         (pool.model, *pool.hosts): (pool, asker)
-        for asker in asking
+        for asker in asking_in(askers)
         if isinstance(pool := asker.client, ModelPool)
     }
     may_end = any(getattr(asker, "stop_at", None) is not None for asker in askers)
 
     async def load_all() -> None:
-        found = await asyncio.gather(
-            *(_load(pool, asker, deadline, observer) for pool, asker in pools.values())
-        )
-        for (pool, _), troubles in zip(pools.values(), found, strict=True):
-            _report(pool, troubles, observer, may_end=may_end)
+        loading = (_load(*each, deadline, observer) for each in pools.values())
+        for (pool, _), errors in zip(pools.values(), await asyncio.gather(*loading), strict=True):
+            is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
+            if (
+                is_fatal
+                and errors
+                and len(errors) == len(pool.hosts)
+                and all(map(_is_away, errors))
+            ):
+                raise type(errors[-1])(_line("; ".join(map(str, errors))))
+            for error in errors:
+                lost = "decisions fall back and texts are missing (see: prism doctor)"
+                observer.warn(f"{_line(error)}; while that lasts, {lost}")
 
-    run_to_end(load_all())
+    if pools:
+        run_to_end(load_all())
 
 
 async def _load(
@@ -91,21 +97,11 @@ async def _load(
     return [error for error in errors.values() if error is not None]
 
 
-def _report(
-    pool: ModelPool, troubles: Sequence[LLMError], observer: Observer, *, may_end: bool
-) -> None:
-    """Warn of the problems of a model's servers, or end the run if it could ask none of them."""
+def _is_away(error: LLMError) -> bool:
+    """Return whether there is no server, or no model on it, until somebody starts or pulls it."""
     from prism.reasoner._faults import is_refused
 
-    is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
-    are_away = all(isinstance(each, ModelMissingError) or is_refused(each) for each in troubles)
-    if is_fatal and are_away and len(troubles) == len(pool.hosts):
-        raise type(troubles[-1])(_line("; ".join(map(str, troubles))))
-    for trouble in troubles:
-        observer.warn(
-            f"{_line(trouble)}; while that lasts, decisions fall back and texts are missing "
-            "(see: prism doctor)"
-        )
+    return isinstance(error, ModelMissingError) or is_refused(error)
 
 
 def _line(text: object) -> str:
@@ -127,19 +123,15 @@ def spent_by(askers: Sequence[Any], models: Iterable[Model]) -> dict[str, Any]:
         return {}
     # all share one
     budget = asking[0].budget
-    costs = costs_by_model(*askers)
-    money = {name: _money(name, each, models) for name, each in costs.items()}
-    known = {name: amount for name, amount in money.items() if amount is not None}
     spent: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
-    if known:
-        spent["money"] = round(sum(known.values()), 6)
-    by_model = {
-        name: each if name not in known else {**each, "money": round(known[name], 6)}
-        for name, each in costs.items()
-    }
+    by_model: dict[str, dict[str, Any]] = {**costs_by_model(*askers)}
+    for name, costs in by_model.items():
+        if (money := _money(name, costs, models)) is not None:
+            costs["money"] = round(money, 6)
+            spent["money"] = round(spent.get("money", 0) + money, 6)
     # how often a model chose each place in its list of options
     counted = (getattr(each, "places", None) for each in askers)
-    places: Mapping[str, Any] = next((each.to_dict() for each in counted if each is not None), {})
+    places = next((each.to_dict() for each in counted if each is not None), None)
     parts = {"by_model": by_model, "places": places}
     return {"spent": {**spent, **{name: part for name, part in parts.items() if part}}}
 

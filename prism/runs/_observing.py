@@ -38,24 +38,15 @@ class Observer:
         return False
 
 
-_NOTED = (
-    *("prism.agents", "prism.statechart", "prism.llm", "prism.runs.models", "prism.programs"),
-)
-"""Loggers of warnings that are not in a run's log."""
-
-
 @contextmanager
 def telling_warnings(observer: Observer) -> Iterator[None]:
     """Pass warnings that are not in the run's log to its observer."""
-    loggers = list(map(logging.getLogger, _NOTED))
-    handler = _Teller(observer)
-    for logger in loggers:
-        logger.addHandler(handler)
+    logger, handler = logging.getLogger("prism"), _Teller(observer)
+    logger.addHandler(handler)
     try:
         yield
     finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
+        logger.removeHandler(handler)
 
 
 class _Teller(logging.Handler):
@@ -66,6 +57,8 @@ class _Teller(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         event: Mapping[str, Any] | None = getattr(record, "prism", None)
+        if record.name == _logger.name:  # what an observer logs itself
+            return
         if event is None:
             self._observer.warn(record.getMessage())
         elif record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1]:

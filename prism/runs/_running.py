@@ -161,17 +161,16 @@ def carry_out(
         run = options.prepare(logger)
         askers: list[Any] = [run.reasoner, getattr(run, "writer", None)]
         # before a round has changed anything
-        config = options.to_config() if told else {}
         charts = getattr(options, "charts", ()) if told else ()
+        about = {
+            "config": options.to_config() if told else {},
+            **({"charts": charts} if charts else {}),
+        }
         journal: Journal | None = None
         if folder is not None and logger is not None:
-            writing = folder.writing(
-                config, run.clock, charts=charts, repeats=repeats, at_once=bool(models)
-            )
+            writing = folder.writing(about, run.clock, repeats=repeats, at_once=bool(models))
             logger.opened = stack.enter_context(writing)
             logger.is_silent = folder.skipped > 0
-            # some keep files of their own there
-            run.kept_in(folder.path)
             journal = folder.journal
             if folder.is_new:
                 held.keep_before()
@@ -195,8 +194,7 @@ def carry_out(
             held.keep()
             folder.complete(outcome)
 
-    summary = describe_run(config, outcome, charts)
-    return Outcome(results, summary, getattr(folder, "path", None))
+    return Outcome(results, describe_run(about, outcome), getattr(folder, "path", None))
 
 
 def _documents_of(

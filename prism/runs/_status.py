@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files._durable import is_locked
-from prism.runlog._reader import LOG_NAMES, locate_log, read_line, read_lines
+from prism.runlog._reader import LOG_NAMES, locate_log, read_line, unreadable
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import RUN_ENDED
 
@@ -69,7 +70,9 @@ def run_status(path: Path | str) -> RunStatus:
         last = _last_event(log)
         state = _state(log, summary, last)
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", path=log) from None
+        raise unreadable(log, error) from None
+    except EOFError:
+        raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
     # a turn of an agent in YAML is a round
@@ -101,14 +104,6 @@ def find_runs(folder: Path | str) -> list[Path]:
     return sorted(found)
 
 
-def is_run(folder: Path) -> bool:
-    """Return True for a folder with a log or a summary in it."""
-    try:
-        return any((folder / name).is_file() for name in _MARKS)
-    except OSError:  # a folder of another user
-        return False
-
-
 def _state(log: Path, summary: Mapping[str, Any], last: Mapping[str, Any]) -> RunState:
     if "results" in summary:
         return "complete"
@@ -133,7 +128,8 @@ def _last_event(log: Path) -> dict[str, Any]:
         InputError: If the file is no log.
     """
     if log.suffix == ".gz":
-        lines = [line for _, line in read_lines(log, str)]
+        with gzip.open(log) as packed:
+            lines = packed.read().split(b"\n")
     else:
         with log.open("rb") as file:
             is_log = file.read(1) in (b"", b"{", b"\x00")

@@ -16,7 +16,6 @@ from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runs import find_runs
 from prism.runs._folder import read_summary
-from prism.runs._status import is_run
 from prism.science._batch import BatchRun, read_batch
 from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.science._plan_file import VARIED_SETTINGS
@@ -159,7 +158,7 @@ def _measured(
         to_round: Last round to include; None for all.
     """
     results = row.get("results", {})
-    if is_of_a_feed(results) and is_run(path):
+    if is_of_a_feed(results) and find_runs(path) == [path]:
         results = with_log_measures(results, path, from_round, to_round)
     rounds = results.get("rounds", ())
     run = ComparedRun(path, seed, len(rounds))
@@ -228,7 +227,7 @@ def _paths_of(source: Source) -> list[Path]:
             raise InputError("matches no file", path=path)
         return [run for match in matches for run in _paths_of(match)]
 
-    if not path.is_dir() or is_run(path):
+    if not path.is_dir() or find_runs(path) == [path]:
         return [path]
     if below := find_runs(path):
         return below

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
-from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.agents import (
-    SeedPost,
     SocialAgent,
     load_population,
-    load_posts,
-    opening_posts,
     synthetic_population,
 )
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._differences import Hours, activities, follows_of, wait
-from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, Parameters, settled_values
-from prism.social._posts import Action, Draft, Network, Post, PostKind
+from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, settled_values
+from prism.social._posting import COUNTERS, Posting
+from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
@@ -44,21 +39,17 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry.events import (
-    FOLLOW_CHANGED,
     POST_DISLIKED,
     POST_LIKED,
-    POST_PUBLISHED,
-    POST_VOTED,
     POST_WEIGHED,
 )
 from prism.worlds import AgentTable, during
 
-_COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
-_COUNTS = (*_COUNTERS.values(), "likes")
+_COUNTS = (*COUNTERS.values(), "likes")
 _ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
 
 
-class Feed(Parameters):
+class Feed(Posting):
     """Social agents who read, weigh, write, like and reshare posts.
 
     It is an ordinary world: derive from it to declare parameters, state, measures and treatments,
@@ -117,33 +108,10 @@ class Feed(Parameters):
             self.first_posts: Any = population.posts
         return self.members(population.agents)
 
-    def opening(self) -> Iterable[SeedPost]:
-        """Return the posts from before the first round, oldest first."""
-        posts = self.first_posts
-        if isinstance(posts, (str, Path)):
-            return load_posts(posts, self.agents)
-        if posts is not None:
-            return list(posts)
-        if self.opening_authors == "each":
-            return opening_posts(self.agents, seed=self.seed)
-        if self.opening_authors == "none":
-            return []
-
-        followers = Counter(name for reader in self.agents for name in reader.follows)
-        names = sorted(reader.agent_id for reader in self.agents)
-        # if nobody is followed, anybody may be drawn
-        bias = self.opening_bias if followers else 0.0
-        weights = [followers[name] ** bias for name in names]
-        author = names[RandomStream(self.seed, "opening").weighted_index(weights)]
-        return [SeedPost(author, "Have you heard? This changes everything.", ("rumour",))]
-
     def setup(self) -> None:
-        """Build the network of posts, and publish those from before the first round."""
-        network = Network(self.agents, self.candidates)
-        self.network_of_posts: Network = network
+        """Prepare the agents, and publish the posts from before the first round."""
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self.turns.clock.seconds_per_tick = self.seconds_per_tick
-        self._counts: Counter[str] = Counter()
         self._settled = settled_values(self)
         self._hot = HotPosts(self)
         self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
@@ -154,23 +122,7 @@ class Feed(Parameters):
         for reader, activity in zip(self.agents, rates, strict=True):
             reader.activity = activity
             reader.ticks_in_state = reader.first_ticks
-
-        names = {reader.agent_id for reader in self.agents}
-        seeds = [*self.opening()]
-        if strangers := sorted({seed.author_id for seed in seeds} - names):
-            raise FieldValueError(
-                f"posts must be by agents of the population, which has no {', '.join(strangers)}"
-            )
-        ids = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
-        if twice := sorted(name for name, count in ids.items() if count > 1):
-            raise FieldValueError(f"post ids must be unique, used more than once: {twice}")
-        network.ids.update(ids)
-        # an order that does not depend on that of the population
-        key = {name: RandomStream(self.seed, "order", name).random() for name in names}
-        for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
-            self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
-        network.opening = len(network.posts)
-        self._counts.clear()
+        super().setup()
 
     # Rounds and ticks
 
@@ -259,7 +211,7 @@ class Feed(Parameters):
             reader.pending_action = "post" if reader.has_chosen else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
-        if answers.memory and chosen is not None:
+        if self.turns.remembers and chosen is not None:
             reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
@@ -347,58 +299,6 @@ class Feed(Parameters):
         """Return what a model is told that writes the words of a draft, as `compose` made it."""
         return prompt_of(reader, kind, post, draft)
 
-    # For treatments and hooks
-
-    @property
-    def posts(self) -> Sequence[Post]:
-        """All posts, oldest first."""
-        return self.network_of_posts.posts
-
-    def agent(self, agent_id: str) -> Reader:
-        """Return the agent with an id.
-
-        Raises:
-            FieldValueError: If there is no such agent.
-        """
-        reader = self._readers.get(agent_id)
-        if reader is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-        return reader
-
-    def publish(self, author: Reader | str, text: str, topics: Iterable[str] = ()) -> Post:
-        """Publish a post in an agent's name.
-
-        Raises:
-            FieldValueError: If no agent has the author's id.
-        """
-        name = self.agent(_name_of(author)).agent_id
-        return self._publish(name, "post", Draft(text, tuple(topics)), None, None)
-
-    def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
-        """Give a post likes or dislikes that come from no agent."""
-        self.network_of_posts.vote(post, likes, dislikes)
-        self._log(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
-
-    def follow(self, reader: Reader | str, author: Reader | str) -> None:
-        """Make an agent follow another one, whose posts it sees from now on.
-
-        Raises:
-            FieldValueError: If one of them does not exist, or both are the same.
-        """
-        self._change("follow", reader, author)
-
-    def unfollow(self, reader: Reader | str, author: Reader | str) -> None:
-        """Make an agent stop following another one; see `follow`."""
-        self._change("unfollow", reader, author)
-
-    def _change(self, action: Action, who: Reader | str, whom: Reader | str) -> None:
-        reader, author = self.agent(_name_of(who)), self.agent(_name_of(whom))
-        if reader is author:
-            raise FieldValueError(f"agent {reader.agent_id!r} cannot {action} itself")
-        self.network_of_posts.change(reader, action, author.agent_id)
-        keys = {"agent_id": reader.agent_id, "action": action, "author_id": author.agent_id}
-        self._log(FOLLOW_CHANGED, **keys)
-
     # For rankings
 
     @property
@@ -436,13 +336,6 @@ class Feed(Parameters):
         return self.posts[: -self.candidates - 1 : -1]
 
     # Details of the steps
-
-    @cached_property
-    def _readers(self) -> Mapping[str, Reader]:
-        return {reader.agent_id: reader for reader in self.agents}
-
-    def _log(self, event: str, **keys: Any) -> None:
-        self.turns.events.tell(event, **keys)
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
@@ -551,45 +444,8 @@ class Feed(Parameters):
             root = parent.root.number
             reader.written[kind, root] += 1
         self._publish(reader.agent_id, kind, draft, parent, None)
-        if self.turns.answers.memory:
+        if self.turns.remembers:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")
-
-    def _publish(
-        self, author_id: str, kind: PostKind, draft: Draft, parent: Post | None, name: str | None
-    ) -> Post:
-        number, time = len(self.posts), self.turns.seconds()
-        name = name or self._new_id(number)
-        post = Post(name, author_id, kind, draft, parent, number, time)
-        self.network_of_posts.publish(post)
-        self._counts[_COUNTERS[kind]] += 1
-        words = {"source": draft.source, "template": draft.template} if draft.source else {}
-        self._log(
-            POST_PUBLISHED,
-            agent_id=author_id,
-            post_id=post.post_id,
-            kind=kind,
-            parent_id=None if parent is None else parent.post_id,
-            root_id=post.root.post_id,
-            topics=[*post.topics],
-            text=post.text,
-            **words,
-        )
-        if self.up_treated or self.down_treated:
-            self._treat(post)
-        return post
-
-    def _new_id(self, number: int) -> str:
-        while (name := f"post_{number:06}") in self.network_of_posts.ids:
-            number += 1
-        return name
-
-    def _treat(self, post: Post) -> None:
-        """Give a post the like or dislike of the arm to which it is assigned."""
-        turns = self.turns
-        for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
-            if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
-                self.vote(post, **{arm: 1})
-        turns.log_assigned()
 
 
 _UNDER_WAY = (
@@ -598,7 +454,3 @@ _UNDER_WAY = (
     AgentState.ENGAGING_REPLY,
     AgentState.ENGAGING_RESHARE,
 )
-
-
-def _name_of(agent: Reader | str) -> str:
-    return agent if isinstance(agent, str) else agent.agent_id

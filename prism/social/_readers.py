@@ -75,6 +75,8 @@ class Reader(Agent):
     """
 
     chart: ClassVar[Statechart[Any]] = chart_of(2, has_ideas=True, acts=False)
+    # it remembers what it did about posts
+    _notes_transitions = False
 
     interests: Sequence[str] = ()
     personality: str = ""
@@ -128,10 +130,6 @@ class Reader(Agent):
         if self.personality:
             lines.append(f"Your personality: {self.personality}")
         return "\n".join(lines)
-
-    def memories(self, most: int) -> Sequence[str]:
-        """Return what it last did about posts, oldest first, and not each of its transitions."""
-        return [text for *_, text in vars(self).get("_notes", ())][-most:]
 
     def described(self) -> dict[str, Any]:
         """Return what the log says about the agent when it joins."""

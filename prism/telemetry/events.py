@@ -32,7 +32,6 @@ RUN_ENDED = "run.ended"
 WORKFLOW_STEP = "workflow.step"
 WORKFLOW_ACTION = "workflow.action"
 WORKFLOW_REFUSED = "workflow.refused"
-WORKFLOW_RESET = "workflow.reset"
 
 COGNITION_CYCLE = "cognition.cycle"
 COGNITION_ACTION = "cognition.action"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import GZIP_MAGIC, locate_log
+from prism.runlog._reader import locate_log
 
 BLOCK_BYTES = 8 << 20
 """Size of a block, and of the longest line that is read."""
@@ -46,7 +46,7 @@ class Tail:
         except OSError as error:
             raise InputError(f"cannot be read: {error.strerror}", path=self.path) from None
         self.size = os.fstat(self._file.fileno()).st_size
-        if self._file.read(2) == GZIP_MAGIC:
+        if self._file.read(2) == b"\x1f\x8b":  # gzip
             self._file.close()
             raise InputError("is compressed: unpack it to watch it", path=self.path)
 

@@ -16,14 +16,9 @@ from prism.worlds._fields import (
     whole,
 )
 from prism.worlds._guests import Guest
+from prism.worlds._marks import during, measure, treatment
 from prism.worlds._measures import Look, picture
-from prism.worlds._people import AgentTable
-from prism.worlds._repeating import replay, resume
-from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run
-from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._world import World, during, measure, treatment
-from prism.worlds.networks import (
+from prism.worlds._networks import (
     Network,
     from_edges,
     grid,
@@ -32,6 +27,12 @@ from prism.worlds.networks import (
     scale_free,
     small_world,
 )
+from prism.worlds._people import AgentTable
+from prism.worlds._repeating import replay, resume
+from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run
+from prism.worlds._spaces import Layer, Plane, Space
+from prism.worlds._world import World
 
 __all__ = [
     "Agent",

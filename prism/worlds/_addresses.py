@@ -249,3 +249,51 @@ def file_of(cls: type[Any]) -> str:
         )
 
     return file
+
+
+# What runs
+
+_ALONE = {
+    "workflow": ("prism.programs._runs", "WorkflowRun"),
+    "cognition": ("prism.programs._runs", "CognitiveRun"),
+}
+"""The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
+
+_KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
+
+
+def key_of(world: Any) -> str | None:
+    """Return ``workflow`` or ``cognition`` for an agent that is run alone; None for a world.
+
+    Raises:
+        InputError: If the module of a class cannot be imported, or has nothing of that name.
+    """
+    if isinstance(world, (str, Path)):
+        if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
+            return key
+        address = str(world)
+        is_named = all(address.rpartition(":"))
+        world = (found_at(address) or load_world(address)) if is_named else None
+    return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
+
+
+def key_in(config: Mapping[str, Any]) -> str | None:
+    """Return what `key_of` says of the world of a ``run.json``."""
+    return next((key for key in _ALONE if key in config), None)
+
+
+def alone(key: str) -> Any:
+    """Return the class of runs of a single agent."""
+    module, name = _ALONE[key]
+    return getattr(importlib.import_module(module), name)
+
+
+def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
+    """Return the class of a world, and its address if that was given."""
+    if isinstance(world, (str, Path)):
+        address = address_of(str(world))
+        return load_world(address), address
+    cls = world if isinstance(world, type) else type(world)
+    if not issubclass(cls, World):
+        raise InputError(f"must be a world, got {world!r}", field="world")
+    return cls, None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -18,6 +17,7 @@ from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._fields import Declares, require_fields
+from prism.worlds._waiting import Asked, Receiving, Writing
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -121,6 +121,8 @@ class Agent(Declares):
     _begin_state: ClassVar[Any] = None
     _inbox: ClassVar[deque[Message] | None] = None
     _own_fields: ClassVar[tuple[str, ...]] = ()
+    _notes: ClassVar[Sequence[str]] = ()
+    _notes_transitions: ClassVar[bool] = True
     _spaces: ClassVar[Mapping[Any, None]] = {}
     _chart_stream: ClassVar[tuple[int, RandomStream] | None] = None
 
@@ -156,10 +158,13 @@ class Agent(Declares):
     def _prism_writer(agent: Any, edge: Edge, time: float, context: object) -> int:
         """Write a transition; the engine calls it."""
         history = agent.state_history
-        history.append(make_record(edge, time, context))
+        history.append(record := make_record(edge, time, context))
         if len(history) > HISTORY_DEPTH:
             del history[0]
-        dwell: int = agent.world.turns.moved(agent, edge.from_state, edge.to_state)
+        turns = agent.world.turns
+        if turns.remembers and agent._notes_transitions:
+            agent._note(transition_in_words(record))
+        dwell: int = turns.moved(agent, edge.from_state, edge.to_state)
         return dwell
 
     # What steps read
@@ -227,15 +232,7 @@ class Agent(Declares):
         By default, these are its transitions and notes; a model is told of them if the run has a
         memory.
         """
-        things: list[tuple[float, int, int, str]] = []
-        place, last = 0, None
-        for record in self.state_history:
-            time = time_of(record)
-            place, last = (place + 1 if time == last else 1), time
-            things.append((time, place, 0, transition_in_words(record)))
-        for number, (time, before, text) in enumerate(vars(self).get("_notes", ())):
-            things.append((time, before, number + 1, text))
-        return [text for *_, text in sorted(things)][-most:]
+        return [*self._notes][-most:]
 
     def persona(self) -> str:
         """Describe the agent for a model. Override it to say more."""
@@ -378,11 +375,9 @@ class Agent(Declares):
         self._note(text)
 
     def _note(self, text: str) -> None:
-        notes: deque[Any] = vars(self).setdefault("_notes", deque(maxlen=HISTORY_DEPTH))
-        # the number of earlier transitions at the same instant puts both in one order
-        time = self.world.turns.seconds()
-        same = takewhile(lambda record: time_of(record) == time, reversed(self.state_history))
-        notes.append((time, sum(1 for _ in same), " ".join(text.split())))
+        if not self._notes:
+            cast(Any, self)._notes = deque(maxlen=HISTORY_DEPTH)
+        cast(Any, self)._notes.append(" ".join(text.split()))
 
     def leave(self) -> None:
         """Leave the run: it is out of all sets, counts, spaces and the network at once.
@@ -423,86 +418,3 @@ class Agent(Declares):
         """Show its kind, id and state."""
         state = getattr(self, "state", None)
         return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
-
-
-# What steps wait for
-
-
-class Waits:
-    """What a step waits for: the step yields it, and is sent the answer."""
-
-    __slots__ = ("agent", "answer")
-
-    agent: Any
-    answer: Any
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the answer."""
-        return (yield self)
-
-
-class Asked(Waits):
-    """A decision. It is carried out at once if nothing is left to decide.
-
-    It has the form of a question, for a policy.
-    """
-
-    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
-
-    options: tuple[Any, ...]
-    state: Any
-    since: Any
-
-    def __init__(
-        self,
-        agent: Any,
-        trigger: str,
-        context: Any,
-        weights: Mapping[Any, float] | None,
-        prompt: str | None,
-    ) -> None:
-        self.agent, self.trigger, self.context = agent, trigger, context
-        self.weights, self.prompt = weights, prompt
-        self.reason: str | None = None
-        agent.world.turns.unawaited = self
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the decision."""
-        self.agent.world.turns.unawaited = None
-        settled = self.agent.world.turns.settle(self)
-        return (yield self) if settled is self else settled
-
-
-def time_of(record: Any) -> float:
-    """Return when a transition was made, in seconds since the epoch."""
-    return float(record.timestamp.timestamp())
-
-
-class Writing(Waits):
-    """A text that an agent is to write."""
-
-    __slots__ = ("call",)
-
-    def __init__(self, agent: Any, call: TextCall) -> None:
-        self.agent, self.call = agent, call
-        self.answer: Written
-
-    async def value(self) -> Any:
-        """Return the text, or the data."""
-        written: Written = await self
-        return written.value
-
-
-class Receiving(Waits):
-    """A wait for a message."""
-
-    __slots__ = ()
-
-    def __init__(self, agent: Any) -> None:
-        self.agent = agent
-
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the oldest message."""
-        if not self.agent.inbox:
-            yield self
-        return self.agent.inbox.popleft() if self.agent.inbox else None

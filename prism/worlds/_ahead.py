@@ -15,8 +15,8 @@ from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, report
-from prism.worlds._agent import Asked, Receiving
 from prism.worlds._turns import Turns
+from prism.worlds._waiting import Asked, Receiving
 from prism.worlds._waves import advance, ask, outside, value_of
 
 

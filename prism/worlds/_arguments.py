@@ -2,17 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypedDict
 
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
+from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
-from prism.statechart import BaseWriter
+from prism.runs._options import DeciderOptions
+from prism.statechart import BaseWriter, Decider
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._people import AgentTable
 from prism.worlds._world import DEFAULT_AGENTS
+
+
+class Arguments(TypedDict, total=False):
+    """The arguments of a `Run` by name."""
+
+    rounds: int | None
+    ticks: int | None
+    seed: int
+    model: Any
+    reasoner: Decider | DeciderOptions
+    writer: Any
+    treatments: Sequence[str]
+    parameters: Any
+    logger: EventLogger | None
+    clock: SimulatedClock | None
+    log_agents: int | None
+
+
+class RunsAlone(Protocol):
+    """An agent whose class runs alone, such as a `CognitiveAgent`."""
+
+    _prism_run_alone: ClassVar[str]
 
 
 def population_of(agents: Any) -> Any:

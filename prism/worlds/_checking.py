@@ -21,8 +21,8 @@ from prism.statechart.states import state_text
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import NOBODY, AgentSet
+from prism.worlds._marks import TREATMENT, marked
 from prism.worlds._run import Run
-from prism.worlds._world import TREATMENT, marked
 
 MOST_ROUNDS = 20
 """Most rounds that are checked by default."""

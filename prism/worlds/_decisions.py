@@ -26,10 +26,11 @@ from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import Agent, Asked
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Kind
 from prism.worlds._results import fallback_group
+from prism.worlds._waiting import Asked
 
 
 class TemplateWriter(BaseWriter):
@@ -56,7 +57,6 @@ class Answers:
     Attributes:
         has_writer: Whether there is a writer.
         memory: How many of the last things an agent remembers in prompts.
-        open_questions: Number of questions without an answer. Other threads may read it.
         writer: Writes the texts, or takes their templates.
     """
 
@@ -64,7 +64,6 @@ class Answers:
         self.reasoner, self.wording = reasoner, wording or USUAL_WORDING
         self.has_writer = writer is not None
         self.memory: int = getattr(reasoner, "memory", 0)
-        self.open_questions = 0
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
         self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
@@ -95,19 +94,14 @@ class Answers:
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        self.open_questions += len(questions) + len(calls)
-        try:
-            if not calls:
-                decisions, texts = await self._decide(questions, logger), []
-            elif not questions:
-                decisions, texts = [], await self.writer.answer(calls)
-            else:
-                decisions, texts = await all_of(
-                    [self._decide(questions, logger), self.writer.answer(calls)]
-                )
-        finally:
-            self.open_questions -= len(questions) + len(calls)
-
+        if not calls:
+            decisions, texts = await self._decide(questions, logger), []
+        elif not questions:
+            decisions, texts = [], await self.writer.answer(calls)
+        else:
+            decisions, texts = await all_of(
+                [self._decide(questions, logger), self.writer.answer(calls)]
+            )
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=logger)
@@ -195,7 +189,7 @@ def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Ques
         asked.prompt,
         turns.population.kinds[type(agent)].chart.definition,
         parameters,
-        agent.memories if turns.answers.memory else None,
+        agent.memories if turns.remembers else None,
     )
 
 
@@ -206,7 +200,7 @@ def apply(turns: Any, asked: Asked) -> Any:
     if agent.has_left or is_stale(chart, asked):
         discard(turns, asked)
         return None
-    if turns.answers.memory and chosen == asked.state:
+    if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
 

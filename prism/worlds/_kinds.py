@@ -10,13 +10,15 @@ from math import floor, isfinite
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from prism.errors import DefinitionError
-from prism.statechart import Definition, Statechart
+from prism.statechart import Configuration, Definition, Statechart
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
+from prism.worlds._agent_set import leaves_in
 from prism.worlds._guests import Guest, GuestChart, act
-from prism.worlds._world import MEASURE, PICTURE, RATE, STEP, TREATMENT, World, kinds_of, marked
+from prism.worlds._marks import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
+from prism.worlds._world import World, kinds_of
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -77,6 +79,25 @@ class Kind:
     def __post_init__(self) -> None:
         """Note what its turns need not look at."""
         self.is_plain = not (self.limits or self.is_ticked or self.has_regions)
+
+    def step_of(self, state: Any) -> Any:
+        """Return the step of a state; with regions, that of each active one in turn."""
+        steps = self.steps
+        if not self.has_regions or type(state) is not Configuration:
+            return steps.get(state)
+        own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
+        if not own:
+            return None
+        return lambda world, agent: _several(world, agent, [*own.items()][::-1])
+
+
+async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> None:
+    """Take the step of each region, unless the region has moved meanwhile."""
+    for step, leaf in steps:
+        if leaf in leaves_in(agent.state):
+            running = step(world, agent)
+            if running is not None:
+                await running
 
 
 def make_kind(

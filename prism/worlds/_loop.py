@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial, partialmethod
-from pathlib import Path
 from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
@@ -43,13 +42,14 @@ from prism.worlds._ahead import TurnLogger, TurnsAhead
 from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, inside, measures_of
+from prism.worlds._marks import MEASURE, marked
 from prism.worlds._measures import AgentMeasures, Pictures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
-from prism.worlds._world import MEASURE, World, defines, marked
+from prism.worlds._world import World, defines
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
 
@@ -143,11 +143,6 @@ class Loop:
         """The population, in the order in which it joined."""
         return self.turns.population.everybody()
 
-    @property
-    def open_questions(self) -> int:
-        """The number of questions without an answer. Any thread may read it."""
-        return self._answers.open_questions
-
     def run(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
         """Run all rounds in an event loop of their own.
 
@@ -195,12 +190,6 @@ class Loop:
             self._warn_of_idle_events()
 
         return results
-
-    def kept_in(self, folder: Path) -> None:
-        """Set the folder in which the run is kept; a world with a method ``kept_in`` gets it."""
-        kept_in = getattr(self.world, "kept_in", None)
-        if callable(kept_in):
-            kept_in(folder)
 
     def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.

@@ -12,8 +12,8 @@ from prism._faults import place_of_method
 from prism.errors import FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart.states import state_text
+from prism.worlds._marks import PICTURE, marked
 from prism.worlds._spaces import Plane, Space
-from prism.worlds._world import PICTURE, marked
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 

@@ -10,7 +10,8 @@ from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome
 from prism.runs._folder import read_summary
 from prism.runs._running import go_on, repeat
-from prism.worlds._run import Run, alone, key_in
+from prism.worlds._addresses import alone, key_in
+from prism.worlds._run import Run
 
 
 def resume(

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from importlib import import_module
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
-    ClassVar,
     Generic,
-    Protocol,
     Self,
-    TypedDict,
     TypeVar,
     Unpack,
     overload,
@@ -27,7 +23,6 @@ from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, WriterOptions
 from prism.runs._folder import RunFolder
 from prism.runs._options import (
-    DeciderOptions,
     Later,
     PolicyOptions,
     Repeats,
@@ -37,13 +32,14 @@ from prism.runs._options import (
     read_decider,
     read_writer,
     require_model_of,
-    require_writable,
 )
 from prism.runs._running import carry_out
-from prism.statechart import BaseWriter, Decider
+from prism.statechart import BaseWriter
 from prism.telemetry.loggers import EventLogger, LateLogger
-from prism.worlds._addresses import address_of, file_of, found_at, load_world
+from prism.worlds._addresses import address_of, alone, class_of, file_of, key_of
 from prism.worlds._arguments import (
+    Arguments,
+    RunsAlone,
     decider_of,
     is_own,
     population_of,
@@ -64,28 +60,6 @@ WorldT_co = TypeVar("WorldT_co", covariant=True)
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
 
 POLICY = "policy"
-
-
-class Arguments(TypedDict, total=False):
-    """The arguments of a `Run` by name."""
-
-    rounds: int | None
-    ticks: int | None
-    seed: int
-    model: Any
-    reasoner: Decider | DeciderOptions
-    writer: Any
-    treatments: Sequence[str]
-    parameters: Any
-    logger: EventLogger | None
-    clock: SimulatedClock | None
-    log_agents: int | None
-
-
-class RunsAlone(Protocol):
-    """An agent whose class runs alone, such as a `CognitiveAgent`."""
-
-    _prism_run_alone: ClassVar[str]
 
 
 class Run(Generic[WorldT_co]):
@@ -176,7 +150,7 @@ class Run(Generic[WorldT_co]):
     def __init__(self, world: Any, agents: Agents = None, **options: Any) -> None:
         if unknown := options.keys() - Arguments.__annotations__.keys():
             raise TypeError(f"Run() got an unexpected keyword argument {min(unknown)!r}")
-        self.world_class, self._address = _class_of(world)
+        self.world_class, self._address = class_of(world)
         self._is_class = not isinstance(world, World)
         self._parameters: Any = options.get("parameters") or {}
         if self._parameters and not self._is_class:
@@ -434,7 +408,6 @@ class Run(Generic[WorldT_co]):
                 f"tuple of these, as run.json keeps it; got {value!r}",
                 field="parameters",
             )
-        require_writable(name, plain)
         return plain
 
     def digests(self) -> dict[str, str]:
@@ -504,49 +477,3 @@ class Run(Generic[WorldT_co]):
     def later_deciders(self) -> Later:
         """Return the models and policies to which the run switches later."""
         return later_deciders(self.world_class, self.treatments) if self.treatments else {}
-
-
-_ALONE = {
-    "workflow": ("prism.programs._runs", "WorkflowRun"),
-    "cognition": ("prism.programs._runs", "CognitiveRun"),
-}
-"""The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
-
-_KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
-
-
-def key_of(world: Any) -> str | None:
-    """Return ``workflow`` or ``cognition`` for an agent that is run alone; None for a world.
-
-    Raises:
-        InputError: If the module of a class cannot be imported, or has nothing of that name.
-    """
-    if isinstance(world, (str, Path)):
-        if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
-            return key
-        address = str(world)
-        is_named = all(address.rpartition(":"))
-        world = (found_at(address) or load_world(address)) if is_named else None
-    return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
-
-
-def key_in(config: Mapping[str, Any]) -> str | None:
-    """Return what `key_of` says of the world of a ``run.json``."""
-    return next((key for key in _ALONE if key in config), None)
-
-
-def alone(key: str) -> Any:
-    """Return the class of runs of a single agent."""
-    module, name = _ALONE[key]
-    return getattr(import_module(module), name)
-
-
-def _class_of(world: Any) -> tuple[type[World[Any]], str | None]:
-    """Return the class of a world, and its address if that was given."""
-    if isinstance(world, (str, Path)):
-        address = address_of(str(world))
-        return load_world(address), address
-    cls = world if isinstance(world, type) else type(world)
-    if not issubclass(cls, World):
-        raise InputError(f"must be a world, got {world!r}", field="world")
-    return cls, None

@@ -15,7 +15,6 @@ from operator import itemgetter
 from typing import Any
 
 from prism.errors import (
-    AgentError,
     FieldTypeError,
     FieldValueError,
     SimulationError,
@@ -23,21 +22,20 @@ from prism.errors import (
 )
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
-from prism.reasoner._words import in_words
 from prism.runlog import SimulatedClock
-from prism.statechart import Configuration
-from prism.statechart.names import identify, unknown_trigger_problem
+from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
-from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, MESSAGE_SENT, TREATMENT_ASSIGNED
+from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, TREATMENT_ASSIGNED
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._agent import Agent, Asked, Message, Waits
-from prism.worlds._agent_set import leaves_in
+from prism.worlds._agent import Agent, Message
 from prism.worlds._decisions import Answers, settle
 from prism.worlds._events import Events
 from prism.worlds._kinds import Kind
+from prism.worlds._messages import send
 from prism.worlds._population import Population
 from prism.worlds._treatments import Assignments
+from prism.worlds._waiting import Asked, Waits
 from prism.worlds._waves import Waiting, advance, close, outside, settle_all, unawaited
 from prism.worlds._world import World
 
@@ -61,6 +59,7 @@ class Turns:
 
     Attributes:
         events: Writes the run's log.
+        remembers: Whether agents remember what happens, for a model.
         population: The agents.
         now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
@@ -87,6 +86,7 @@ class Turns:
         ticks_per_round: int,
     ) -> None:
         self.world, self.seed, self.answers = world, seed, answers
+        self.remembers = bool(answers.memory)
         self.events, self.clock, self.ticks_per_round = Events(logger), clock, ticks_per_round
         self.population = Population(world, seed, logger, self.seconds, self._count_transition)
         self.acting: Any = None
@@ -252,35 +252,8 @@ class Turns:
         return settle(self, asked)
 
     def send(self, message: Message, to: Agent) -> None:
-        """Deliver a message now, or at the end of the tick.
-
-        Raises:
-            AgentError: If the recipient is not an agent of the run.
-        """
-        if getattr(to, "world", None) is not self.world:
-            raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
-        if self.refusing is not None:
-            raise SimulationError(f"nothing can be sent: {self.refusing}")
-        self.defer(lambda: self._deliver(message, to), message.sender)
-
-    def _deliver(self, message: Message, to: Agent) -> None:
-        if to.has_left:
-            return
-        to.inbox.append(message)
-        if self.answers.memory:
-            content = in_words(message.content)
-            message.sender._note(f"You told {to.name}: {content}")
-            to._note(f"{message.sender.name} told you: {content}")
-        if self.events.are_heard:
-            (content,) = (identify({"content": message.content}) or {}).values()
-            if isinstance(content, str):
-                content = content[:_MOST_CONTENT]
-            self.events.emit(
-                MESSAGE_SENT,
-                agent_id=message.sender.agent_id,
-                receiver=to.agent_id,
-                content=content,
-            )
+        """Deliver a message now, or at the end of the tick."""
+        send(self, message, to)
 
     def log_assigned(self) -> None:
         """Log the assignments since the last call."""
@@ -441,11 +414,11 @@ class Turns:
                 raise unawaited(self.unawaited)
             return None
         # with timers, the step is that of the state in which the turn begins
-        step = self._step_of(agent, kind) if kind.is_ticked else None
+        step = kind.step_of(agent.state) if kind.is_ticked else None
         if (kind.is_ticked or kind.limits) and self._pass_time(agent):
             return None
         if not kind.is_ticked:
-            step = self._step_of(agent, kind)
+            step = kind.step_of(agent.state)
         return None if step is None else self._begin(agent, step)
 
     def _begin(self, agent: Agent, step: Any) -> Waiting | None:
@@ -457,16 +430,6 @@ class Turns:
         if self.unawaited is not None:
             raise unawaited(self.unawaited)
         return None
-
-    def _step_of(self, agent: Agent, kind: Kind) -> Any:
-        """Return the step of an agent's state; with regions, that of each active one in turn."""
-        steps, state = kind.steps, agent.state
-        if not kind.has_regions or type(state) is not Configuration:
-            return steps.get(state)
-        own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
-        if not own:
-            return None
-        return lambda world, agent: _several(world, agent, [*own.items()][::-1])
 
     def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
@@ -502,12 +465,3 @@ class Turns:
         """Begin the counts of a round."""
         self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
         self.answers.begin_round()
-
-
-async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> None:
-    """Take the step of each region, unless the region has moved meanwhile."""
-    for step, leaf in steps:
-        if leaf in leaves_in(agent.state):
-            running = step(world, agent)
-            if running is not None:
-                await running

@@ -13,10 +13,11 @@ from typing import Any
 from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.statechart import Written
-from prism.worlds._agent import Agent, Asked, Receiving, Waits, Writing
+from prism.worlds._agent import Agent
 from prism.worlds._decisions import apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest
+from prism.worlds._waiting import Asked, Receiving, Waits, Writing
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""
@@ -151,7 +152,7 @@ def value_of(turns: Any, waits: Any) -> Any:
         return None
     if type(waits) is not Asked:
         written: Written = waits.answer
-        if turns.answers.memory and isinstance(written.value, str):
+        if turns.remembers and isinstance(written.value, str):
             waits.agent._note(f'You wrote: "{written.value}"')
         return written
     if turns.deferred is None:

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from enum import Enum
-from functools import partial
-from inspect import isfunction
-from math import inf
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -17,7 +13,6 @@ from typing import (
     TypeVar,
     get_args,
     get_origin,
-    overload,
 )
 
 from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
@@ -27,11 +22,9 @@ from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, in_state
 from prism.worlds._fields import (
     Declares,
-    Field,
     read_parameters,
-    refuse_shared,
 )
-from prism.worlds.networks import Network
+from prism.worlds._networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -43,9 +36,6 @@ MeasuredT = TypeVar("MeasuredT")
 
 DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10
-
-STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
-"""Marks of methods."""
 
 _PLAIN = (int, float, str, tuple, Enum, type(None))
 
@@ -71,7 +61,6 @@ class World(Declares, Generic[AgentT]):
             up nobody; see `depends`.
         meanings: Descriptions of the states, which a model reads.
         fallback: The state to take if a model gives no valid answer; by default the agent's own.
-        chart_name: Name of the chart of agents that do not name one, for models by chart.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
@@ -91,7 +80,6 @@ class World(Declares, Generic[AgentT]):
     meanings: ClassVar[Mapping[Any, str]] = {}
 
     fallback: ClassVar[Any] = None
-    chart_name: ClassVar[str | None] = None
     input_files: ClassVar[Sequence[str]] = ()
 
     round: ClassVar[int] = 0
@@ -368,98 +356,6 @@ class World(Declares, Generic[AgentT]):
         return self.turns
 
 
-def during(
-    *states: Enum,
-    rate: float | str | Callable[[Any, Any], float] | None = None,
-    most: float | None = None,
-) -> Callable[[MethodT], MethodT]:
-    """Mark a method as the step of agents in some states: ``step(self, agent)``.
-
-    A step that decides, or waits for a message, is ``async``.
-
-    Args:
-        states: The states.
-        rate: For events in continuous time: the number of events per round for each agent. A
-            number, the name of a field of the world, or a function of world and agent, which is
-            called for every agent after every event. If one step of a world has a rate, all must.
-        most: The largest rate that the function returns. With it, only the rate of one agent is
-            evaluated for each event, so a large population takes no longer.
-
-    Raises:
-        DefinitionError: If no state is given, or the rate is no function and has a largest value.
-    """
-    if not states:
-        raise DefinitionError("@during() names no state: name those in which agents take the step")
-    for each in states:
-        if not isinstance(each, Enum):
-            raise DefinitionError(
-                f"@during needs states of a chart, got {each!r}: write the member of the enum"
-            )
-    if most is not None and not (callable(rate) and 0 <= most < inf):
-        raise DefinitionError(f"@during(most={most!r}) is the largest value of a rate's function")
-
-    def mark(method: MethodT) -> MethodT:
-        setattr(method, STEP, states)
-        setattr(method, RATE, (rate, most))
-        return method
-
-    return mark
-
-
-@overload
-def measure(of: MeasuredT, /) -> MeasuredT: ...
-@overload
-def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT]: ...
-def measure(of: Any = None, /, *, label: str = "", unit: str = "") -> Any:
-    """Mark a method or a field to be measured at the end of every round.
-
-    A method of a world, without arguments, returns a number, or None if there is nothing to
-    measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
-    measure(state(1.0))``. For up to 500 agents of a kind, each value is kept. For more, quantiles
-    in steps of 5 % and the values of 20 agents are kept.
-
-    Args:
-        of: The method or the field.
-        label: The measure in words, for figures and papers.
-        unit: Its unit.
-    """
-    if of is None:
-        return partial(_labelled_measure, label=label, unit=unit)
-    if isfunction(of):
-        setattr(of, MEASURE, True)
-        return of
-    if not isinstance(of, Field):
-        refuse_shared(of, "state(list)")
-        of = Field(of)
-
-    return replace(of, is_measured=True)
-
-
-def _labelled_measure(method: Any, *, label: str, unit: str) -> Any:
-    method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
-    return measure(method)
-
-
-@overload
-def treatment(method: MethodT, /) -> MethodT: ...
-@overload
-def treatment(*, round: int) -> Callable[[MethodT], MethodT]: ...
-def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: A002
-    """Mark a method, without arguments, that changes the world.
-
-    Args:
-        method: The method.
-        round: The round that begins with it. By default, it is only applied if the run asks for it,
-            as in ``treatments=["warning@12"]``.
-    """
-
-    def mark(method: Any) -> Any:
-        setattr(method, TREATMENT, round or 0)
-        return method
-
-    return mark if method is None else mark(method)
-
-
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:
     """Return the kinds of agents that a world's class names: ``World[Buyer | Seller]``."""
     written = (each for base in cls.__mro__ for each in vars(base).get("__orig_bases__", ()))
@@ -482,16 +378,6 @@ def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
 
     charts = (getattr(kind, "chart", None) for kind in kinds_of(cls))
     return [to_outline(each.definition) for each in charts if isinstance(each, Statechart)]
-
-
-def marked(cls: type, mark: str) -> dict[str, Any]:
-    """Return the methods of a class that have a mark, those of bases first, with its value."""
-    members = {name: each for base in reversed(cls.__mro__) for name, each in vars(base).items()}
-    return {
-        name: getattr(each, mark)
-        for name, each in members.items()
-        if isfunction(each) and hasattr(each, mark)
-    }
 
 
 def defines(cls: type[World[Any]], hook: str) -> bool:

@@ -129,7 +129,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
     wanted = {"agents": "people.csv", "rounds": 3, "ticks_per_round": 1, "seed": 4}
     assert config | wanted | model.to_config() == config
     assert [len(config["treatments"]), config["log_agents"]] == [2, 1]
-    assert config["writer"]["model"] == "other"
+    assert config["writer"]["model"]["model"] == "other"
 
 
 def test_a_model_decides_and_a_replay_asks_none(mine: Prism, server: FakeOllama) -> None:
@@ -157,7 +157,7 @@ def test_a_run_whose_decisions_all_fell_back_has_failed(mine: Prism, server: Fak
     server.fail_always(Fault.status(400, "no"))
     ran = mine(*RUN, "--agents", 5, "--rounds", 1, *asking(server), "--out", "run")
     assert ran.status == 1
-    assert "No decision is the model's: all 10 fell back" in ran.out
+    assert "Only 0 of 10 decisions are the model's" in ran.out
     assert f"at {server.host}, such as: " in " ".join(ran.out.split())
 
 

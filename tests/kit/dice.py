@@ -102,9 +102,6 @@ class Dice:
         self._logger = logger
         self.clock = SimulatedClock()
 
-    def kept_in(self, folder: Path) -> None:
-        """Have no files of its own."""
-
     def run(self, on_round: Callable[[int], object]) -> Sum:
         """Throw in every round."""
         for number in range(1, self.rounds + 1):
@@ -148,7 +145,7 @@ def throw_in(folder: RunFolder, stop: Callable[[int], None] = lambda _: None) ->
     """
     late = LateLogger()
     dice = DiceOptions().prepare(late)
-    with folder.writing(CONFIG, dice.clock) as logger:
+    with folder.writing({"config": CONFIG}, dice.clock) as logger:
         late.opened = logger
 
         def keep(number: int) -> None:

@@ -75,7 +75,7 @@ async def test_a_model_that_names_the_option_is_asked_by_name(
 @BOTH
 async def test_a_model_that_is_not_sure_is_drawn_from(server: FakeOllama, connect: Connect) -> None:
     """Two thirds for the chosen letter, and a tenth for other words, give these shares."""
-    server.sure, server.mass = 2 / 3, 0.9
+    server.fail_always(Fault.weighs({"composing": 0.6, "scrolling": 0.3, "Sure": 0.1}))
     decisions = await Reasoner(connect(concurrency=16), seed=3).decide_many(crowd(300))
     assert {decision.option_mass for decision in decisions} == {0.9}
     shares = [decision.probabilities for decision in decisions]
@@ -141,3 +141,18 @@ async def test_a_number_that_is_no_logarithm_is_no_probability(
     (decision,) = await Reasoner(Client()).decide_many([ask("ada")])
     assert (decision.source, decision.question_kind) == ("model", kind)
     assert (decision.chosen, decision.probabilities) == (S.SCROLLING, chances)
+
+
+@BOTH
+async def test_nothing_limits_what_an_answer_is_drawn_from(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A question by letter asks for the probabilities of the model, also at temperature 0."""
+    await Reasoner(connect()).decide_many([ask("ada")])
+    body = server.questions[0].body
+    limits = body.get("options", body)
+    assert {name: limits[name] for name in ("top_p", "top_k", "min_p")} == {
+        "top_p": 1,
+        "top_k": 0,
+        "min_p": 0,
+    }

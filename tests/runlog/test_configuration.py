@@ -148,14 +148,6 @@ def test_an_exception_that_ends_the_process_is_in_its_log(path: Path) -> None:
     assert run_status(path).problem == "ValueError: no ink"
 
 
-def test_a_mistake_in_an_interactive_session_does_not_end_its_log(path: Path) -> None:
-    """In a notebook, the session goes on after an exception, which says nothing of its end."""
-    session = "import sys\nsys.ps1 = '>>> '\nsys.last_value = NameError('typo')\n"
-    run_python(f"configure({str(path)!r})\nmove()\n{session}")
-    assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
-    assert run_status(path).state == "complete"
-
-
 def run_python(code: str, *, strict: bool = True) -> str:
     """Run code in a fresh interpreter and return its stderr, which must be empty if strict."""
     opening = (
@@ -322,28 +314,6 @@ def test_a_configuration_that_drops_transitions_is_refused(path: Path) -> None:
     assert len(processors) == 1
 
 
-def test_a_configuration_that_fails_leaves_nothing(path: Path) -> None:
-    """An exception of the application's processors leaves no file and no processor."""
-
-    def broken(logger: Any, method: str, event: Any) -> Any:
-        raise LookupError("broken")
-
-    processors: list[Any] = [broken]
-    structlog.configure(processors=processors)
-    with pytest.raises(LookupError, match="broken"):
-        configure(path)
-    assert not path.exists()
-    assert processors == [broken]
-
-
-def test_processors_that_cannot_be_joined_are_refused(path: Path) -> None:
-    """Processors that are not a list are refused, since cached loggers would not see a change."""
-    structlog.configure(processors=(structlog.processors.JSONRenderer(),))
-    with pytest.raises(InputError, match="configure them as a list, not a tuple"):
-        configure(path)
-    assert not path.exists()
-
-
 def configure_anew() -> None:
     """Replace the processors, as an application that configures structlog too late does."""
     structlog.configure(
@@ -364,24 +334,6 @@ def test_a_displaced_log_warns(path: Path, displace: Callable[[], None]) -> None
         opened.close()
     assert names(path) == ["run.started", JOIN, MOVE]
     assert structlog.is_configured() is configured
-
-
-@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
-def test_standard_logging_gets_events_that_it_is_enabled_for(
-    path: Path, caplog: pytest.LogCaptureFixture, level: int
-) -> None:
-    """Without a configured structlog, events also go to enabled standard library loggers."""
-    with caplog.at_level(level), configure(path):
-        move()
-        fail()
-        structlog.get_logger("mine").warning("hot", degrees=40)
-    assert names(path) == ["run.started", JOIN, MOVE, "statechart.guard_failed", "hot", "run.ended"]
-    wanted = {
-        logging.INFO: ["run.started", JOIN, MOVE, "statechart.guard_failed", "hot", "run.ended"],
-        logging.WARNING: ["statechart.guard_failed", "hot"],
-    }
-    assert [entry.prism["event"] for entry in caplog.records] == wanted[level]
-    assert {entry.name for entry in caplog.records} == {"prism.statechart", "mine"}
 
 
 # Threads and processes

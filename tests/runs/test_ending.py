@@ -1,6 +1,5 @@
 """Ending a run whose model fails too often."""
 
-import asyncio
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,68 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism import Run, replay, resume, runs
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
-from prism.reasoner import Reasoner, Router
-from prism.reasoner._router import WINDOW
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
-from tests.kit.reasoners import answer, ask
-
-
-class Failing:
-    """A model that fails where it is told to, by which no server is given up."""
-
-    def __init__(self, fails: list[bool]) -> None:
-        self.fails = iter(fails)
-
-    async def run(self, prompt: str) -> str:
-        if next(self.fails):
-            raise RuntimeError("no answer to this one")
-        return answer("scrolling")
-
-
-async def fallbacks_until_the_end(fails: list[bool], stop_at: float) -> tuple[list[bool], bool]:
-    """Ask one question after the other; return which fell back, and whether the run was stopped.
-
-    More of them fall back than fail: after several failures the model is left alone for a while.
-    """
-    reasoner = Router({"all": Reasoner(Failing(fails), attempts=1)}, stop_at=stop_at)
-    fell_back: list[bool] = []
-    for _ in fails:
-        try:
-            [decision] = await reasoner.decide_many([ask()])
-        except TooManyFallbacksError:
-            return [*fell_back, True], True
-        fell_back.append(decision.source == "fallback")
-    return fell_back, False
-
-
-@given(
-    fails=st.lists(st.booleans(), min_size=WINDOW - 5, max_size=2 * WINDOW),
-    share=st.sampled_from([0.3, 0.5, 0.55, 1.0]),
-    outage=st.integers(0, WINDOW),
-)
-@pytest.mark.slow
-def test_a_run_ends_with_the_share_of_the_last_decisions(
-    fails: list[bool], share: float, outage: int
-) -> None:
-    """A run ends once so many of the last 200 decisions fell back, or all of the first 20."""
-    fails = [*fails, *([True] * outage)]
-    fell_back, stopped = asyncio.run(fallbacks_until_the_end(fails, share))
-    over = [
-        end
-        for end in range(WINDOW, len(fell_back) + 1)
-        if sum(fell_back[end - WINDOW : end]) >= share * WINDOW
-    ]
-    if all(fell_back[:20]):
-        over = [20]
-    assert over == ([len(fell_back)] if stopped else [])
 
 
 def ended_run(folder: Path, **options: Any) -> tuple[int, str]:

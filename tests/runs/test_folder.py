@@ -14,11 +14,12 @@ from prism.runs import RunFolder
 from prism.runs._folder import LOG_NAME, SUMMARY_NAME, is_begun, refuse_own_file
 from tests.kit.dice import (
     CONFIG,
-    StoppedError,
     resume_in,
     throw_in,
     tree,
 )
+
+ABOUT = {"config": CONFIG}
 
 # Beginning
 
@@ -37,7 +38,7 @@ def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> Non
     """``run.json`` has version, schema and configuration from the beginning, results at the end."""
     folder = RunFolder.for_new(tmp_path)
     assert not is_begun(folder.path)
-    with folder.writing({"text": "é"}, SimulatedClock()):
+    with folder.writing({"config": {"text": "é"}}, SimulatedClock()):
         before = json.loads((tmp_path / SUMMARY_NAME).read_bytes())
         assert is_begun(folder.path)
         folder.complete({"results": {"number": 1}, "spent": 2})
@@ -144,7 +145,10 @@ def test_run_that_fails_in_its_first_round_leaves_nothing(
     for name in kept_before:
         path.mkdir()
         (path / name).touch()
-    with pytest.raises(FieldValueError), RunFolder.for_new(path).writing(CONFIG, SimulatedClock()):
+    with (
+        pytest.raises(FieldValueError),
+        RunFolder.for_new(path).writing(ABOUT, SimulatedClock()),
+    ):
         raise FieldValueError("impossible")
     assert [found.name for found in tmp_path.rglob("*")] == (
         ["run", *kept_before] if kept_before else []
@@ -170,12 +174,22 @@ def test_rounds_that_have_ended_are_never_deleted(tmp_path: Path, whole: Any) ->
     assert tree(tmp_path) == whole
 
 
+def test_a_run_that_another_process_has_completed_is_not_resumed(stopped: Path) -> None:
+    """Neither log nor results are written again."""
+    folder, _ = RunFolder.to_resume(stopped)
+    resume_in(stopped)
+    before = tree(stopped)
+    with pytest.raises(InputError, match="was just completed by another process"):
+        throw_in(folder)
+    assert tree(stopped) == before
+
+
 def test_a_run_that_holds_an_answer_is_never_deleted(tmp_path: Path) -> None:
     """Not even if it fails in its first round: somebody has paid for the answer."""
     folder = RunFolder.for_new(tmp_path / "run")
 
     def fail() -> None:
-        with folder.writing(CONFIG, SimulatedClock()):
+        with folder.writing(ABOUT, SimulatedClock()):
             assert folder.journal is not None
             folder.journal.add({"id": "ada:1", "digest": "", "chosen": "on"})
             raise FieldValueError("impossible")
@@ -193,26 +207,10 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
     folder, _ = RunFolder.to_resume(stopped)
     with (
         pytest.raises(ReplayError, match=r"line 1 differs \(round 0, tick 0\)"),
-        folder.writing(CONFIG, SimulatedClock()) as logger,
+        folder.writing(ABOUT, SimulatedClock()) as logger,
     ):
         logger.info("die.thrown", eyes=7)
     assert (stopped / LOG_NAME).read_bytes() == before
-
-
-def test_resumed_run_is_never_deleted(stopped: Path) -> None:
-    """An error of prism's own right after a resume leaves the folder."""
-    folder, _ = RunFolder.to_resume(stopped)
-    with pytest.raises(FieldValueError), folder.writing(CONFIG, SimulatedClock()):
-        raise FieldValueError("impossible")
-    resume_in(stopped)
-
-
-def test_bug_leaves_the_folder(tmp_path: Path, whole: Any) -> None:
-    """An error that is not prism's own leaves even a first round, which can be gone on with."""
-    with pytest.raises(StoppedError), RunFolder.for_new(tmp_path).writing(CONFIG, SimulatedClock()):
-        raise StoppedError
-    resume_in(tmp_path)
-    assert tree(tmp_path) == whole
 
 
 OWN = ["events.jsonl", "events.jsonl.gz", "run.json", "answers.jsonl"]

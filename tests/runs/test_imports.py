@@ -52,12 +52,3 @@ def test_structlog_knows_the_round_as_soon_as_it_is_imported() -> None:
         "    assert get_contextvars() == {'round': 2, 'tick': 0}\n"
         "assert get_contextvars() == {}"
     )
-
-
-def test_a_name_that_there_is_not_is_refused() -> None:
-    """An unknown name of a room whose names are lazy is an AttributeError that names both."""
-    import prism.runs
-
-    with pytest.raises(AttributeError, match=r"'prism\.runs' has no attribute 'beginn'"):
-        _ = prism.runs.beginn  # type: ignore[attr-defined]
-    assert "RunFolder" in dir(prism.runs)

@@ -11,12 +11,10 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
-from prism.agents import synthetic_population
-from prism.errors import InputError
+from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
 from prism.llm import Model
-from prism.programs.thinking import CognitiveAgent, Config, Memory
-from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.programs.thinking import Config
 from prism.runs import PolicyOptions, WriterOptions
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI
@@ -115,27 +113,55 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     assert (tmp_path / "again" / log).read_bytes() == (folder / log).read_bytes()
 
 
-def test_only_the_client_that_it_asked_goes_on_with_a_run(tmp_path: Path) -> None:
-    """Another type, or a client for a run that asks servers, is refused."""
+def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
+    """However often a run is stopped, it sends as many requests as it may, and no more."""
+    stops = [1, 2]
+
+    def stop(summary: Any) -> None:
+        if summary.number in stops:
+            stops.remove(summary.number)
+            raise StoppedError
+
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, max_calls=25)
+        with pytest.raises(StoppedError):
+            Run(Feed, 20, rounds=4, model=model).keep(tmp_path / "run", on_round=stop)
+        with pytest.raises(StoppedError):
+            resume(tmp_path / "run", on_round=stop)
+        outcome = resume(tmp_path / "run")
+        assert outcome is not None
+        assert server.asked == outcome.summary["spent"]["calls"] == 25
+
+
+def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
+    """A replay asks what the run asked; the message names answer, round and tick."""
+    with FakeOllama() as server:
+        Run(Feed, 8, rounds=2, model=Model("llama3.2", server.host)).keep(tmp_path / "run")
+    answers = tmp_path / "run" / "answers.jsonl"
+    first, *rest = answers.read_text().splitlines()
+    line = json.loads(first)
+    answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
+    with pytest.raises(
+        ReplayError, match=rf"answer {line['id']} .*another question \(round 1, tick"
+    ):
+        replay(tmp_path / "run")
+    answers.write_text("\n".join([*rest, ""]))
+    with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
+        replay(tmp_path / "run")
+
+
+def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:
+    """A client that would not be asked is refused where it is given."""
     with FakeOllama() as server:
 
         def stop(_summary: Any) -> None:
             raise StoppedError
 
-        asked = Model("llama3.2", client=client_of(server.host))
-        for name, model in (("client", asked), ("servers", Model("llama3.2", server.host))):
-            options = Run(Feed, 3, rounds=2, ticks=2, model=model)
-            with pytest.raises(StoppedError):
-                options.keep(tmp_path / name, on_round=stop)
-
-    class Other:
-        async def run(self, prompt: str) -> str:
-            return prompt
-
-    with pytest.raises(InputError, match=r"Other, but the run asks ollama\.AsyncClient"):
-        resume(tmp_path / "client", model=Other())
-    with pytest.raises(InputError, match="but the run asks no client of another library"):
-        resume(tmp_path / "servers", model=asked)
+        run = Run(Feed, 3, rounds=2, ticks=2, model=Model("llama3.2", server.host))
+        with pytest.raises(StoppedError):
+            run.keep(tmp_path / "servers", on_round=stop)
+        with pytest.raises(InputError, match="the run has no client of another library"):
+            resume(tmp_path / "servers", model=client_of(server.host))
 
 
 def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
@@ -147,25 +173,6 @@ def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
 
     run = Run(Feed, 3, model="small").replace(model="large")
     assert run.reasoner == Model("large")
-
-
-@pytest.mark.slow
-def test_what_runs_at_once_takes_a_model(model: Any, tmp_path: Path) -> None:
-    """Simulations, worlds and agents in an application take whatever stands for a model."""
-    people = synthetic_population(6, seed=1).agents
-    simulation = Run(Feed(), people, rounds=2, model=model, writer=model)
-    results = simulation.run()
-    assert results.totals()["decisions_answered"] > 0
-    assert Run(Council(), 6, rounds=1, writer=model).run().totals()["texts"]["model"] > 0
-
-    file = tmp_path / "agent.yaml"
-    file.write_text(AGENT)
-    agent = WorkflowAgent(Workflow.load(file), model)
-    memory = Memory.in_memory()
-    thinker = CognitiveAgent(Config(), memory, model)
-    assert agent is not None
-    assert thinker is not None
-    memory.close()
 
 
 @pytest.mark.slow

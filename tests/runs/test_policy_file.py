@@ -49,14 +49,6 @@ async def test_a_question_without_an_answer_falls_back() -> None:
     )
 
 
-async def test_one_number_is_drawn_as_by_the_built_in_policy() -> None:
-    """After a decision an agent's stream stands where the built-in policy leaves it."""
-    ours, theirs = asked(), asked()
-    await answered(ours)
-    await PolicyReasoner().answer([theirs])
-    assert ours.agent.random.random() == theirs.agent.random.random()
-
-
 def test_a_run_by_a_policy_file_is_kept_and_repeated(tmp_path: Path) -> None:
     """It says in run.json who decided, repeats its bytes."""
     path = tmp_path / "policy.json"

@@ -133,29 +133,11 @@ def test_a_replay_is_resumed_like_any_run(tmp_path: Path) -> None:
     assert logs[0] == logs[1]
 
 
-def test_a_replay_needs_no_folder_of_its_own(tmp_path: Path) -> None:
-    """A replay without a folder comes to the same results and leaves the recorded run as it is."""
-    recorded = runs.begin(DiceOptions(), tmp_path)
-    before = tree(tmp_path)
-    assert runs.replay(tmp_path, DiceOptions).results == recorded.results
-    assert tree(tmp_path) == before
-
-
 def test_an_impossible_run_leaves_no_folder(tmp_path: Path) -> None:
     """What is refused while a run is prepared is refused before anything is written."""
     with pytest.raises(InputError, match="field 'rounds': must be 0 or more"):
         runs.begin(DiceOptions(rounds=-1), tmp_path / "run")
     assert tree(tmp_path) == {}
-
-
-def test_options_that_were_tampered_with_are_refused(tmp_path: Path) -> None:
-    """What the options refuse to read is refused by file and field."""
-    stopped_at(tmp_path, 2)
-    summary = json.loads((tmp_path / "run.json").read_bytes())
-    summary["config"]["seed"] = -1
-    (tmp_path / "run.json").write_text(json.dumps(summary))
-    with pytest.raises(InputError, match=r"run.json, field 'seed': must be 0 or more"):
-        runs.resume(tmp_path, DiceOptions)
 
 
 def test_an_observer_receives_where_a_run_begins(tmp_path: Path) -> None:
@@ -200,15 +182,6 @@ def test_a_run_that_is_to_stop_ends_behind_a_round(tmp_path: Path) -> None:
 
 
 _SAID: ContextVar[str] = ContextVar("said", default="nothing")
-
-
-def test_without_a_loop_nothing_needs_a_thread() -> None:
-    """Outside of event loops the coroutine runs in the calling thread."""
-
-    async def where() -> bool:
-        return current_thread() is main_thread()
-
-    assert run_to_end(where())
 
 
 async def test_a_run_is_begun_within_an_event_loop() -> None:

@@ -282,7 +282,7 @@ def _here(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("groups", "options", "problem"),
     [
         (["plain/seed-0"], {}, "is only one group of runs"),
-        (["plain", "nowhere"], {}, "nowhere: there is no such folder"),
+        (["plain", "nowhere"], {}, "nowhere: holds no run"),
         (["plain", "plain/seed-0"], {}, "is given more than once"),
         (["plain", "warned"], {"measures": ["much"]}, "unknown measure; the runs have"),
         (["plain", "warned"], {"from_round": 50}, "have 8 rounds, so none from round 50 on"),

@@ -6,6 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from prism.watch._watched import Watched
@@ -58,6 +59,31 @@ def test_what_was_read_again_is_told_once(write_log: WriteLog, make: Any, follow
         wait_until(lambda before=version: watched.version >= before + 2)
     (note,) = watched.notes()
     assert "it was read again from the beginning" in note
+
+
+@pytest.mark.slow
+def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
+    write_log: WriteLog,
+    make: Any,
+    follow: Follow,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is there at once, and is followed again if it goes on."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    moves = [make.move("x", "a", "b", padding="x" * 900)] * 10_000
+    log = write_log([make.started(), *moves])
+    watched = follow(log)
+    assert len([*(tmp_path / "cache").rglob("*.duckdb")]) == 1
+    assert watched.read == log.stat().st_size
+    assert watched.rows("select count(*) as moves from events where agent_id = 'x'") == [
+        {"moves": 10_000}
+    ]
+    with log.open("ab") as file:
+        file.write(orjson.dumps(make.move("y", "a", "b")) + b"\n")
+    wait_until(lambda: watched.read == log.stat().st_size)
+    assert watched.rows("select count(*) as n from events where agent_id = 'y'") == [{"n": 1}]
+    assert any("has gone on" in note for note in watched.notes())
 
 
 @pytest.mark.parametrize(

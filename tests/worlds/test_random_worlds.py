@@ -37,7 +37,7 @@ def again(random: RandomWorld, path: Path, cut: int) -> bytes:
     (folder.path / "run.json").write_text('{"prism": "", "schema": 1, "config": {}}')
     folder.is_new = False
     clock = SimulatedClock()
-    with folder.writing({}, clock) as logger:
+    with folder.writing({"config": {}}, clock) as logger:
         agents = random.agents(range(random.number))
         Run(random.world(), agents, logger=logger, clock=clock, seed=5).run()
     return (folder.path / "events.jsonl").read_bytes()

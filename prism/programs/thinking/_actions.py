@@ -190,7 +190,7 @@ def _action_of(function: Callable[..., Any], *, is_outside: bool) -> Action:
     name = function.__name__
     parameters = dict([*inspect.signature(function).parameters.items()][1:])
     takes_world = parameters.pop("world", None) is not None
-    problem = _problem_of(function, name, parameters.values())
+    problem = _problem_of(function, parameters.values())
     model: type[BaseModel] = _Fields
     try:
         fields: Any = {
@@ -214,10 +214,8 @@ def _action_of(function: Callable[..., Any], *, is_outside: bool) -> Action:
 
 
 def _problem_of(
-    function: Callable[..., Any], name: str, parameters: Collection[inspect.Parameter]
+    function: Callable[..., Any], parameters: Collection[inspect.Parameter]
 ) -> str | None:
-    if not name.isidentifier() or name.startswith("_"):
-        return "needs a name without a leading underscore"
     if inspect.iscoroutinefunction(function):
         return "must not be async: actions happen at once"
     if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):

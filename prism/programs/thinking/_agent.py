@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, ClassVar
 
 from prism.errors import InputError
-from prism.programs._layer import ProgramResults, Step, always
+from prism.programs._layer import ProgramResults, Step
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -37,7 +37,6 @@ CHART_NAME = "cognition"
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
 _MOST_REASON = 300
-_MOST_TAGS = 10
 _TOO_LONG = "PromptTooLongError"
 _REPEATS_THOUGHT = "it repeats an earlier thought"
 _REPEATS_ACTION = "it repeats an earlier action with the same result"
@@ -119,7 +118,7 @@ class CognitiveAgent(Acting):
         self._file: tuple[int, str] | None = None
         self._has_begun = False
         services = Services(writer_of(with_window(client, config)), logger)
-        super().__init__(cognitive_chart(), _steps(), services, agent_id=agent_id)
+        super().__init__(cognitive_chart(), STEPS, services, agent_id=agent_id)
         self.state = _state_of(self.memory) or CognitiveState.THINKING
 
     def join(self, services: Services) -> None:
@@ -418,8 +417,7 @@ class CognitiveAgent(Acting):
         elif (reason := cycle.brought_nothing) is not None:
             lines.append(f"{place}no action: {cycle.outcome}. {_shortened(reason)}")
         if tags := [tag for paged in cycle.paged for tag in paged.moved_out]:
-            more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
-            lines.append(_shortened(f"Moved to storage: {', '.join(tags[:_MOST_TAGS])}") + more)
+            lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
         own.fault = "\n".join(lines)
 
     def _announce_cycle(self, cycle: Cycle) -> None:
@@ -432,7 +430,6 @@ class CognitiveAgent(Acting):
             output_tokens=cost.output_tokens,
             soft_limit=self._pager.soft,
             hard_limit=self._pager.hard,
-            memory_tokens=self._pager.tokens_of_memory(self.memory),
             memories=len(self.memory.working),
             thoughts=len(self.memory.thoughts),
             stored=len(self.memory.storage),
@@ -443,25 +440,29 @@ class CognitiveAgent(Acting):
         self.say(event, is_warning=is_warning, **{"cycle": self._noted["number"], **keys})
 
 
-def _steps() -> list[Step]:
-    """Return the steps of a cycle, which carries out one of the three states."""
+class _CycleStep(Step):
+    """Carries out the method of the agent that has its name."""
 
-    def step(name: str, state: str) -> Step:
-        async def do(agent: CognitiveAgent, written: Written | None) -> str:
-            return str(await getattr(agent, name)(written))
+    def is_due(self, agent: CognitiveAgent) -> bool:
+        return self.kind == "paging" or not agent.has_paged
 
-        return Step(
-            name,
-            do,
-            kind=state,
-            states=frozenset((state,)),
-            ask=lambda agent: agent.question(state),
-            is_due=lambda agent: not agent.has_paged,
-            trigger=name,
-        )
+    def question(self, agent: CognitiveAgent) -> TextCall:
+        return agent.question(self.kind)
 
-    page = replace(step("page", "paging"), ask=None, is_due=always)
-    return [page, step("execute", "executing"), step("think", "thinking")]
+    async def do(self, agent: CognitiveAgent, written: Written | None) -> str | None:
+        return str(await getattr(agent, self.name)(written))
+
+
+def _step(name: str, state: str, *, asks: bool = True) -> Step:
+    states = frozenset((state,))
+    return _CycleStep(name=name, kind=state, states=states, asks=asks, trigger=name)
+
+
+STEPS = (
+    _step("page", "paging", asks=False),
+    _step("execute", "executing"),
+    _step("think", "thinking"),
+)
 
 
 def _state_of(memory: Memory) -> CognitiveState | None:

@@ -62,16 +62,6 @@ class Cycle:
         return (self.state != self.next_state) + overflows
 
     @property
-    def outcomes(self) -> list[str]:
-        """Its outcome."""
-        return [self.outcome]
-
-    @property
-    def costs(self) -> list[Cost | None]:
-        """Its cost."""
-        return [self.cost]
-
-    @property
     def has_acted(self) -> bool:
         """Whether an action was carried out in it."""
         return self.state == "executing" and self.outcome == "done"

@@ -33,7 +33,6 @@ _MISSING: Any = object()
 
 _VALUE = "a memory's value"
 _BLANKS = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
-_DIGITS = r"\d{3,15}"
 MOST_VERSIONS = 10
 """How many old values of each memory are kept."""
 
@@ -151,7 +150,7 @@ class _Own(Declaration):
     recent: list[str] = Field(default=[])
     news: list[str] = Field(default=[])
     versions: dict[str, list[Any]] = Field(default={})
-    thought_prefixes: list[str] = Field(default=["thinking_log_"])
+    thought_prefix: str = "thinking_log_"
 
 
 class _Document(Declaration):
@@ -250,12 +249,11 @@ class Memory:
         document: _Document = read_document(_Document, source)
         own, others = document.prism, dict(document.model_extra or {})
         thoughts: dict[str, str] = {}
-        for prefix in own.thought_prefixes:
-            keys = [key for key in others if re.fullmatch(re.escape(prefix) + _DIGITS, key)]
-            for key in sorted(keys, key=lambda key: int(key.removeprefix(prefix))):
-                thoughts[key] = to_text(others.pop(key))
-                number = int(key.removeprefix(prefix))
-                own.next_thought = max(own.next_thought, number + 1)
+        is_thought = re.compile(re.escape(own.thought_prefix) + r"(\d{3,15})").fullmatch
+        numbers = {int(found[1]): key for key in others if (found := is_thought(key))}
+        for number in sorted(numbers):
+            thoughts[numbers[number]] = to_text(others.pop(numbers[number]))
+            own.next_thought = max(own.next_thought, number + 1)
         self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
@@ -361,8 +359,7 @@ class Memory:
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit; return its key."""
         own = self.own
-        if key_prefix not in own.thought_prefixes:
-            own.thought_prefixes = [*own.thought_prefixes, key_prefix]
+        own.thought_prefix = key_prefix
         # the file may have something else under that key
         while (key := f"{key_prefix}{own.next_thought:03}") in self.unknown:
             own.next_thought += 1

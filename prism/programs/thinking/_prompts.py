@@ -50,7 +50,6 @@ class Seen:
         working: The working memory.
         thoughts: The log, oldest first.
         stored: How many memories are in storage.
-        named: Tags of memories in storage that may be wanted.
         found: Memories that the last action found, by tag.
         last_action: The last action and its result, and what has failed since.
         refused: The type of the last action, if it was refused.
@@ -60,7 +59,6 @@ class Seen:
     working: Mapping[str, Any] = field(default_factory=dict)
     thoughts: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
-    named: Sequence[str] = ()
     found: Mapping[str, Any] = field(default_factory=dict)
     last_action: str = ""
     refused: str = ""
@@ -174,9 +172,7 @@ def _memory_sections(seen: Seen) -> Iterator[str]:
     if seen.news:
         yield _section("news", (f"<new>{_escaped(each)}</new>" for each in seen.news))
     kept = f"{seen.stored:,} memories are stored" if seen.stored != 1 else "1 memory is stored"
-    named = [f'<memory tag="{_quoted(tag)}"/>' for tag in seen.named]
-    more = ". These match the last thought best:" if named else "."
-    yield _section("storage", [kept + more, *named])
+    yield _section("storage", [f"{kept}."])
     if seen.last_action:
         found = ["It found:", *_elements("memory", "tag", seen.found)] if seen.found else []
         yield _section("last_action", [_escaped(seen.last_action), *found])
@@ -208,7 +204,6 @@ _LEAST = Seen(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
-_MOST_NAMED = 8
 _MOST_OF_FOUND = 600
 _TOKENS_PER_ESTIMATE = 1.5
 """How many tokens an estimated token may be: languages other than English and code take more."""
@@ -309,10 +304,6 @@ class Pager:
         text = self.form.prompt(state, seen)
         return Prompt(text, self._count(text))
 
-    def tokens_of_memory(self, memory: Memory) -> int:
-        """Return how many tokens of a prompt are working memory."""
-        return self._count("\n".join(f"{tag} {to_text(v)}" for tag, v in memory.working.items()))
-
     def has_passed_soft_limit(self, memory: Memory) -> bool:
         """Return whether the thinking prompt is above the soft limit, and anything can move."""
         can_move = bool(memory.working) or len(memory.thoughts) > 1
@@ -328,7 +319,13 @@ class Pager:
     def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit, and what has to move to storage for it."""
         seen, hard = self._seen(memory), self.hard or inf
-        whole = self._made(state, self._with_hints(memory, seen))
+        # of a tag in working memory, storage may have an older value
+        found = {
+            tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
+            for tag in memory.own.found
+            if tag in memory.storage and tag not in memory.working
+        }
+        whole = self._made(state, replace(seen, found=found))
         if whole.tokens <= min(hard, self.soft or inf):
             return whole
         whole = self._made(state, seen)
@@ -372,30 +369,19 @@ class Pager:
         return Paged(why, tuple(moved), before, self._thinking(memory), self.soft)
 
     def _seen(self, memory: Memory) -> Seen:
-        """Return what every prompt shows of a memory, with nothing that may be wanted besides."""
-        thoughts = memory.thoughts if self.form.config.thinking_log.enable else {}
-        last = "\n".join(filter(None, (memory.own.last_action, memory.own.fault)))
-        stored = len(memory.storage)
+        """Return what a prompt shows of a memory, but for what was found."""
         own = memory.own
         return Seen(
-            memory.working, thoughts, stored, last_action=last, refused=own.refused, news=own.news
+            memory.working,
+            memory.thoughts if self.form.config.thinking_log.enable else {},
+            len(memory.storage),
+            last_action="\n".join(filter(None, (own.last_action, own.fault))),
+            refused=own.refused,
+            news=own.news,
         )
 
     def _thinking(self, memory: Memory) -> int:
         return self._made("thinking", self._seen(memory)).tokens
-
-    def _with_hints(self, memory: Memory, seen: Seen) -> Seen:
-        """Return what is seen, with what was found, and names of what may be wanted."""
-        # of a tag in working memory, storage may have an older value
-        found = {
-            tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
-            for tag in memory.own.found
-            if tag in memory.storage and tag not in memory.working
-        }
-        text = [self.form.config.goal or "", *memory.thoughts.values()][-1]
-        matches = memory.search(text, _MOST_NAMED + len(memory.working))
-        named = [match.tag for match in matches if match.tag not in memory.working]
-        return replace(seen, found=found, named=named[:_MOST_NAMED])
 
 
 def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:

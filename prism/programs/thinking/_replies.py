@@ -32,10 +32,11 @@ _TAG = re.compile(r"<(?:action|next_state|thinking_log|type|tags|value)\b")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
     r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}"
-    r"|(?:your|the) (?:value|text|tags?|thought)",
+    r"|(?:(?:your|the) )?(?:value|text|string|tags?|thoughts?|thinking_log\w*)",
     re.IGNORECASE,
 )
 _PARTS = ("type", "tags", "value")
+_NO_AGENT = "there is no agent element and no object with its keys"
 _KEYS = ("next_state", "thinking_log", "action")
 
 
@@ -132,7 +133,7 @@ def read_reply(text: str) -> AgentReply:
             return _of_agent(_of_json(turn, start.start()))
     except RecursionError:
         raise UnreadReplyError("the reply is nested too deeply") from None
-    raise UnreadReplyError("there is no agent element and no object with its keys")
+    raise UnreadReplyError(_NO_AGENT)
 
 
 # XML
@@ -144,24 +145,20 @@ def _of_xml(turn: str) -> dict[str, Any]:
     if turn.count("<agent", 0, start) > turn.count("</agent>", 0, start):
         raise UnreadReplyError("an agent element stands in another one, or is not closed")
     closed = turn[start:end] if end > start else turn[start:].rstrip("`~ \n")
-    agent = _parsed(closed + "</agent>", is_whole=end > start)
+    agent = _parsed(closed + "</agent>")
     actions = [_leaves_of(each) for each in agent if each.tag == "action"]
     data = _leaves_of(agent, but="action")
     return {**data, "action": actions} if actions else data
 
 
-def _parsed(text: str, *, is_whole: bool) -> Element:
+def _parsed(text: str) -> Element:
     # comments would otherwise be dropped without a word
     builder = ElementTree.TreeBuilder(insert_comments=True, insert_pis=True)
+    whole = text if "<![CDATA[" in text else _BARE_AND.sub("&amp;", text)
     try:
-        return ElementTree.fromstring(
-            text if "<![CDATA[" in text else _BARE_AND.sub("&amp;", text),
-            ElementTree.XMLParser(target=builder),
-        )
+        return ElementTree.fromstring(whole, ElementTree.XMLParser(target=builder))
     except (ElementTree.ParseError, ValueError) as error:
-        if not is_whole:
-            raise UnreadReplyError("the reply is cut off, perhaps with its action") from None
-        problem = f"the agent element is not XML ({error}): write &lt; for < in a text"
+        problem = f"the agent element is cut off, or not XML ({error}): write &lt; for < in a text"
         raise UnreadReplyError(problem) from None
 
 
@@ -213,21 +210,18 @@ def _agent_in(data: Any) -> dict[str, Any]:
     """Return the object with the keys of an agent, also as the action that a tool call asks for."""
     agent = data.get("agent", data) if isinstance(data, dict) else None
     if not isinstance(agent, dict):
-        raise UnreadReplyError("the reply is not an object with the keys of an agent")
+        raise UnreadReplyError(_NO_AGENT)
     if agent is not data or any(key in data for key in _KEYS):
         return agent
 
-    name = data.get("name")
-    arguments = data.get("arguments", data.get("parameters"))
-    if not isinstance(name, str) or arguments is None:
-        raise UnreadReplyError("there is no agent element and no object with its keys")
+    name, arguments = data.get("name"), data.get("arguments", data.get("parameters"))
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}", strict=False, object_pairs_hook=_pairs)
         except ValueError:
             raise UnreadReplyError("the arguments of the tool call are not JSON") from None
-    if not isinstance(arguments, dict):
-        raise UnreadReplyError("the arguments of the tool call are not an object")
+    if not isinstance(name, str) or not isinstance(arguments, dict):
+        raise UnreadReplyError(_NO_AGENT)
     if any(key in arguments for key in ("agent", *_KEYS)):
         return _agent_in(arguments)
     # a tool called action has the type among its arguments
@@ -242,8 +236,6 @@ def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
     if any(part in agent for part in _PARTS):
         raise UnreadReplyError("parts of the action stand outside of it")
     thought, asked = agent.get("thinking_log"), agent.get("action")
-    if isinstance(thought, list) and all(isinstance(line, str) for line in thought):
-        thought = "\n".join(thought)
     if isinstance(asked, list):
         if len(asked) > 1:
             raise UnreadReplyError("there is more than one action: ask for one")

@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any
 
 from prism.errors import FieldValueError, InputError
-from prism.programs import _layer as layer
 from prism.programs._documents import as_data
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
 from prism.programs.yaml._sandbox import (
@@ -37,9 +36,6 @@ _MOST_ACTIONS = 20
 _LOGGED = ("step", "state", "outcome", "target", "moved_to", "reason", "seconds")
 _MOST_REPLY = 1024
 """Tokens that a reply may have, unless the model says another number."""
-
-_TRIES_OF_CHOICE = 2
-"""How often a model is asked at most if it is unclear which answer it gives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +79,7 @@ class WorkflowAgent(ProgramAgent):
 
     Attributes:
         workflow: Its workflow.
+        context: Its variables, plain data, but for those that others provide.
         variables: All variables, by name.
         on_action: Carries out actions; None if nobody does.
         actions: How many actions were ``done``, and how many ``failed``.
@@ -112,14 +109,8 @@ class WorkflowAgent(ProgramAgent):
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
         self.variables: Variables = Variables(self, provided)
         services = Services(writer_of(client), logger)
-        steps = [_step(step) for step in workflow.steps]
-        super().__init__(workflow.chart, steps, services, agent_id=agent_id)
+        super().__init__(workflow.chart, workflow.steps, services, agent_id=agent_id)
         self._take_context(context or {})
-
-    @property
-    def context(self) -> dict[str, Any]:
-        """Its variables, plain data."""
-        return self.variables.context
 
     @property
     def success_rate(self) -> float:
@@ -170,28 +161,25 @@ class WorkflowAgent(ProgramAgent):
         """Take over variables, and the state that is kept among them."""
         context = dict(values)
         machine = context.pop(STATE_KEY, None)
-        self.variables.context = as_context(context)
+        self.context: dict[str, Any] = as_context(context)
         if machine is None:
             return
-        if not isinstance(machine, Mapping) or "current_state" not in machine:
-            raise InputError("must be a mapping with 'current_state'", field=STATE_KEY)
-        states, current = type(self.state), machine["current_state"]
-        if current in [state.value for state in states]:
-            self.state: StrEnum = states(current)
-            names, last = [step.name for step in self.steps], machine.get("last_asked")
-            self._last_asked = last if last in names else None
-            return
-        about = {"from_state": str(current), "to_state": self.state.value}
-        self._say_of_turn(events.WORKFLOW_RESET, is_warning=True, state=self.state.value, **about)
+        states = [state.value for state in type(self.state)]
+        if not isinstance(machine, Mapping) or machine.get("current_state") not in states:
+            problem = f"must be a mapping whose 'current_state' is one of {', '.join(states)}"
+            raise InputError(problem, field=STATE_KEY)
+        self.state: StrEnum = type(self.state)(machine["current_state"])
+        names, last = [step.name for step in self.steps], machine.get("last_asked")
+        self._last_asked = last if last in names else None
 
     # Steps
 
     def is_due(self, step: Step) -> bool:
         """Return whether a step's ``run_if`` holds; one that fails is logged."""
+        assert step.run_if is not None
         try:
-            return step.run_if is None or step.run_if.holds(self.variables)
+            return step.run_if.holds(self.variables)
         except StepFailedError as error:
-            assert step.run_if is not None
             self.refused(step.name, None, f"run_if {step.run_if.source!r} failed: {error}")
             return False
 
@@ -201,27 +189,23 @@ class WorkflowAgent(ProgramAgent):
         assert step.reply is not None
         values = self.variables.of(step.prompt.names)
         self._notes["unknown"] = tuple(n for n in step.prompt.names if n not in values)
-        attempts = 1 + step.max_retries
-        if step.on_failure != "retry":
-            attempts = _TRIES_OF_CHOICE if step.transition_map else 1
-        reply = step.reply
+        attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         return TextCall(
             self,
             self.key(step),
             step.prompt.fill(values),
-            reply.schema,
-            reply.read,
+            step.reply.schema,
+            step.reply.read,
             attempts,
             reply_tokens=_MOST_REPLY,
         )
 
-    def run_code(self, step: Step) -> str | None:
+    def run_code(self, step: Step) -> None:
         """Run the code of a step."""
         assert step.code is not None
         # of a thousand agents each draws numbers of its own
         seed = f"{self.services.seed}:{self.agent_id}:{self.key(step)}"
-        self.variables.context = step.code.run(self.variables, seed)
-        return step.transition_to
+        self.context = step.code.run(self.variables, self.context, seed)
 
     async def take_reply(self, step: Step, written: Written) -> str | None:
         """Keep a reply, carry out its action, and return the state that it leads to."""
@@ -293,24 +277,6 @@ class WorkflowAgent(ProgramAgent):
 
     def _say_of_turn(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, turn=self.turn_number, **keys)
-
-
-def _step(step: Step) -> layer.Step:
-    """Return a step of a workflow as a step of a program."""
-
-    async def do(agent: WorkflowAgent, written: Written | None) -> str | None:
-        return agent.run_code(step) if written is None else await agent.take_reply(step, written)
-
-    return layer.Step(
-        step.name,
-        do,
-        kind=step.kind,
-        states=step.in_state,
-        ask=None if step.prompt is None else lambda agent: agent.question(step),
-        is_due=lambda agent: agent.is_due(step),
-        on_failure=step.on_failure,
-        max_retries=step.max_retries,
-    )
 
 
 def _of_time(turns: int | None) -> dict[str, HostVariable]:

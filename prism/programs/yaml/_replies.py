@@ -48,8 +48,6 @@ class Template:
         names: Names of the variables.
     """
 
-    __slots__ = ("_keys", "_parts", "names")
-
     def __init__(self, *parts: str) -> None:
         self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
         found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))

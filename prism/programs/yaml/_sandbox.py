@@ -71,7 +71,6 @@ class Variables:
         provided: What the host and the agent provide.
 
     Attributes:
-        context: The context, plain data.
         seconds_left: How long conditions and code may still compute in this turn.
     """
 
@@ -79,7 +78,6 @@ class Variables:
         self._agent = agent
         self._provided = provided
         self.seconds_left: float = TURN_SECONDS
-        self.context: dict[str, Any] = {}
 
     def of(self, names: Iterable[str] | None) -> dict[str, Any]:
         """Return variables as plain data, without those that nobody provides.
@@ -90,10 +88,10 @@ class Variables:
         Raises:
             StepFailedError: If the host's function fails, or returns what is not data.
         """
-        every = {**self._provided, **self.context}
+        every = {**self._provided, **self._agent.context}
         wanted = every if names is None else [name for name in names if name in every]
         return {
-            name: self.context[name] if name in self.context else self._made(name)
+            name: self._agent.context[name] if name in self._agent.context else self._made(name)
             for name in wanted
         }
 
@@ -115,7 +113,7 @@ class Variables:
         """
         if self.seconds_left <= 0:
             problem = f"conditions and code of this turn have taken {TURN_SECONDS:g} s already"
-            raise StepFailedError(problem, is_final=True)
+            raise StepFailedError(problem)
         began = monotonic()
         try:
             return _sandbox().run(programs, {**values}, seed)
@@ -141,14 +139,13 @@ class CodeError(StepFailedError):
     Args:
         problem: What is wrong.
         line: Line of the step's code, counted from 1, where known.
-        is_final: Whether it exceeded a limit, as it would again.
     """
 
-    def __init__(self, problem: str, line: int | None = None, *, is_final: bool = False) -> None:
+    def __init__(self, problem: str, line: int | None = None) -> None:
         self.problem = problem
         self.line = line
         text = problem if line is None else f"line {line} of the code: {problem}"
-        super().__init__(text, is_final=is_final)
+        super().__init__(text)
 
 
 class Condition:
@@ -163,8 +160,6 @@ class Condition:
     Attributes:
         source: The expression.
     """
-
-    __slots__ = ("_names", "source")
 
     def __init__(self, source: str) -> None:
         tree = _parsed(source.strip(), "eval", MAX_CONDITION_CHARACTERS)
@@ -194,8 +189,6 @@ class Program:
         names: Names that it mentions; None if it may read any variable, by ``locals``.
     """
 
-    __slots__ = ("_code", "_epilogue", "names")
-
     def __init__(self, code: str) -> None:
         tree = _parsed(code, "exec", MAX_CHARACTERS)
         names = _names_in(tree)
@@ -203,17 +196,18 @@ class Program:
         self._code = code
         self._epilogue = _epilogue(dict.fromkeys(_assigned(tree)))
 
-    def run(self, variables: Variables, seed: str) -> dict[str, Any]:
+    def run(self, variables: Variables, context: Mapping[str, Any], seed: str) -> dict[str, Any]:
         """Run the code on a copy of the context, and return the context after it.
 
         Args:
             variables: All variables; only those that the code names are looked up.
+            context: The context.
             seed: Seed of its random numbers.
 
         Raises:
             CodeError: If the code fails, exceeds a limit or leaves something that is not data.
         """
-        context, inputs = variables.context, variables.of(self.names)
+        inputs = variables.of(self.names)
         # without a statement, the inputs would not be bound
         code = [f"{self._code}\npass", self._epilogue]
         text = str(variables.run(code, {**inputs, "context": context}, seed))
@@ -227,9 +221,8 @@ def _parsed(code: str, mode: str, most_characters: int) -> Any:
     try:
         return compile(code, "<code>", mode, ast.PyCF_ONLY_AST, dont_inherit=True)
     except SyntaxError as error:
-        if mode == "eval":
-            raise CodeError(f"is not an expression: {error.msg}") from None
-        raise CodeError(f"is not Python: {error.msg}", error.lineno) from None
+        line = error.lineno if mode == "exec" else None
+        raise CodeError(f"is not Python: {error.msg}", line) from None
     except (ValueError, RecursionError, MemoryError) as error:
         raise CodeError(f"is not Python: {str(error)[:200]}") from None
 
@@ -330,7 +323,7 @@ def _sandbox() -> _Sandbox:
         if _process_sandboxes:
             # monty's threads are not in the fork, which would wait for them without end
             problem = "this process was forked from one that has run code: start it by spawn"
-            raise CodeError(problem, is_final=True)
+            raise CodeError(problem)
         _process_sandboxes[os.getpid()] = _Sandbox()
     return _process_sandboxes[os.getpid()]
 
@@ -346,15 +339,15 @@ def _drop(_stream: str, _text: str) -> None:
 
 def _failure(error: Any, *, has_lines: bool) -> CodeError:
     if not hasattr(error, "traceback"):  # the interpreter is gone, or refuses an input
-        return CodeError(str(error).partition("\n")[0][:300], is_final=True)
+        return CodeError(str(error).partition("\n")[0][:300])
 
     problem = " ".join(error.display("type-msg").split())[:300]
     if isinstance(error.exception(), TimeoutError):
         # monty reports the nanoseconds that it took, which no replay repeats
-        return CodeError(f"TimeoutError: takes more than {MAX_SECONDS:g} s", is_final=True)
+        return CodeError(f"TimeoutError: takes more than {MAX_SECONDS:g} s")
     frames = error.traceback()
     line = frames[-1].line if frames and has_lines else None
-    return CodeError(problem, line, is_final=isinstance(error.exception(), MemoryError))
+    return CodeError(problem, line)
 
 
 @lru_cache(maxsize=1)

@@ -7,13 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from prism.errors import InputError
-from prism.files._records import shown_path
 from prism.files._source import Language, Problem, Problems, Source, Where
+from prism.programs import _layer as layer
 from prism.programs._documents import Document, note_unknown, read_part
-from prism.programs._layer import OnFailure
 from prism.programs.yaml._file import (
     AgentFile,
     ComponentFile,
@@ -23,6 +22,7 @@ from prism.programs.yaml._file import (
 )
 from prism.programs.yaml._replies import OutputError, StepReply, Template, reply_of
 from prism.programs.yaml._sandbox import CodeError, Condition, Program, require_monty
+from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition, state_enum
 
 TRIGGER = "step"
@@ -42,39 +42,43 @@ Decide how to go on: continue with what you are doing, pivot to something else, 
 have.
 State: {state}. Last result: {last_action_result}"""
 
-_PartT = TypeVar("_PartT")
-_MadeT = TypeVar("_MadeT")
 
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A unit of work.
+@dataclass(frozen=True, kw_only=True)
+class Step(layer.Step):
+    """A step of a workflow.
 
     Args:
-        name: Its name, unique in the workflow.
-        kind: ``llm``, ``code`` or ``transition``.
-        in_state: States it runs in; None for any.
         run_if: What must hold for it to run; None for always.
         prompt: What the model is asked, components included.
         reply: How the model's reply is read.
         code: What runs in the sandbox.
         transition_to: State that follows.
         transition_map: State that follows each answer.
-        on_failure: What follows when it fails.
-        max_retries: Requests beyond the first, in all.
     """
 
-    name: str
-    kind: str
-    in_state: frozenset[str] | None
     run_if: Condition | None
     prompt: Template | None
     reply: StepReply | None
     code: Program | None
     transition_to: str | None
     transition_map: Mapping[str, str]
-    on_failure: OnFailure
-    max_retries: int
+
+    def is_due(self, agent: Any) -> bool:
+        """Return whether ``run_if`` holds."""
+        return self.run_if is None or bool(agent.is_due(self))
+
+    def question(self, agent: Any) -> TextCall:
+        """Return the request to the model."""
+        call: TextCall = agent.question(self)
+        return call
+
+    async def do(self, agent: Any, written: Written | None) -> str | None:
+        """Run the code, or take the reply."""
+        if written is None:
+            agent.run_code(self)
+            return self.transition_to
+        target: str | None = await agent.take_reply(self, written)
+        return target
 
 
 @dataclass(frozen=True)
@@ -127,10 +131,8 @@ AllowedTransition = tuple[str, str, Condition | None]
 def _chart(
     name: str, workflow: WorkflowFile, transitions: Iterable[AllowedTransition]
 ) -> Statechart[StrEnum]:
-    # a class cannot be called by what no UTF-8 has, as a file may be
-    words = shown_path(name).replace("-", " ").replace("\0", " ").split()
     machine = workflow.state_machine
-    states = state_enum("".join(map(str.capitalize, words)) or "Workflow", machine.states)
+    states = state_enum("State", machine.states)
     rows = [
         Transition(TRIGGER, states(source), states(target), _guard(condition))
         for source, target, condition in transitions
@@ -171,8 +173,6 @@ class _Reader:
         """Return the allowed transitions, which lead from one state to one other."""
         machine, top = self.workflow.state_machine, (*self._top, "state_machine")
         self._require_distinct(machine.states, (*top, "states"), "states")
-        if ANY_STATE in machine.states:
-            self._problems.add((*top, "states"), 'a state cannot be called "*"', "state_name")
         self._require_states([machine.initial_state], (*top, "initial_state"))
         allowed: list[AllowedTransition] = []
         for number, item in enumerate(machine.transitions):
@@ -192,7 +192,7 @@ class _Reader:
         for step in steps:
             for target in dict.fromkeys((step.transition_to, *step.transition_map.values())):
                 if target is not None:
-                    pairs |= dict.fromkeys((s, target) for s in sorted(step.in_state or states))
+                    pairs |= dict.fromkeys((s, target) for s in sorted(step.states or states))
             if len(pairs) > _MOST_FREE:
                 problem = (
                     f"more than {_MOST_FREE:,} transitions are possible: list the allowed ones"
@@ -260,10 +260,6 @@ class _Reader:
         answers = step.transition_map or {}
         for answer, state in answers.items():
             self._require_states([state], (*where, "transition_map", answer))
-        if len({" ".join(answer.casefold().split()) for answer in answers}) < len(answers):
-            message = "answers must differ in more than case or spaces"
-            self._problems.add((*where, "transition_map"), message, "ambiguous_answers")
-
         retries = step.max_retries
         if retries is None:
             retries = self._usual(_DEFAULT_RETRIES, "max_retries", "default_max_retries")
@@ -272,18 +268,20 @@ class _Reader:
             require_monty()  # without its sandbox it is not loaded: it would have to fail
             program = self._made(Program, step.code or "", (*where, "code"), "the code")
         parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments.get(step.name, ())]
+        made_reply = self._made(reply_of, step, (*where, "output"), "the output schema")
         return Step(
-            step.name,
-            step.type,
-            None if step.in_state is None else frozenset(step.in_state),
-            self._condition(step.run_if, (*where, "run_if")),
-            Template(*(part.rstrip("\n") for part in parts)) if asks else None,
-            self._made(reply_of, step, (*where, "output"), "the output schema") if asks else None,
-            program,
-            step.transition_to,
-            answers,
-            step.on_failure or self._usual("retry", "default_on_failure"),
-            retries,
+            name=step.name,
+            kind=step.type,
+            states=None if step.in_state is None else frozenset(step.in_state),
+            asks=asks,
+            on_failure=step.on_failure or self._usual("retry", "default_on_failure"),
+            max_retries=retries,
+            run_if=self._condition(step.run_if, (*where, "run_if")),
+            prompt=Template(*(part.rstrip("\n") for part in parts)) if asks else None,
+            reply=made_reply,
+            code=program,
+            transition_to=step.transition_to,
+            transition_map=answers,
         )
 
     def _usual(self, otherwise: Any, *names: str) -> Any:
@@ -298,11 +296,11 @@ class _Reader:
     def _condition(self, source: str | None, where: Where) -> Condition | None:
         if source is None:
             return None
-        return self._made(Condition, source, where, f"the condition {source[:80]!r}")
+        made: Condition | None
+        made = self._made(Condition, source, where, f"the condition {source[:80]!r}")
+        return made
 
-    def _made(
-        self, make: Callable[[_PartT], _MadeT], part: _PartT, where: Where, what: str
-    ) -> _MadeT | None:
+    def _made(self, make: Callable[[Any], Any], part: Any, where: Where, what: str) -> Any:
         """Return what is made of a value of the file; None, with the reason noted, on failure."""
         try:
             return make(part)

@@ -113,17 +113,21 @@ class Engine(Checks[StateT]):
     def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
 
-        A run binds the charts of its agents this way. The new chart has a Machine of its own, with
-        the transitions and callbacks that this one's has now. An action that fires on the chart it
-        was written for waits for the transition that the new chart makes.
+        A run binds the charts of its agents this way. An action that fires on the chart it was
+        written for waits for the transition that the new chart makes.
+
+        Raises:
+            DefinitionError: If this one's Machine has been changed.
         """
-        definition = Definition(**{**arguments_of(self._definition), "name": name})
-        machine = None if self._machine is None else self._machine.copied()
-        chart = object.__new__(type(self))
-        reporter = Reporter(name, logger, strict=definition.strict)
-        Engine.__init__(chart, definition, reporter, clock, machine)
+        if self._machine is not None and snapshot_of(self._machine) != self._built:
+            raise DefinitionError(
+                f"chart {self.name!r}: what was added to its Machine would not run in a world: "
+                "write it as transitions and their actions"
+            )
+        make: Any = type(self)
+        arguments = {**arguments_of(self._definition), "name": name}
+        chart: Self = make(**arguments, logger=logger, clock=clock)
         chart._firing = self._firing
-        chart._described, chart._built = self._described, self._built
         return chart
 
     @property

@@ -186,19 +186,6 @@ class ChartMachine(Machine):
         super().remove_transition(*args, **kwargs)
         self.notice()
 
-    def copied(self) -> ChartMachine:
-        """Return a Machine of the same states and transitions, to which a change goes alone."""
-        twin = copy(self)
-        twin.chart = None
-        for name in _READ_ONCE:
-            setattr(twin, name, getattr(self, name))
-        for name, event in self.events.items():
-            own = twin.events[name] = copy(event)
-            own.machine = twin
-            by_source = {source: [*arcs] for source, arcs in event.transitions.items()}
-            own.transitions = defaultdict(list, by_source)
-        return twin
-
 
 def build_machine(definition: Definition[Any]) -> ChartMachine:
     """Make the Machine of a flat chart."""
@@ -291,14 +278,14 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
 
 
 def snapshot_of(machine: Machine) -> list[Any]:
-    """Return what a definition says of a Machine, to tell whether it has changed since."""
-    return [
-        [*machine.states],
-        *(
-            (trigger, arc, arc.source, arc.dest, *arc.conditions, *arc.before, *arc.after)
-            for trigger, arc in arcs_of(machine)
-        ),
+    """Return what may change about a Machine, to tell whether it has."""
+    hooks = [[*getattr(machine, name)] for name in MACHINE_HOOKS]
+    states = [(name, *each.on_enter, *each.on_exit) for name, each in machine.states.items()]
+    arcs = [
+        (trigger, arc, arc.source, arc.dest, *arc.conditions, *arc.prepare, *arc.before, *arc.after)
+        for trigger, arc in arcs_of(machine)
     ]
+    return [hooks, states, arcs]
 
 
 def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:

@@ -13,6 +13,9 @@ from prism.testing._server.faults import Fault
 from prism.testing._server.model_server import ModelServer, ServerSettings
 from prism.testing._server.wire import Asked
 
+VERSION = "0.35.0"
+"""The version that the server reports."""
+
 _LONGEST_WINDOW = 131_072
 
 
@@ -33,8 +36,7 @@ class FakeOllama(ModelServer):
             client = OllamaChatClient(server.host, "llama3.2")
 
     Args:
-        models: Models that can chat; None for any that is asked for.
-        version: Version that the server reports.
+        models: Models that can chat.
         logprobs: Whether requests for log-probabilities are answered; servers before 0.12.11 ignore
             them.
         how: ``choose`` returns the answer to a question; the first option by default. ``write``
@@ -46,9 +48,7 @@ class FakeOllama(ModelServer):
             the last half window is read, and nothing says so. ``restarts`` maps numbers of
             questions to seconds: after that many questions the server is away, as in
             ``{400: 4.0}``. ``slots`` is the number of simultaneous answers; None means no limit.
-            ``port`` is the port to listen on; any free one by default. ``sure`` is the share of
-            the chosen letter in the probability of all letters (1 by default, kinder than any
-            model), and ``mass`` what all letters together have; real models have 0.02 to 0.97.
+            ``port`` is the port to listen on; any free one by default.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -69,8 +69,7 @@ class FakeOllama(ModelServer):
     def __init__(
         self,
         *,
-        models: Iterable[str] | None = ("llama3.2",),
-        version: str = "0.35.0",
+        models: Iterable[str] = ("llama3.2",),
         logprobs: bool = True,
         **how: Unpack[ServerSettings],
     ) -> None:
@@ -80,14 +79,13 @@ class FakeOllama(ModelServer):
             )
 
         super().__init__(models, **how)
-        self.version: str = version
         self.logprobs: bool = logprobs
         self.cuts: int = 0
 
     def _route(self, exchange: Exchange, body: Any, fault: Fault | None) -> None:
         match exchange.method, exchange.path:
             case "GET", "/api/version":
-                exchange.respond(200, {"version": self.version})
+                exchange.respond(200, {"version": VERSION})
             case "GET", "/api/tags":
                 exchange.respond(200, wire.model_list(self.models))
             case "GET", "/api/ps":
@@ -101,7 +99,7 @@ class FakeOllama(ModelServer):
 
     def _show(self, body: Any, exchange: Exchange) -> None:
         model = body.get("model") if isinstance(body, dict) else None
-        if self._has(model):
+        if model in self.models:
             window = None if self.window is None else max(self.window, _LONGEST_WINDOW)
             exchange.respond(200, wire.model_details(window))
         else:
@@ -121,7 +119,7 @@ class FakeOllama(ModelServer):
         said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
-            tokens = wire.likely_tokens(asked, said.text, told, self.sure, self.mass)
+            tokens = wire.likely_tokens(asked, said.text, told)
 
         # whole, also where it may be a stream, whose only line it is then
         exchange.respond(200, wire.chat_reply(asked, said, tokens))

@@ -62,7 +62,7 @@ class FakeOpenAI(ModelServer):
             model = Model("llama3.2", server.host, server="openai")
 
     Args:
-        models: Models that it serves; None for any that is asked for.
+        models: Models that it serves.
         logprobs: Whether requests for log-probabilities are answered or ignored.
         refuses: Parameters that are refused with 400, such as ``response_format``,
             ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses only that kind
@@ -90,7 +90,7 @@ class FakeOpenAI(ModelServer):
     def __init__(
         self,
         *,
-        models: Iterable[str] | None = ("llama3.2",),
+        models: Iterable[str] = ("llama3.2",),
         logprobs: bool = True,
         refuses: Collection[str] = (),
         key: str | None = None,
@@ -133,7 +133,7 @@ class FakeOpenAI(ModelServer):
         said, tokens = self._said(asked, fault), None
         if self.logprobs and asked.body.get("logprobs"):
             told = None if fault is None else fault.probabilities
-            tokens = likely_tokens(asked, said.text, told, self.sure, self.mass)
+            tokens = likely_tokens(asked, said.text, told)
 
         exchange.respond(200, _reply_of(asked, said, tokens))
 

@@ -51,8 +51,6 @@ class ServerSettings(TypedDict, total=False):
     restarts: Mapping[int, float] | None
     slots: int | None
     port: int
-    sure: float
-    mass: float
 
 
 class ModelServer(ABC):
@@ -69,8 +67,6 @@ class ModelServer(ABC):
             stops, such as ``{400: 4.0}``.
         slots: Number of simultaneous answers; further questions wait. None for no limit.
         port: Port to listen on; by default any free one.
-        sure: Share of the chosen letter in the probability of all letters.
-        mass: Probability of all letters together.
 
     Raises:
         FieldValueError: If there is no slot, or the window has no room.
@@ -92,7 +88,7 @@ class ModelServer(ABC):
 
     def __init__(
         self,
-        models: Iterable[str] | None,
+        models: Iterable[str],
         *,
         choose: Callable[[Asked], str] = first_option,
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
@@ -101,25 +97,17 @@ class ModelServer(ABC):
         restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
         port: int = 0,
-        sure: float = 1.0,
-        mass: float = 1.0,
     ) -> None:
         if slots is not None and slots < 1:
             raise FieldValueError(f"slots must be 1 or more, or None for no limit, got {slots}")
         if window is not None and window < 2:
             raise FieldValueError(f"window must be 2 tokens or more, got {window}")
 
-        if not (0 < sure <= 1 and 0 <= mass <= 1):
-            raise FieldValueError(f"sure and mass must be probabilities, got {sure} and {mass}")
-
-        self.models: tuple[str, ...] = tuple(models or ())
-        self._has_any = models is None
+        self.models: tuple[str, ...] = tuple(models)
         self.choose = choose
         self.write = write
         self.latency: Latency = latency
         self.window: int | None = window
-        self.sure: float = sure
-        self.mass: float = mass
 
         self.questions: list[Asked] = []
         self.asked: int = 0
@@ -322,18 +310,12 @@ class ModelServer(ABC):
             return
 
         exchange.wait(self.latency() if callable(self.latency) else self.latency)
-        if not self._has(asked.model):
+        if asked.model not in self.models:
             exchange.refuse(404, f"model {asked.model!r} not found")
             return
 
         self._loaded[asked.model] = self._limits(asked)[0]
         self._reply(asked, exchange, fault)
-
-    def _has(self, model: Any) -> bool:
-        """Return True for a model that it serves, or for any."""
-        if self._has_any and model not in self.models:
-            self.models += (model,)
-        return model in self.models
 
     def _said(self, asked: Asked, fault: Fault | None) -> Said:
         """Return what the model says.

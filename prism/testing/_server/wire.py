@@ -24,9 +24,6 @@ _NEVER = -9999.0
 _MOST_ALTERNATIVES = 20
 """Maximum number of tokens that a server lists for a place; the choice may not be among them."""
 
-_UNEXPLAINED = 0.02
-"""The probability of letters that nothing explains."""
-
 _TOKEN_NANOSECONDS = 1_000_000
 _CREATED = "2026-01-01T00:00:00Z"
 
@@ -125,33 +122,20 @@ def chosen_reply(asked: Asked, chosen: str) -> dict[str, str]:
 
 
 def likely_tokens(
-    asked: Asked,
-    text: str,
-    probabilities: Mapping[str, Any] | None,
-    sure: float = 1.0,
-    mass: float = 1.0,
+    asked: Asked, text: str, probabilities: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """Return the tokens of a reply with their alternatives: those of its letter, if it has one.
 
     Args:
         asked: The question.
         text: The reply.
-        probabilities: Those of the options or of other tokens; if None, they follow from the rest.
-        sure: The share of the chosen letter in the probability of all letters.
-        mass: The probability of all letters together. A model has no letters in mind that its
-            prompt does not explain.
+        probabilities: Those of the options or of other tokens; if None, the letter is certain.
     """
     letters = letters_in(asked.schema)
     by_text = {state: letter for letter, state in letters.items()}
     written = TOKEN.findall(text)
     chosen = next((letter for letter in letters if letter in written), "")
-    if not all(re.search(rf"^{letter}\b", asked.prompt, re.MULTILINE) for letter in letters):
-        mass = _UNEXPLAINED
-    others = mass * (1 - sure) / max(1, len(letters) - 1)
-    weights: Mapping[str, Any] = {each: others for each in letters if others}
-    weights = {**weights, chosen: mass * sure} if chosen else {}
-    if mass < 1:
-        weights = {**weights, "The": 1 - mass}
+    weights: Mapping[str, Any] = {chosen: 1.0}
     if probabilities is not None:
         weights = {by_text.get(each, each): chance for each, chance in probabilities.items()}
 

@@ -67,6 +67,15 @@ def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespa
     assert row == (*[None] * 4, "x", "b")
 
 
+@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
+def test_a_number_that_is_none_is_null(number: bytes, write_log: WriteLog) -> None:
+    """Python writes such numbers, which JSON does not have: the rest of the line is read."""
+    line = b'{"event": "reasoner.decision", "agent_id": "x", "latency": ' + number + b"}"
+    log = read_log(write_log([line]))
+    assert log.sql("select agent_id, latency from events").fetchall() == [("x", None)]
+    assert log.notes == ()
+
+
 def test_several_logs_make_one_table_with_labels(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

@@ -45,6 +45,8 @@ def test_states_are_counted_on_a_level(log: Any, depth: int, states: dict[str, i
     if depth == 3:
         assert found["pocket"] + found["feed"] == 20
         assert counted(log, 9, at_noon) == found
+    shares = state_counts(read_log(log[0]), depth=depth).filter(at_noon)
+    assert shares["share"].to_list() == pytest.approx([n / 20 for n in shares["agents"]])
     by_configuration = counted(log, None, at_noon)
     assert sum(by_configuration.values()) == 20
     assert {*by_configuration} >= {"work+feed", "work+pocket", "asleep"}

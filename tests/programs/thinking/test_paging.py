@@ -53,16 +53,6 @@ async def test_the_least_recently_used_go_first() -> None:
     assert agent.memory.stored("m0") == "0" * 100
 
 
-async def test_what_may_be_wanted_is_named() -> None:
-    """The best matches in storage for the last thought, from which the agent can load."""
-    storage = {"night_train": "It leaves at ten.", "other": "no match"}
-    writer = writer_of([thought("When does the night train leave?")])
-    agent = CognitiveAgent(Config(), Memory.in_memory({"storage": storage}), writer)
-    await agent.run(2)
-    first, second = (prompt.count('<memory tag="night_train"/>') for prompt in prompts_of(writer))
-    assert (first, second) == (0, 1)
-
-
 async def test_an_older_value_is_never_shown_as_the_present_one() -> None:
     """Not as what a search found, not by loading, and not after paging."""
     memory = Memory.in_memory({"state": "executing", "storage": {"town": "Rome"}})

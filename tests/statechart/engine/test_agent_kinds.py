@@ -1,18 +1,15 @@
-"""Any kind of object with a state can be driven."""
+"""Any kind of object with a state can be driven, and what cannot is refused before it acts."""
 
-from dataclasses import dataclass
-from enum import StrEnum
+from collections import deque
+from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pydantic
 import pytest
 
-from prism.agents import StatechartMixin
-from prism.errors import AgentError, UnknownStateError
-from prism.statechart.statechart import Statechart
-from prism.statechart.states import AgentState
-from prism.statechart.transitions import Transition
+from prism.errors import AgentError
+from prism.statechart import AgentState, Statechart, Transition
 from tests.kit.moves import Post, StateOnly, chart_of, moves_of
 
 S = AgentState
@@ -23,12 +20,6 @@ class Slots:
 
     def __init__(self) -> None:
         self.state = S.IDLE
-
-
-@dataclass
-class Record:
-    state: S = S.IDLE
-    ticks_in_state: int = 3
 
 
 @dataclass(slots=True)
@@ -48,7 +39,7 @@ class Model(pydantic.BaseModel):
 
 
 class OwnAgent:
-    """Keeps its own books, as an agent class written before this library may."""
+    """Keeps its own records, as an agent class written before this library may."""
 
     def __init__(self) -> None:
         self.state: Any = S.IDLE
@@ -61,18 +52,12 @@ class OwnAgent:
         self.state = new_state
 
 
-@pytest.mark.parametrize(
-    "make", [Slots, Record, SlotRecord, StateOnly, Text, Model, SimpleNamespace]
-)
+@pytest.mark.parametrize("make", [Slots, SlotRecord, StateOnly, Text, Model])
 def test_anything_with_a_state_can_be_driven(make: Any) -> None:
     """Slots, dataclasses, models and plain objects are written in the fields they have."""
-    agent = make() if make is not SimpleNamespace else make(state=S.IDLE)
+    agent = make()
     fields, kind = set(dir(agent)), type(agent.state)
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING),
-        Transition("again", S.SCROLLING, S.SCROLLING),
-        Transition("go", S.SCROLLING, S.IDLE),
-    )
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
     for expected in (S.SCROLLING, S.IDLE) * 2:
         assert chart.fire(agent, "go") is expected
         assert agent.state == expected
@@ -95,17 +80,74 @@ def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
     assert [entry["ticks_in_state"] for entry in events] == [3, 3]
 
 
-def test_own_transition_to_must_move() -> None:
-    """A transition_to that does not move the agent is an error that names class and cure."""
+def chart_noting(seen: list[Any]) -> Statechart[S]:
+    return chart_of(Transition("go", S.IDLE, S.SCROLLING, None, lambda *_: seen.append(1)))
 
-    class Stubborn(OwnAgent):
-        def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
-            """Stay."""
 
-    with pytest.raises(
-        AgentError, match=r"Stubborn.transition_to left the agent in 'idle' .* must set self.state"
-    ):
-        chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(Stubborn(), "go")
+@pytest.mark.parametrize(
+    ("own", "problem"),
+    [
+        (lambda self, new_state: None, "too many positional arguments"),
+        (lambda self, state, trigger, context, when: None, "missing a required argument: 'when'"),
+    ],
+)
+def test_a_transition_to_that_cannot_be_called_is_refused(own: Any, problem: str) -> None:
+    """The error shows how to define it, and comes before the action runs."""
+    message = rf"Odd.transition_to cannot write a transition \({problem}\): define it as  def "
+    seen: list[Any] = []
+    with pytest.raises(AgentError, match=message):
+        chart_noting(seen).fire(type("Odd", (OwnAgent,), {"transition_to": own})(), "go")
+    stubborn = type("Stubborn", (OwnAgent,), {"transition_to": lambda *_: None})()
+    with pytest.raises(AgentError, match=r"transition_to left the agent in 'idle' .* must set"):
+        chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(stubborn, "go")
+    assert not seen
+
+
+def test_a_read_only_field_is_refused_before_the_action_runs() -> None:
+    """The error is Python's, and nothing has changed; also if a tick finds it."""
+
+    class FixedState:
+        state = property(lambda fixed: S.IDLE)
+
+    class FixedTicks(StateOnly):
+        ticks_in_state = property(lambda fixed: 4)
+
+    seen: list[Any] = []
+    for agent in (FixedState(), FixedTicks()):
+        with pytest.raises(AttributeError, match="has no setter"):
+            chart_noting(seen).fire(agent, "go")
+        assert agent.state is S.IDLE
+    with pytest.raises(AttributeError, match="has no setter"):
+        chart_noting(seen).tick(FixedTicks())
+    assert not seen
+
+
+@dataclass
+class Guarded:
+    """Checks a field after it was set, as a validator may; refuses values in ``never``."""
+
+    state: Any = S.IDLE
+    ticks_in_state: int = 4
+    state_history: Any = field(default_factory=list)
+    never: ClassVar[Any] = ()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if (name, value) in self.never:
+            raise ValueError(f"never {value!r}")
+
+
+@pytest.mark.parametrize("never", [("state", S.SCROLLING), ("ticks_in_state", 0)])
+def test_a_transition_that_a_field_refuses_is_taken_back(never: Any) -> None:
+    """What a field's own code raises propagates, and nothing has changed, even if it was set."""
+    agent = SimpleNamespace(state=S.IDLE, ticks_in_state=0, state_history=deque(maxlen=1))
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING))
+    chart.fire(agent, "go")
+    (old,) = agent.state_history
+    strict = type("Strict", (Guarded,), {"never": (never,)})(state_history=agent.state_history)
+    with pytest.raises(ValueError, match="never"):
+        chart.fire(strict, "go")
+    assert (strict.state, strict.ticks_in_state, [*strict.state_history]) == (S.IDLE, 4, [old])
 
 
 def test_adopt_adds_what_is_missing() -> None:
@@ -113,24 +155,6 @@ def test_adopt_adds_what_is_missing() -> None:
     agent = SimpleNamespace(name="x", timeout_threshold=9)
     chart = Statechart(S, [Transition("go", S.RESTING, S.IDLE)], S.RESTING)
     assert chart.adopt(agent) is agent
-    assert (agent.state, agent.ticks_in_state, agent.timeout_threshold, agent.name) == (
-        S.RESTING,
-        0,
-        9,
-        "x",
-    )
+    assert (agent.state, agent.ticks_in_state, agent.timeout_threshold) == (S.RESTING, 0, 9)
     assert chart.fire(agent, "go") is S.IDLE
     assert moves_of(agent) == [("resting", "go", "idle")]
-
-
-def test_a_forgotten_state_type_is_told() -> None:
-    """A mixin without its states, or an agent of another chart, is told what to set."""
-
-    class Forgetful(StatechartMixin):
-        """Has the default states."""
-
-    work = StrEnum("Work", ["OPEN", "DONE"])
-    desk = Statechart(work, [Transition("go", work.OPEN, work.DONE)], work.OPEN, name="desk")
-    with pytest.raises(UnknownStateError, match=r"no member of .*Work .* chart 'desk'") as caught:
-        desk.fire(Forgetful(), "go")
-    assert "set  state_type = chart.state_type  in the agent's class" in str(caught.value)

@@ -64,11 +64,6 @@ async def ask(reasoner: Decider, **options: Any) -> None:
     await deciding_chart(**options).afire(agent, "decide", post, reasoner=reasoner)
 
 
-def decisions(entries: list[Any]) -> list[str]:
-    """Return the agents of the announced decisions."""
-    return [entry["agent_id"] for entry in entries if entry["event"] == "reasoner.decision"]
-
-
 @pytest.mark.parametrize("choice", [S.RESTING, "resting"])
 async def test_the_decision_of_a_reasoner_with_decide_alone_is_announced(
     choice: Any, events: list[Any]
@@ -80,13 +75,7 @@ async def test_the_decision_of_a_reasoner_with_decide_alone_is_announced(
 
 
 @pytest.mark.parametrize("in_a_task", [False, True])
-@pytest.mark.parametrize("depth", [0, 1, 2])
-async def test_no_decision_is_announced_twice(
-    depth: int, in_a_task: bool, events: list[Any]
-) -> None:
+async def test_no_decision_is_announced_twice(in_a_task: bool, events: list[Any]) -> None:
     """A reasoner that asks another one, which announces the decision, adds nothing to the log."""
-    reasoner: Decider = PolicyReasoner()
-    for _ in range(depth):
-        reasoner = Asks(reasoner, in_a_task=in_a_task)
-    await ask(reasoner)
-    assert decisions(events) == ["a1"]
+    await ask(Asks(PolicyReasoner(), in_a_task=in_a_task))
+    assert [each["event"] for each in events].count("reasoner.decision") == 1

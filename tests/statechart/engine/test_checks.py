@@ -2,6 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from enum import StrEnum
 from threading import Event
 from types import SimpleNamespace
 from typing import Any
@@ -18,55 +19,28 @@ from prism.statechart import (
     social_media_chart,
     social_media_guards,
 )
-from tests.kit.moves import chart_of, snapshot
+from tests.kit.moves import StateOnly, chart_of, snapshot
 
 S = AgentState
 READ = Statechart.from_dict(social_media_chart().to_dict(), guards=social_media_guards())
 REASONER = PolicyReasoner(seed=1)
 
 
-class Mixed(StatechartMixin):
-    """An agent of agent states."""
-
-
-class Own:
-    """An agent that writes itself."""
-
-    def __init__(self) -> None:
-        self.state: Any = S.IDLE
-
-    def transition_to(self, new_state: Any, trigger: str, context: Any = None) -> None:
-        self.state = new_state
-
-
 DRIVES: dict[str, Any] = {
     "fire": lambda chart, agent: chart.fire(agent, "feed_ready"),
     "fire_to": lambda chart, agent: chart.fire_to(agent, "feed_ready", "scrolling"),
     "tick": lambda chart, agent: chart.tick(agent),
-    "enabled_targets": lambda chart, agent: chart.enabled_targets(agent, "feed_ready"),
-    "afire": lambda chart, agent: asyncio.run(chart.afire(agent, "feed_ready", reasoner=REASONER)),
     "adopt": lambda chart, agent: chart.adopt(agent),
 }
 
 
 @pytest.mark.parametrize("drive", DRIVES)
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: SocialAgent("ada"),
-        Mixed,
-        Own,
-        lambda: SimpleNamespace(state=S.IDLE, ticks_in_state=9, timeout_threshold=1),
-    ],
-)
+@pytest.mark.parametrize("make", [lambda: SocialAgent("ada"), StateOnly])
 def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str) -> None:
     """A member of another enum with the text of a state is refused, and nothing has changed."""
     agent = make()
-    if drive == "tick" and not hasattr(agent, "ticks_in_state"):
-        agent.ticks_in_state = 0
-    with pytest.raises(UnknownStateError, match=r"is no member of") as caught:
+    with pytest.raises(UnknownStateError, match=r"is no member of .* state_type = chart.state_typ"):
         DRIVES[drive](READ, agent)
-    assert "state_type = chart.state_type" in str(caught.value)
     assert agent.state is S.IDLE
 
 
@@ -78,52 +52,51 @@ def test_plain_text_is_taken_for_the_member(chart: Statechart[Any]) -> None:
     assert (agent.state, type(agent.state)) == ("scrolling", str)
 
 
+def test_a_call_in_another_order_moves_nobody() -> None:
+    """What is no agent is refused by Python; a trigger may be a member of an enum."""
+    agent, event = SimpleNamespace(state=S.IDLE), StrEnum("Event", {"READY": "feed_ready"})
+    with pytest.raises(AttributeError, match="'str' object has no attribute 'state'"):
+        social_media_chart().fire("feed_ready", agent)
+    with pytest.raises(TypeError, match="current_state"):
+        social_media_chart().fire(agent, "feed_ready", current_state=S.IDLE)  # type: ignore[call-arg]
+    assert social_media_chart().fire(agent, event.READY) is S.SCROLLING
+
+
 # Triggers
-
-
-def warnings_of(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.getMessage() for record in caplog.records if record.name == "prism.statechart"]
 
 
 WITH_TRIGGER: dict[str, Any] = {
     "fire": lambda chart, agent, trigger: chart.fire(agent, trigger),
     "fire_to": lambda chart, agent, trigger: chart.fire_to(agent, trigger, S.RESTING),
     "enabled_targets": lambda chart, agent, trigger: chart.enabled_targets(agent, trigger),
-    "afire": lambda chart, agent, trigger: asyncio.run(
-        chart.afire(agent, trigger, reasoner=REASONER)
-    ),
 }
 
 
 @pytest.mark.parametrize("drive", WITH_TRIGGER)
-@pytest.mark.parametrize("state", [S.IDLE, S.EVALUATING])
 @pytest.mark.parametrize(
     ("trigger", "hint"),
     [
         ("feed_redy", "; did you mean 'feed_ready'?"),
         ("zzz", ": known are feed_ready, sees_post, ignores, decides, compose_done, action_done,"),
-        ("", ": known are"),
         (None, ": known are"),
         (["go"], ": known are"),
     ],
 )
-@pytest.mark.sampled(8)
 def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_else(
-    drive: str, state: S, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture
+    drive: str, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Whatever takes a trigger refuses an unknown one, or warns once; nothing is changed."""
-    agent = SocialAgent("ada", state=state)
+    agent = SocialAgent("ada")
     before = snapshot(agent)
     with pytest.raises(UnknownTriggerError) as caught:
         WITH_TRIGGER[drive](social_media_chart(strict=True), agent, trigger)
     message = f"chart 'social_media': no transition has the trigger {trigger!r}{hint}"
     assert str(caught.value).startswith(message)
-    assert isinstance(caught.value, ValueError)
 
     chart = social_media_chart()
     for _ in range(3):
         assert not WITH_TRIGGER[drive](chart, agent, trigger)
-    (warning,) = warnings_of(caplog)
+    (warning,) = [each for each in caplog.messages if "no transition has the trigger" in each]
     assert warning.startswith(message)
     assert snapshot(agent) == before
 

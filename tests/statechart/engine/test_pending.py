@@ -140,18 +140,6 @@ async def test_a_stale_answer_is_discarded(
     ]
 
 
-async def test_a_move_that_the_chart_did_not_make_is_noticed_too(decider: Any) -> None:
-    """An answer is stale as well if the agent moved and came back by its own transition_to."""
-
-    def wander() -> None:
-        decider.transition_to(S.EVALUATING, "look")
-        decider.transition_to(S.IDLE, "look")
-
-    reasoner = Chooser(S.COMPOSING, meanwhile=wander)
-    assert await decision_chart().afire(decider, "decide", reasoner=reasoner) is None
-    assert decider.state is S.IDLE
-
-
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
     """Cancelling afire while a question is open changes nothing, and the agent can fire again."""
     chart, reasoner = decision_chart(), Patient(S.COMPOSING)
@@ -245,27 +233,6 @@ async def test_a_decision_is_made_if_a_guard_of_the_chosen_target_still_passes(
     assert agent.state is (chosen if passes else S.IDLE)
     lost = [("idle", "idle", chosen.value, "not_enabled")]
     assert discarded(capture.entries) == ([] if passes else lost)
-
-
-@given(st.data(), st.lists(st.sampled_from(TARGETS), min_size=1, max_size=4))
-def test_fire_to_moves_or_discards(data: st.DataObject, targets: list[S]) -> None:
-    """fire_to makes a transition if an enabled one leads there, else one answer is discarded."""
-    truths = data.draw(st.tuples(*[TRUTHS] * len(targets)))
-    wanted = data.draw(st.sampled_from(TARGETS))
-    asked_in = data.draw(st.sampled_from([None, S.IDLE, S.EVALUATING]))
-    capture = LogCapture()
-    chart = guarded_chart(targets, structlog.wrap_logger(None, processors=[capture]))
-    agent = StateOnly(truths=truths)
-    enabled = chart.enabled_targets(agent, "decide")
-
-    made = chart.fire_to(agent, "decide", wanted, asked_in=asked_in)
-
-    if asked_in is S.EVALUATING:
-        expected = [("evaluating", "idle", wanted.value, "moved")]
-    else:
-        expected = [] if wanted in enabled else [("idle", "idle", wanted.value, "not_enabled")]
-    assert made is (None if expected else wanted)
-    assert discarded(capture.entries) == expected
 
 
 def notes_later(agent: Any, context: Any) -> Any:

@@ -31,18 +31,15 @@ WRONG = [
     # states and transitions
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:3: state_machine.states: 2 states "
         "are called 'a': give each its own name"]),
-    (f"state_machine:\n  states: ['*']\n{STEP}",
-     ["2:3: state_machine.states: a state cannot be called \"*\""]),
     (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
      ["4:7: state_machine.transitions[0]: must be 'a -> b' or a mapping of from and to",
       "5:7: state_machine.transitions[1].to: is missing"]),
     (f"{MACHINE}  transitions:\n    - from: a\n      to: b\n      condition: 'x +'\n{STEP}",
-     ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not an expression: "
+     ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not Python: "
        "invalid syntax"]),
     (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
-     "      y: c\n      X: b\n",
-     ["6:5: steps[0].transition_map: answers must differ in more than case or spaces",
-      "8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
+     "      y: c\n",
+     ["8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
     # what is evaluated
     ("steps:\n  - {name: s, type: llm, prompt: x, output: {type: strng}}\n",
      ["2:37: steps[0].output: the output schema is not a JSON Schema: 'strng' is not valid "
