@@ -111,7 +111,7 @@ def states(folder: Path) -> str:
 def town(folder: Path) -> str:
     """Draw the residents of a town in their houses, as the world's picture has them."""
     Run("schelling", 115, seed=1).keep(folder / "town")
-    return _figure(folder / "town" / "events.jsonl", "picture-1.svg")
+    return _figure(folder / "town" / "events.jsonl", "picture.svg")
 
 
 def comparison(folder: Path) -> str:

@@ -207,8 +207,7 @@ class Model(Settings):
         if self.price_in is None and self.price_out is None:
             return None
 
-        price = read * (self.price_in or 0.0) + written * (self.price_out or 0.0)
-        return price / PER_TOKENS
+        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / PER_TOKENS
 
     # asked directly, and by everything that takes a model
 

@@ -39,8 +39,6 @@ class ModelPool(Pool):
     Attributes:
         model: Name of the model.
         temperature: Sampling temperature.
-        seed: Seed of the sampling.
-        think: Whether the model may think first.
         concurrency: Simultaneous questions on all servers together.
     """
 
@@ -59,8 +57,6 @@ class ModelPool(Pool):
             )
         settings = filled_in(given)
         self.temperature: float = settings["temperature"]
-        self.seed: int = settings["seed"]
-        self.think: bool | str | None = settings["think"]
 
         kind, full = _KINDS[server]
         distinct: dict[object, str] = {}
@@ -152,8 +148,3 @@ class OllamaChatClient(ModelPool):
 
     def __init__(self, host: str, model: str, **settings: Any) -> None:
         super().__init__([host], model, **settings)
-
-    @property
-    def host(self) -> str:
-        """Address of the server."""
-        return self.hosts[0]

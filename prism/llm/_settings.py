@@ -181,11 +181,7 @@ def filled_in(given: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         FieldValueError: If one is invalid; the message names it.
-        TypeError: If one is unknown.
     """
-    if unknown := given.keys() - REQUESTS.keys():
-        raise TypeError(f"{min(unknown)} is not a setting of requests: use {', '.join(REQUESTS)}")
-
     try:
         found = {**REQUESTS, **given_settings(Settings(**given))}
     except InputError as error:

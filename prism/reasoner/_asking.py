@@ -135,7 +135,12 @@ class AsksModel:
         logger: EventLogger | None = None,
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
-        client, model, patience = _opened(client, model, patience)
+        # of its class, since a mock of a client has a method of any name
+        if has(client.__class__, "as_client"):
+            # a Model
+            model = model or client.model or None
+            patience = client.patience if patience is None else patience
+            client = client.as_client()
         if isinstance(client, Pool):
             _refuse_limits(client, concurrency=concurrency, attempts=attempts)
             self.pool: Pool = client
@@ -222,27 +227,6 @@ class AsksModel:
                 raise BudgetSpentError(spent) from error
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
-
-
-def _opened(
-    client: Any, model: str | None, patience: float | None
-) -> tuple[Any, str | None, float | None]:
-    """Return the client to ask, the name of its model if it needs one, and the patience.
-
-    Raises:
-        ReasonerError: If it is the text of a model.
-    """
-    if isinstance(client, str):
-        raise ReasonerError("a text is not a model: pass prism.llm.Model.of(text)")
-    # of its class, since a mock of a client has a method of any name
-    if not has(client.__class__, "as_client"):
-        return client, model, patience
-
-    # a Model, whose own servers know their model and their patience
-    opened = client.as_client()
-    if isinstance(opened, Pool):
-        return opened, model, patience
-    return opened, model or client.model or None, client.patience if patience is None else patience
 
 
 def _refuse_limits(pool: Pool, **limits: int | None) -> None:

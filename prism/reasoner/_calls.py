@@ -181,7 +181,8 @@ class ClientServer(Server):
         began = perf_counter()
         try:
             async with asyncio.timeout(limit or None):
-                reply = await awaited(call.method(*call.given, **call.named))
+                reply = call.method(*call.given, **call.named)
+                reply = await reply if inspect.isawaitable(reply) else reply
             self._require_reply(reply)
             cost.replied(*_counts(reply))
             cost.model = of_kind(str, first(reply, "model")) or cost.model
@@ -368,11 +369,6 @@ def first(thing: Any, *names: str) -> Any:
             return value
 
     return None
-
-
-async def awaited(result: Any) -> Any:
-    """Return the result of a call, awaited if necessary."""
-    return await result if inspect.isawaitable(result) else result
 
 
 def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:

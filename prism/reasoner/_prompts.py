@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from string import ascii_uppercase
 from typing import Any, Literal
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
@@ -26,7 +27,6 @@ from prism.reasoner._replies import (
     ChatReply,
     Reply,
     Request,
-    letters_for,
     parse_reasoner_response,
     prompted,
     read_letter,
@@ -351,15 +351,14 @@ def request_for(
     turned = (*options[rotation:], *options[:rotation]) if rotation else options
     shown = replace(question, options=turned) if rotation else question
     offered = [state_text(option) for option in turned]
-    letters = letters_for(offered)
+    letters = dict(zip(ascii_uppercase, offered, strict=False))
     by_letter = kind == "letter" and len(options) <= MOST_LETTERS
     if by_letter:
         text = letter_prompt(shown, settings, list(letters))
         how = f"Respond with JSON only:\n{letter_form(list(letters))}"
     else:
         text = chat_prompt(shown, settings)
-        example = '{"next_state": "..."}'
-        how = f"Choose one of {', '.join(offered)}. Respond with JSON only:\n{example}"
+        how = f"Choose one of {', '.join(offered)}. {_REPLY.replace('<state_value>', '...')}"
 
     def read(reply: ChatReply) -> Reply:
         # a client of the user's own may know of none

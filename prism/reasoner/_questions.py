@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
-from prism.statechart import Configuration, Definition
+from prism.statechart import Definition
 from prism.statechart.asking import Options, announce
 from prism.statechart.names import agent_name
-from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
@@ -105,45 +104,6 @@ class Decision:
     rotations_apart: float | None = None
     prompt: str | None = field(default=None, compare=False, repr=False)
     reply: str | None = field(default=None, compare=False, repr=False)
-
-
-def by_changes(question: Question) -> Question:
-    """Return a question for a model, where options in regions are named by what changes.
-
-    In ``feed+tired``, the option ``writing+tired`` is called ``writing``.
-    """
-    states = [
-        state for state in (question.state, *question.options) if isinstance(state, Configuration)
-    ]
-    if not states:
-        return question
-
-    same = set(states[0].leaves).intersection(*(state.leaves for state in states))
-    options = tuple(_changing(option, same) for option in question.options)
-    return replace(question, options=options)
-
-
-def _changing(option: Any, same: Set[Any]) -> Any:
-    if not isinstance(option, Configuration):
-        return option
-
-    leaves = [leaf for leaf in option.leaves if leaf not in same]
-    if not leaves:
-        return option
-    return leaves[0] if len(leaves) == 1 else Configuration(leaves)
-
-
-def in_full(decision: Decision, told: Question, question: Question) -> Decision:
-    """Return a model's decision as one on the original question."""
-    if told is question:
-        return decision
-
-    whole = dict(zip(map(state_text, told.options), question.options, strict=True))
-    chances = decision.probabilities
-    if chances is not None:
-        chances = {state_text(whole[text]): chance for text, chance in chances.items()}
-
-    return replace(decision, chosen=whole[state_text(decision.chosen)], probabilities=chances)
 
 
 class BaseReasoner(ABC):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal, Unpack, get_args
@@ -31,8 +32,6 @@ from prism.reasoner._questions import (
     Decision,
     Question,
     Source,
-    by_changes,
-    in_full,
 )
 from prism.reasoner._replies import Reply
 from prism.reasoner._router import all_of
@@ -150,17 +149,14 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
-        told = [by_changes(question) for question in questions]
-        draws = [self._draw(question) for question in told]
+        draws = [self._draw(question) for question in questions]
         try:
-            found = await all_of(map(self._decided, told, draws))
+            return await all_of(map(self._decided, questions, draws))
         except BaseException:
             for draw in draws:
                 draw.put_back()
 
             raise
-
-        return [*map(in_full, found, told, questions)]
 
     @property
     def chooses_acts(self) -> bool:
@@ -174,22 +170,20 @@ class Reasoner(AsksModel, BaseReasoner):
             question: The question.
             decision: The answer; if a model gave it, equal questions are answered alike.
         """
-        asked = by_changes(question)
-        draw = self._draw(asked)
-        is_shared = self._replies is not None and self._rotations != "all"
-        if not is_shared or decision is None or decision.source != "model":
+        draw = self._draw(question)
+        if self._replies is None or self._rotations == "all":
+            return
+        if decision is None or decision.source != "model":
             return
 
         kind: Kind = "letter" if decision.question_kind == "letter" else "name"
-        (rotation,) = self._rotations_of(asked, draw)
-        texts = dict(zip(question.options, map(state_text, asked.options), strict=True))
-        reply = Reply("", texts[decision.chosen], decision.probabilities, decision.option_mass)
-        try:
-            self._keep(self._request(kind, asked, draw, rotation), reply)
-        except ReasonerError:
-            raise
-        except Exception:  # of the user's agent: nothing equal can be asked
-            return
+        (rotation,) = self._rotations_of(question, draw)
+        chosen, chances = state_text(decision.chosen), decision.probabilities
+        # of a user's agent that raises, nothing equal can be asked
+        with suppress(Exception):
+            request = self._request(kind, question, draw, rotation)
+            reply = Reply("", chosen, chances, decision.option_mass)
+            self._replies[request.identity()] = reply
 
     # Random numbers
 
@@ -305,13 +299,9 @@ class Reasoner(AsksModel, BaseReasoner):
             found = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
             return replace(found, prompt_hash=request.hash, prompt=request.text)
 
-        self._keep(request, reply)
-        return self._read(request, reply, "model", cost)
-
-    def _keep(self, request: QuestionRequest, reply: Reply) -> None:
-        """Keep a reply for equal questions."""
         if self._replies is not None:
             self._replies[request.identity()] = reply
+        return self._read(request, reply, "model", cost)
 
     def _read(
         self, request: QuestionRequest, reply: Reply, source: Source, cost: Cost | None

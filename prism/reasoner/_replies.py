@@ -11,7 +11,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from string import ascii_uppercase
 from typing import Any, Generic, TypeVar
 from unicodedata import normalize
 
@@ -297,8 +296,6 @@ def _answer_in(data: Any, key: str) -> str | None:
         (data,) = data
     if isinstance(data, dict):
         data = _member(_arguments_in(data, key), key)
-    if isinstance(data, list) and len(data) == 1:
-        (data,) = data
     if isinstance(data, (int, float)) and not isinstance(data, bool):
         return json.dumps(data)
     return data if isinstance(data, str) else None
@@ -364,11 +361,6 @@ LETTER = "letter"
 LEAST_MASS = 0.5
 """Least probability of all options together. Below it, the model would rather say something else,
 so its preference among the options means little."""
-
-
-def letters_for(options: Sequence[str]) -> dict[str, str]:
-    """Return the options by letters."""
-    return dict(zip(ascii_uppercase, options, strict=False))
 
 
 def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) -> Reply:

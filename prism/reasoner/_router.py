@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
-from typing import Any, overload
+from typing import Any
 
-from prism.errors import BudgetSpentError, FieldValueError, TooManyFallbacksError
+from prism.errors import BudgetSpentError, TooManyFallbacksError
 from prism.reasoner._order import Places
 from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.reasoner._spending import Budget
-from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
+from prism.reasoner._texts import BaseWriter, Effect, Written
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 
@@ -59,9 +59,6 @@ class Router(BaseReasoner, BaseWriter):
         costs: The cost of the answers so far, by model.
         places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
-
-    Raises:
-        FieldValueError: If there are no parts, or they have different budgets.
     """
 
     def __init__(
@@ -72,13 +69,11 @@ class Router(BaseReasoner, BaseWriter):
         counts_budget: bool = True,
         logger: EventLogger | None = None,
     ) -> None:
-        if not parts:
-            raise FieldValueError("there must be at least one reasoner, got none")
-
         super().__init__(logger)
         self.parts: dict[str, Any] = dict(parts)
         self.concurrency: int = max(part.concurrency for part in self.parts.values())
-        self.budget: Budget | None = _shared_budget(self.parts)
+        budgets = (getattr(part, "budget", None) for part in self.parts.values())
+        self.budget: Budget | None = next(filter(None, budgets), None)
         self.costs: Costs = {}
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
@@ -95,12 +90,6 @@ class Router(BaseReasoner, BaseWriter):
         self._name = name
 
     # Answers
-
-    @overload
-    async def answer(self, asked: Sequence[Question], /) -> list[Decision]: ...
-
-    @overload
-    async def answer(self, asked: Sequence[TextCall], /) -> list[Written]: ...
 
     async def answer(self, asked: Sequence[Any], /) -> list[Any]:
         """Answer everything concurrently; return the answers in order."""
@@ -182,8 +171,7 @@ class _Fallbacks:
     """Counts the fallbacks among the last decisions, and ends a run with too many."""
 
     def __init__(self, stop_at: float, counts_budget: bool) -> None:
-        self._stop_at = stop_at
-        self._counts_budget = counts_budget
+        self._stop_at, self._counts_budget = stop_at, counts_budget
         self._last: deque[bool] = deque(maxlen=WINDOW)
         self._has_answered = False
         self._problem: str | None = None
@@ -192,20 +180,20 @@ class _Fallbacks:
         """Count a decision; the first one above the limit provides the reason for the end."""
         fell_back, reason = decision.source == "fallback", decision.reason or ""
         is_by_budget = fell_back and reason.startswith(BudgetSpentError.__name__)
-        if self._problem is not None or (is_by_budget and not self._counts_budget):
+        if is_by_budget and not self._counts_budget:
             return
 
         self._last.append(fell_back)
+        self._has_answered |= not fell_back or is_by_budget
         count, size = sum(self._last), len(self._last)
-        if not fell_back or is_by_budget:
-            self._has_answered = True
         # a model that never answers at all is found out sooner
         never = size == _FIRST and not self._has_answered
-        if never or (size == WINDOW and count >= self._stop_at * WINDOW):
-            why = f"; the last one: {reason}" if reason else ""
+        if self._problem is None and (
+            never or (size == WINDOW and count >= self._stop_at * WINDOW)
+        ):
             self._problem = (
                 f"stopped, as {count} of the last {size} decisions fell back, and "
-                f"{self._stop_at:.4g} of them is the limit{why}"
+                f"{self._stop_at:.4g} of them is the limit; the last one: {reason}"
             )
 
     def check(self) -> None:
@@ -227,17 +215,6 @@ def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
             summed.setdefault(model, Counter()).update(counts)
 
     return {model: dict(summed[model]) for model in sorted(summed)}
-
-
-def _shared_budget(parts: Mapping[str, Any]) -> Budget | None:
-    budgets = [budget for part in parts.values() if (budget := getattr(part, "budget", None))]
-    if any(budget is not budgets[0] for budget in budgets):
-        raise FieldValueError(
-            f"{', '.join(parts)} must share one budget, as a run has only one: make a Budget, "
-            "and pass it to each of them as budget="
-        )
-
-    return budgets[0] if budgets else None
 
 
 async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -172,7 +172,8 @@ class Slots:
         ticket = next(self._tickets)
         while not (free := [each for each in able if each.has_room]):
             if all(each.is_given_up for each in able):
-                raise circuit_open(able)
+                why = "; ".join(each.trouble for each in able)
+                raise CircuitOpenError(f"circuit open after repeated failures: {why}")
             await self._wait(ticket)
 
         server = min(free, key=_least_doubtful)
@@ -410,9 +411,3 @@ def _result(outcome: ChatReply | LLMError) -> ChatReply:
 
 def _failure(outcome: ChatReply | LLMError) -> LLMError:
     return outcome if isinstance(outcome, LLMError) else LLMError("gave no valid answer")
-
-
-def circuit_open(servers: Iterable[Server]) -> CircuitOpenError:
-    """Return the error for servers that keep failing."""
-    why = "; ".join(each.trouble for each in servers)
-    return CircuitOpenError(f"circuit open after repeated failures: {why}")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from prism.reasoner._questions import cost_told, hash_of
-from prism.reasoner._spending import Cost, require_positive
+from prism.reasoner._spending import Cost
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, active_logger, describe, report
@@ -47,9 +47,6 @@ class TextCall:
         variation: Added to the seed of the sampling, so that the same prompt can have another
             answer.
         reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
-
-    Raises:
-        FieldValueError: If ``tries`` or ``reply_tokens`` is below 1.
     """
 
     agent: Any
@@ -61,10 +58,6 @@ class TextCall:
     fallback: Any = None
     variation: int = 0
     reply_tokens: int | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a call that allows no request."""
-        require_positive(tries=self.tries, reply_tokens=self.reply_tokens)
 
     @property
     def agent_id(self) -> str:

@@ -83,7 +83,8 @@ class Wording:
             )
 
         name = self.language
-        if name is not None and not (isinstance(name, str) and _is_name(name)):
+        is_name = isinstance(name, str) and name.strip() and name.isprintable()
+        if name is not None and not (is_name and len(name) <= _MOST_LANGUAGE):
             raise FieldValueError(
                 f"language must be a name of at most {_MOST_LANGUAGE} characters on one line, got "
                 f"{name!r}"
@@ -213,7 +214,3 @@ def _cleaned(value: Any) -> Any:
         return {clean(str(key)): _cleaned(item) for key, item in value.items()}
 
     return value
-
-
-def _is_name(name: str) -> bool:
-    return bool(name.strip()) and len(name) <= _MOST_LANGUAGE and name.isprintable()

@@ -82,53 +82,6 @@ def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any
     assert (found.found, violations_of(found).height, found.other_charts) == ({}, 0, {})
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "kind"),
-    [
-        ("to_state", "hovering", "unknown_state"),
-        ("to_state", "resting", "unknown_move"),
-        ("trigger", "hunger", "unknown_trigger"),
-        ("trigger", "feed_ready", "unknown_move"),
-    ],
-)
-@pytest.mark.sampled(4)
-def test_changed_step_is_found(
-    key: str, value: str, kind: str, events: list[dict[str, Any]], write_log: WriteLog
-) -> None:
-    """A changed transition is found at its line, and so is the break in the agent's path."""
-    line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "sees_post")
-    changed = [
-        {**event, key: value} if number == line else event
-        for number, event in enumerate(events, start=1)
-    ]
-    found = check_log(read_log(write_log(changed)), social_media_chart())
-    first = violations_of(found).row(0, named=True)
-    assert (first["line"], first["agent_id"], first["kind"]) == (
-        line,
-        events[line - 1]["agent_id"],
-        kind,
-    )
-    assert found.found == {kind: 1, **({"broken_chain": 1} if key == "to_state" else {})}
-
-
-def test_lost_line_breaks_the_path(events: list[dict[str, Any]], write_log: WriteLog) -> None:
-    """A missing transition is found at the agent's next one, which names the line before."""
-    line = next(n for n, event in enumerate(events, start=1) if event.get("trigger") == "ignores")
-    agent = events[line - 1]["agent_id"]
-    rest: list[Any] = [
-        b"?" if number == line else event for number, event in enumerate(events, start=1)
-    ]
-    found = check_log(read_log(write_log(rest)), social_media_chart())
-    (row,) = violations_of(found).iter_rows(named=True)
-    assert (row["agent_id"], row["kind"], row["found"]) == (
-        agent,
-        "broken_chain",
-        "a transition from scrolling",
-    )
-    assert row["allowed"].startswith("a transition from evaluating, entered in line ")
-    assert row["line"] > line
-
-
 def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
     """An agent's first transition starts where it joined; an unknown state is reported."""
     lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]

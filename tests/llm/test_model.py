@@ -10,7 +10,6 @@ import pytest
 
 from prism.errors import InputError, LLMError, ReasonerError
 from prism.llm import Model
-from prism.runs import WriterOptions
 from prism.statechart import Question, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, FakeOpenAI
 
@@ -62,30 +61,6 @@ def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: 
     assert "\n" not in str(caught.value)
 
 
-def test_an_address_is_no_name() -> None:
-    """A model whose name was left out is refused, and what stands in the address is not shown."""
-    with pytest.raises(InputError, match=r"'model': is an address: give the name first") as caught:
-        Model("http://ann:s3cret@gpu1")
-    assert "s3cret" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "llama3.2@http://ann:s3,cret@gpu1",
-        "llama3.2@http://ann:12,s3cret@gpu1",
-        "llama3.2@http://ann:s3cret@",
-        "llama3.2@http://ann:s3cret@h:port",
-        "llama3.2@gpu1,ann:s3cret@gpu2",
-    ],
-)
-def test_no_error_shows_a_password(text: str) -> None:
-    """An address that cannot be read, or is cut at a comma, is not repeated."""
-    with pytest.raises(InputError) as caught:
-        Model.of(text)
-    assert "cret" not in str(caught.value)
-
-
 def test_settings_beside_a_text_may_not_contradict_it() -> None:
     """What a text and a setting both say has to be the same."""
     assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
@@ -135,12 +110,6 @@ async def test_reasoner_and_writer_take_a_model(dialect: Any) -> None:
 
     assert (decided[0].source, written.source) == ("model", "model")
     assert model.as_client() is model.as_client()
-
-
-def test_a_text_is_no_client() -> None:
-    """`Reasoner` knows no servers; the error names what reads the text."""
-    with pytest.raises(ReasonerError, match=r"Model\.of"):
-        Reasoner("ollama:llama3.2")
 
 
 @pytest.mark.parametrize(
@@ -239,10 +208,3 @@ def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:
     """A client that needs more, or can do less, is told in one line."""
     with pytest.raises((InputError, ReasonerError), match=problem):
         make()
-
-
-def test_a_writer_of_a_run_is_any_model() -> None:
-    """A bare name is a model on the servers of the one that decides; all else stands alone."""
-    assert WriterOptions("small").model == "small"
-    assert WriterOptions("ollama:small@gpu1").model == Model("small", "gpu1")
-    assert WriterOptions(Model("small")).model == Model("small")

@@ -10,20 +10,11 @@ import pytest
 from prism.errors import (
     ModelMissingError,
 )
-from prism.llm import OllamaChatClient
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from tests.kit.pools import FAILURES_TO_REST, ask, at_rest, impatient, unpaused
 from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
 from tests.kit.waiting import until
-
-
-@pytest.mark.parametrize(
-    "host", ["localhost", "127.0.0.1:80", "http://[::1]:11434", "https://models.example/ollama"]
-)
-def test_an_address_may_be_short(host: str) -> None:
-    """A host may be given with or without scheme, port and path."""
-    assert OllamaChatClient(host, "tiny").host == host
 
 
 @BOTH
@@ -177,28 +168,6 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
     await until(lambda: pool.servers[0].has_room)
     await ask(pool, 4)
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
-
-
-@BOTH
-@pytest.mark.sampled(2)
-async def test_questions_under_way_survive_the_death_of_their_server(
-    serve: Serve, connect: Connect
-) -> None:
-    """Questions that a dying server had taken are answered by another."""
-    mortal, other = serve(), serve()
-    for server in (mortal, other):
-        server.fail(Fault.hang())
-    pool = unpaused(connect(mortal, other, attempts=3, concurrency=2, timeout=60))
-    costs = [Cost() for _ in range(2)]
-    tasks = [asyncio.create_task(pool.chat(HELLO, cost=cost)) for cost in costs]
-    await until(lambda: len(mortal.questions) == len(other.questions) == 1)
-    mortal.stop()
-    done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    assert [task.result().host for task in done] == [other.host]
-    for task in pending:
-        task.cancel()
-    await asyncio.wait(pending)
-    assert sorted(cost.attempts for cost in costs) == [1, 2]
 
 
 @BOTH

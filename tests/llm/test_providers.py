@@ -5,7 +5,6 @@ import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
-import openai
 import pytest
 
 from prism.errors import (
@@ -141,15 +140,6 @@ async def test_a_fault_in_a_providers_own_words_is_understood(
     assert caught.value.host == server.host
 
 
-@pytest.mark.parametrize("finish", [None, "stop", "eos", 7])
-async def test_a_reply_without_a_refusal_is_a_reply(
-    finish: Any, serve: Serve, connect: Connect
-) -> None:
-    """An empty refusal, an unusual end and words of regret make a reply no refusal."""
-    server = serve(said("I'm sorry, but as an AI I cannot swim.", finish, refusal=None))
-    assert (await connect(server).chat(HELLO)).text.startswith("I'm sorry")
-
-
 async def test_what_passes_is_waited_for_and_what_does_not_is_not(
     serve: Serve, connect: Connect
 ) -> None:
@@ -183,14 +173,6 @@ async def test_a_model_without_log_probabilities_is_asked_without(
     (decision,) = await Reasoner(connect(server)).decide_many([ask()])
     assert (decision.source, decision.probabilities) == ("model", None)
     assert ["logprobs" in asked.body for asked in server.questions] == [True, False]
-
-
-async def test_azure_has_a_path_of_its_own(serve: Serve, connect: Connect) -> None:
-    """Nothing is added to the path of its address."""
-    server = serve()
-    answer = b'{"choices": [{"message": {"content": "Hello."}}]}'
-    server.fail(Fault.body(answer), path="/openai/v1/chat/completions")
-    assert (await connect(f"{server.host}/openai/v1").chat(HELLO)).text == "Hello."
 
 
 async def test_half_a_character_is_no_broken_reply(serve: Serve, connect: Connect) -> None:
@@ -239,32 +221,6 @@ async def test_a_declined_text_is_asked_once_more_and_left_out(
     assert (written.source, written.text) == ("failed", None)
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
     assert "declined" in caplog.text or "withheld" in caplog.text
-
-
-async def test_a_client_of_openai_tells_of_a_refusal_too(serve: Serve) -> None:
-    """What OpenAI's own client returns is read in the same way."""
-    server = serve(FAULTS["refusal"][0])
-    async with openai.AsyncOpenAI(api_key="x", base_url=f"{server.host}/v1") as client:
-        (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
-    assert (decision.source, decision.cost and decision.cost.repaired) == ("model", True)
-
-
-@pytest.mark.parametrize(
-    ("fault", "told"),
-    [
-        (Fault.body(b'{"data": null}'), "not among its 0 models"),
-        (Fault.body(b'{"error": "Unexpected endpoint"}'), "Unexpected endpoint"),
-        (refuses(403, {"error": "Missing scopes: api.model.read"}), "answered 403: Missing scopes"),
-    ],
-)
-async def test_a_server_need_not_list_its_models(fault: Fault, told: str, serve: Serve) -> None:
-    """The doctor says so, and looks at the answer: a list would only tell of misspelt names."""
-    server = serve()
-    server.fail_always(fault, path="/v1/models")
-    async with Model("tiny", [server.host], server="openai", timeout=5) as model:
-        checks = [check async for check in model.diagnose() if check.ok is not None]
-    assert all(check.ok for check in checks)
-    assert told in checks[0].found
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])

@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import ollama
 import pytest
 
 from prism.errors import UselessReplyError
@@ -12,7 +11,7 @@ from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.later import Later
-from tests.kit.reasoners import S, ask
+from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO
 
 openai = Later("openai")
@@ -73,22 +72,6 @@ async def test_a_tool_call_that_leaves_a_doubt_is_repaired(kind: Any, fault: Fau
         assert (source, attempts) == ("model", 2)
         assert "could not be used" in server.questions[-1].prompt
         assert chosen in ("composing", "scrolling")
-
-
-@pytest.mark.parametrize(
-    ("content", "expected"),
-    [("<think>Hm.</think>\n", ("scrolling", 1)), ("composing", ("composing", 1))],
-)
-async def test_words_count_before_a_tool_call_and_thoughts_do_not(
-    content: str, expected: tuple[str, int]
-) -> None:
-    """A call is looked at only where the text beside it says nothing but thoughts."""
-    call = {"function": {"name": "choose", "arguments": {"next_state": "scrolling"}}}
-    message = {"role": "assistant", "content": content, "tool_calls": [call]}
-    body = json.dumps({"model": "tiny", "done": True, "message": message}).encode()
-    with FakeOllama(models=["tiny"]) as server:
-        chosen, source, attempts = await decide(server, Fault.body(body))
-    assert (chosen, attempts, source) == (*expected, "model")
 
 
 @pytest.mark.parametrize(
@@ -159,18 +142,3 @@ async def test_a_tool_call_is_no_text(kind: Any) -> None:
             written = await Writer(pool).write(TextCall("ada", "post", "Write."))
     assert written.cost is not None
     assert (written.source, written.cost.attempts, written.cost.repaired) == ("model", 2, True)
-
-
-async def test_clients_of_other_libraries_pass_their_tool_calls_on() -> None:
-    """The fields are those of the servers, whether a client returns objects or plain data."""
-    fault = Fault.calls_tool("choose", next_state="scrolling")
-    with FakeOllama(models=["tiny"]) as server:
-        server.fail(fault)
-        async with ollama.AsyncClient(server.host) as client:
-            (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
-        assert (decision.chosen, decision.source) == (S.SCROLLING, "model")
-    with FakeOpenAI(models=["tiny"]) as server:
-        server.fail(fault)
-        async with openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x") as client:
-            (decision,) = await Reasoner(client, model="tiny", mode="chat").decide_many([ask()])
-        assert (decision.chosen, decision.source) == (S.SCROLLING, "model")

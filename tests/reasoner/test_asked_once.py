@@ -38,16 +38,6 @@ async def test_a_useless_answer_is_not_kept(
     assert [each.source for each in decisions] == ["fallback", "model", "cache"]
 
 
-async def test_what_is_sampled_is_asked_for_each_agent(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """At another temperature each decision has its own request."""
-    reasoner = Reasoner(connect(temperature=0.5), mode="chat")
-    for _ in range(2):
-        await reasoner.decide_many([ask()])
-    assert len(server.questions) == 2
-
-
 @pytest.mark.parametrize("at_once", [True, False])
 async def test_an_equal_text_is_written_once(at_once: bool, connect: Connect) -> None:
     """Calls with one prompt share a text, whether they come together or one after the other."""

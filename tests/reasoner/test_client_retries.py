@@ -15,7 +15,6 @@ from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
 from tests.kit.pools import FAILURES_TO_REST, at_rest, impatient
 from tests.kit.reasoners import ask, crowd
-from tests.kit.servers import CHAT, watched
 from tests.kit.waiting import MOST_SECONDS
 
 PASSING = [
@@ -107,17 +106,6 @@ async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: Fake
     server.fail(fault)
     assert result(await decide(client)) == ("fallback", 1)
     assert len(server.questions) == 1
-
-
-async def test_a_time_out_of_the_client_is_retried(
-    server: FakeOllama, client: Any, loop_clock: Clock
-) -> None:
-    """A client's own time-out passes, as far as anybody knows."""
-    reached: list[str] = []
-    server.fail(watched(Fault.hang(), reached), path=CHAT)
-    deciding = asyncio.create_task(decide(client))
-    await loop_clock.passes(30, when=lambda: reached)
-    assert result(await deciding) == ("model", 2)
 
 
 async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:

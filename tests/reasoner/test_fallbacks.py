@@ -5,21 +5,18 @@ import re
 import subprocess
 import sys
 import threading
-from collections import Counter
 from types import SimpleNamespace
 from typing import Any
 
-import httpx
 import pytest
 
 from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
 from prism.reasoner import Reasoner, Writer
 from prism.statechart import Decision, Question, TextCall
-from prism.testing import Asked, FakeOllama, Fault
-from tests.kit.clients import Model, Silent, bare
-from tests.kit.clocks import Clock
-from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, decide, outcomes
+from prism.testing import Asked, FakeOllama
+from tests.kit.clients import Model, Silent
+from tests.kit.reasoners import OPTIONS, POST, S, ask, decide, outcomes
 from tests.kit.servers import Connect
 
 
@@ -107,15 +104,6 @@ def test_a_fallback_is_heard_without_structlog() -> None:
     assert "'source': 'fallback'" in done.stderr
 
 
-async def test_one_failure_affects_no_other_question(server: FakeOllama, connect: Connect) -> None:
-    """A question that fails affects none of those asked with it, and the next is answered."""
-    server.fail(Fault.status(500, "boom"))
-    reasoner = Reasoner(connect(concurrency=1))
-    decisions = await reasoner.decide_many(crowd(3))
-    assert Counter(decision.source for decision in decisions) == {"model": 2, "fallback": 1}
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
-
-
 class Detached:
     """A row of a database that is gone."""
 
@@ -181,22 +169,6 @@ async def test_an_unreadable_agent_affects_no_other_decision(
     first, name, last = (event["agent_id"] for event in heard)
     assert (first, last) == ("Ben", "Cy")
     assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
-
-
-@pytest.mark.parametrize("mode", ["chat", "auto"])
-@pytest.mark.sampled(2)
-async def test_a_time_out_of_a_raw_client_is_named_in_the_reason(
-    mode: Any, server: FakeOllama, loop_clock: Clock
-) -> None:
-    """A raw client's own time-out passes, and is given by its name, as it says no more."""
-    server.fail_always(Fault.hang())
-    client = bare(server.host, timeout=httpx.Timeout(60, read=5))
-    deciding = asyncio.create_task(decide(client, model="llama3.2", mode=mode, attempts=1))
-    await loop_clock.passes(5, when=lambda: server.asked)
-    assert (
-        await deciding
-    ).reason == "TimedOutError: no complete reply from llama3.2 at AsyncClient"
-    await client.close()
 
 
 def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) -> None:

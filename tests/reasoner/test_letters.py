@@ -141,3 +141,18 @@ async def test_a_number_that_is_no_logarithm_is_no_probability(
     (decision,) = await Reasoner(Client()).decide_many([ask("ada")])
     assert (decision.source, decision.question_kind) == ("model", kind)
     assert (decision.chosen, decision.probabilities) == (S.SCROLLING, chances)
+
+
+@BOTH
+async def test_nothing_limits_what_an_answer_is_drawn_from(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A question by letter asks for the probabilities of the model, also at temperature 0."""
+    await Reasoner(connect()).decide_many([ask("ada")])
+    body = server.questions[0].body
+    limits = body.get("options", body)
+    assert {name: limits[name] for name in ("top_p", "top_k", "min_p")} == {
+        "top_p": 1,
+        "top_k": 0,
+        "min_p": 0,
+    }

@@ -10,7 +10,7 @@ from prism.reasoner import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
 from tests.kit.pools import impatient
-from tests.kit.reasoners import S, answer, ask, crowd
+from tests.kit.reasoners import S, answer, crowd
 from tests.kit.servers import Connect
 
 
@@ -62,24 +62,6 @@ async def test_tokens_end_where_they_should(
     }
 
 
-@pytest.mark.parametrize(
-    "message",
-    [{"role": "assistant", "content": ""}, {"role": "assistant", "content": "whatever"}],
-)
-@pytest.mark.sampled(3)
-async def test_replies_of_no_use_spend_the_budget(
-    message: Any, server: FakeOllama, connect: Connect
-) -> None:
-    """Tokens of replies that cannot be used end a run like all others, with what is under way."""
-    body = {"message": message, "prompt_eval_count": 900, "eval_count": 100}
-    server.fail_always(Fault.body(json.dumps(body).encode()))
-    budget = Budget(max_tokens=5000)
-    client = connect(concurrency=4)
-    decisions = await Reasoner(client, mode="chat", budget=budget).answer(crowd(20))
-    assert {one.source for one in decisions} == {"fallback"}
-    assert 5000 <= budget.tokens == server.asked * 1000 < 5000 + 4 * 1000
-
-
 async def test_tokens_that_no_server_reports_are_estimated(
     server: FakeOllama, connect: Connect
 ) -> None:
@@ -121,18 +103,6 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
     (first, second) = await parts(reasoner, 2)
     # by the real clock, whose sleep may be a hair too short
     assert min(first[1], *second) >= 0.029
-
-
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
-@pytest.mark.parametrize("kind", ["pool", "ollama"])
-async def test_what_the_server_did_is_logged(
-    kind: str, mode: Any, model: str, connect: Connect, heard: Any
-) -> None:
-    """A decision's event has why the reply ended, where the server says so."""
-    client = connect(kind=kind, **({"model": model} if kind == "pool" else {}))
-    await Reasoner(client, mode=mode, model=model).decide_many([ask()])
-    (event,) = heard
-    assert event["done_reason"] == "stop"
 
 
 @pytest.mark.parametrize("kind", [Reasoner, Writer])

@@ -1,7 +1,7 @@
 """Deciding without a model."""
 
 from itertools import pairwise
-from math import exp, isclose
+from math import exp
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,19 +38,6 @@ def test_temperature_must_be_above_zero(temperature: float) -> None:
         PolicyReasoner(temperature=temperature)
 
 
-@pytest.mark.parametrize("temperature", [0.001, 0.5, 1.0, 100.0])
-@pytest.mark.parametrize("relevance", [None, 0.0, 0.7, 1.0])
-@pytest.mark.parametrize("inclinations", [None, {"composing": 1e3}, {"scrolling": -5.0}])
-def test_probabilities_sum_to_one(
-    temperature: float, relevance: float | None, inclinations: Any
-) -> None:
-    """Whatever the utilities, there is one probability for each option and they sum to one."""
-    chances = PolicyReasoner(temperature=temperature).probabilities(ask(relevance, inclinations))
-    assert len(chances) == 3
-    assert isclose(sum(chances), 1.0)
-    assert all(0.0 <= chance <= 1.0 for chance in chances)
-
-
 def test_probabilities_are_the_softmax_of_the_utilities() -> None:
     """An option's probability is proportional to exp(utility / temperature)."""
     chances = PolicyReasoner(temperature=2.0).probabilities(
@@ -58,11 +45,6 @@ def test_probabilities_are_the_softmax_of_the_utilities() -> None:
     )
     weights = [exp(1.2 / 2), exp(1.0 / 2), exp(1.5 / 2)]
     assert chances == pytest.approx([weight / sum(weights) for weight in weights])
-
-
-def test_an_agent_without_traits_has_even_odds() -> None:
-    """Without archetype and relevance every option is equally likely."""
-    assert PolicyReasoner().probabilities(ask()) == pytest.approx([1 / 3] * 3)
 
 
 def test_relevance_speaks_for_engagement() -> None:
@@ -102,29 +84,3 @@ async def test_choices_follow_the_probabilities() -> None:
     drawn = await choices(reasoner, question, 3000)
     for option, chance in zip(OPTIONS, reasoner.probabilities(question), strict=True):
         assert drawn.count(option) / 3000 == pytest.approx(chance, abs=0.03)
-
-
-async def test_a_decision_tells_its_probabilities() -> None:
-    """A decision by policy carries the probability of every option by its text."""
-    (decision,) = await PolicyReasoner().answer([ask()])
-    assert decision.source == "policy"
-    assert decision.probabilities == {
-        "composing": 0.333333,
-        "engaging_like": 0.333333,
-        "scrolling": 0.333333,
-    }
-
-
-class FullDisk:
-    """A logger that can write nothing."""
-
-    def info(self, event: str, **keys: Any) -> None:
-        """Fail."""
-        raise OSError("no space left on device")
-
-
-def test_a_decision_that_cannot_be_logged_is_an_error() -> None:
-    """What no log can hold is no decision of a run."""
-    question = Question(SimpleNamespace(agent_id="a1"), S.EVALUATING, "decides", OPTIONS)
-    with pytest.raises(OSError, match="no space left"):
-        PolicyReasoner(1).choose([question], FullDisk())

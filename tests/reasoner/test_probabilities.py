@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,33 +13,8 @@ from prism.reasoner import Reasoner
 from prism.statechart import Question
 from prism.testing import FakeOllama
 from tests.kit.clients import Weighing, weighed
-from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd, outcomes
+from tests.kit.reasoners import OPTIONS, S, ask, crowd, outcomes
 from tests.kit.servers import Connect
-
-
-@pytest.mark.parametrize("kind", ["prism", "ollama"])
-async def test_each_decision_of_an_agent_has_its_own_answer(
-    kind: str, server: FakeOllama, connect: Connect
-) -> None:
-    """Several questions of one agent are asked one by one, and each gets its own answer."""
-    server.choose = lambda question: question.options[-1]
-    reasoner = Reasoner(
-        connect(kind=kind, model="llama3.2"),
-        model="llama3.2" if kind == "ollama" else None,
-    )
-    agent = ask().agent
-    sets = [(S.COMPOSING, S.SCROLLING), (S.RESTING, S.IDLE), (S.IDLE, S.COMPOSING, S.ENGAGING_LIKE)]
-    questions = [Question(agent, S.EVALUATING, "decides", options, POST) for options in sets]
-    decisions = await reasoner.decide_many([*questions[:2], ask("Ben"), questions[2]])
-    assert [decision.chosen for decision in decisions] == [
-        S.SCROLLING,
-        S.IDLE,
-        S.SCROLLING,
-        S.ENGAGING_LIKE,
-    ]
-    assert sorted(question.options for question in server.questions) == sorted(
-        tuple(option.value for option in options) for options in [*sets, OPTIONS]
-    )
 
 
 async def test_the_costs_of_all_decisions_are_what_was_spent(
@@ -90,19 +64,6 @@ async def test_draws_belong_to_the_agent() -> None:
     assert outcomes(together) == outcomes(alone[::-1])
     other = await Reasoner(Weighing(half), mode="auto", seed=1).decide_many(crowd(40))
     assert outcomes(together) != outcomes(other)
-
-
-async def test_draws_come_in_the_order_of_the_questions() -> None:
-    """The questions of one agent draw in their order, whichever request is answered first."""
-    agent = SimpleNamespace(agent_id="a1", random=RandomStream(3, "a1"))
-    questions = [
-        Question(agent, S.EVALUATING, "decides", OPTIONS, f"{n}" + "x" * 50_000) for n in range(10)
-    ]
-    decisions = await weighing(composing=0.5, scrolling=0.5).decide_many(questions)
-    stream = RandomStream(3, "a1")
-    assert [decision.chosen for decision in decisions] == [
-        OPTIONS[stream.weighted_index([1, 1])] for _ in range(10)
-    ]
 
 
 class Even:

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.reasoner._prompts import chat_prompt
-from prism.reasoner._questions import by_changes, in_full
 from prism.statechart import BaseReasoner, Cost, Decision, Question, State, Statechart, Transition
 from prism.statechart.states import AgentState
+from tests.kit.reasoners import prompt_of
 
 S = AgentState
 
@@ -49,18 +48,6 @@ def test_a_question_needs_options() -> None:
     assert isinstance(caught.value, ReasonerError)
 
 
-async def test_decide_asks_one_question() -> None:
-    """decide puts its arguments into one question and gives the chosen option."""
-    reasoner, agent = LastOption(), SimpleNamespace()
-    chosen = await reasoner.decide(
-        agent, S.EVALUATING, "decides", [S.COMPOSING, S.SCROLLING], "post"
-    )
-    assert chosen is S.SCROLLING
-    assert reasoner.questions == [
-        Question(agent, S.EVALUATING, "decides", (S.COMPOSING, S.SCROLLING), "post")
-    ]
-
-
 async def test_every_decision_is_announced(heard: list[Any]) -> None:
     """Each decision is one event: its question in plain texts, its source and probabilities."""
     await LastOption().decide_many([question(context=SimpleNamespace(post_id="p1"))])
@@ -79,18 +66,6 @@ async def test_every_decision_is_announced(heard: list[Any]) -> None:
             "context": {"post_id": "p1"},
         }
     ]
-
-
-async def test_answers_keep_the_order_of_the_questions(heard: list[Any]) -> None:
-    """Decisions come back and are announced in the order of the questions."""
-    questions = [
-        question("a1", options=(S.IDLE,)),
-        question("a2", options=(S.RESTING,)),
-        question("a3"),
-    ]
-    decisions = await LastOption().decide_many(questions)
-    assert [decision.chosen for decision in decisions] == [S.IDLE, S.RESTING, S.SCROLLING]
-    assert [entry["agent_id"] for entry in heard] == ["a1", "a2", "a3"]
 
 
 class Detached:
@@ -118,14 +93,6 @@ async def test_what_cannot_be_read_is_announced_by_its_class(heard: list[Any]) -
     assert (first, last) == ("a1", "a3")
     assert re.fullmatch(r"Detached@[0-9a-f]+", name)
     assert heard[1]["context"] == {"type": "Lost"}
-
-
-@pytest.mark.parametrize("given_to", ["reasoner", "call"])
-async def test_a_given_logger_hears_the_decisions(given_to: str, logger: Any, capture: Any) -> None:
-    """Decisions go to the logger of the reasoner or the call, without structlog, too."""
-    reasoner = LastOption(logger if given_to == "reasoner" else None)
-    await reasoner.decide_many([question()], logger=logger if given_to == "call" else None)
-    assert [entry["event"] for entry in capture.entries] == ["reasoner.decision"]
 
 
 async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: Any) -> None:
@@ -179,8 +146,8 @@ class Day(StrEnum):
     TIRED = "tired"
 
 
-def test_in_regions_a_model_is_told_what_changes() -> None:
-    """Options are called by the leaves that differ, with meanings, and are read back whole."""
+async def test_in_regions_a_model_is_told_of_every_leaf() -> None:
+    """Options are called by all of their leaves, with meanings where there are any."""
     chart = Statechart(
         [
             State(
@@ -198,14 +165,10 @@ def test_in_regions_a_model_is_told_what_changes() -> None:
     here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
     agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
     asked = Question(agent, here, "goes", (writing, tired, here))
-    told = by_changes(asked)
-    lines = chat_prompt(told).split("\n")
+    lines = (await prompt_of(asked)).split("\n")
     start = lines.index("- writing+fit: writing; rested")
     assert lines[start : start + 3] == [
         "- writing+fit: writing; rested",
         "- feed+tired",
         "- feed+fit: feed; rested",
     ]
-
-    decision = Decision(told.options[1], "model", probabilities={"feed+tired": 1.0})
-    assert in_full(decision, told, asked).chosen == tired

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism.llm import Model
-from prism.reasoner import Budget, Reasoner
+from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.reasoners import ask, crowd
@@ -61,15 +61,6 @@ async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard:
     assert (decision.source, server.asked) == ("fallback", 2)
     assert "Certainly!" in (decision.reason or "")
     assert heard[0]["repaired"] is True
-
-
-async def test_a_spent_budget_allows_no_second_question(server: FakeOllama) -> None:
-    """The second question is a request like any other: beyond the budget it is not sent."""
-    server.fail_always(Fault.says("Certainly!"))
-    async with Model("tiny", [server.host]).as_client() as pool:
-        reasoner = Reasoner(pool, mode="chat", budget=Budget(max_calls=1))
-        (decision,) = await reasoner.decide_many([ask()])
-    assert (decision.source, server.asked) == ("fallback", 1)
 
 
 async def test_a_second_question_that_fails_leaves_the_first_reply(server: FakeOllama) -> None:

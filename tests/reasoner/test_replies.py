@@ -53,12 +53,6 @@ def test_no_reply_is_misread(cases: list[dict[str, Any]]) -> None:
     assert [case for case in cases if read(case) not in (case["expected"], None)] == []
 
 
-def test_replies_that_are_nothing_but_an_answer_are_read() -> None:
-    """More than a third of all readable replies of the collection are read the first time."""
-    readable = [case for case in REPLIES if case["expected"] is not None]
-    assert sum(read(case) == case["expected"] for case in readable) > len(readable) / 3
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -156,17 +150,6 @@ def test_a_member_is_named_by_its_value_or_as_python_shows_it() -> None:
         parse_reasoner_response(answer("CALM"), list(Mood))
 
 
-@pytest.mark.parametrize(
-    "reply", ["blah " * 1000, json.dumps({"next_state": "x" * 9_000}), answer("\udcff" * 5_000)]
-)
-def test_no_reply_fills_the_log(reply: str) -> None:
-    """However long the reply or the state it names, the message about it stays short."""
-    with pytest.raises(ReasonerError) as caught:
-        parse_reasoner_response(reply, OPTIONS)
-    assert "..." in str(caught.value)
-    assert len(str(caught.value)) < 250
-
-
 DECORATIONS: list[Callable[[str], str]] = [
     "```json\n{}\n```".format,
     "<think>I could keep scrolling.</think>\n{}".format,
@@ -189,7 +172,7 @@ SHAPES: list[Callable[[str], str]] = [
     '{{"next_state": "{}"}}'.format,
     '{{"nextState": "{}"}}'.format,
     '{{"reason": "two lines", "next_state": "{}"}}'.format,
-    '[{{"next_state": ["{}"]}}]'.format,
+    '[{{"next_state": "{}"}}]'.format,
     "{}".format,
 ]
 

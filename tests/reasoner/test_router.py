@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import FieldValueError, TooManyFallbacksError
+from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.reasoner import Decision, Router
 from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
@@ -44,14 +44,6 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
     assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
     assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
     assert mixed.costs == {}
-
-
-def test_budgets_of_their_own_are_refused() -> None:
-    """What a run has spent is one number, so reasoners that count apart are told to share."""
-    with pytest.raises(FieldValueError, match="one, two must share one budget"):
-        Router({"one": Reasoner(Says("")), "two": Reasoner(Says(""))})
-    with pytest.raises(FieldValueError, match="at least one"):
-        Router({})
 
 
 async def test_costs_are_counted_by_model() -> None:

@@ -1,6 +1,5 @@
 """Where a model samples its answers, agents with one prompt answer independently of each other."""
 
-from collections import Counter
 from math import sqrt
 from typing import Any
 
@@ -9,10 +8,9 @@ import pytest
 from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Decision
-from prism.statechart import Question, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.reasoners import S, asked, crowd
-from tests.kit.servers import Connect
+from prism.statechart import Question, Reasoner
+from prism.testing import FakeOllama, FakeOpenAI
+from tests.kit.reasoners import S
 
 AGENTS = 100
 SHARE = 0.3
@@ -68,18 +66,6 @@ async def test_agents_with_one_prompt_draw_independently() -> None:
     assert len({*seeds}) == 2 * AGENTS
 
 
-@pytest.mark.slow
-async def test_a_server_with_its_own_temperature_samples(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """A client that is told no temperature samples, as servers do that are told none."""
-    server.choose = sampled
-    decisions = await Reasoner(connect(kind="ollama"), model="tiny", mode="chat").decide_many(
-        twins(60)
-    )
-    assert is_near(chosen(decisions).count(S.COMPOSING), SHARE, of=60)
-
-
 async def test_a_seed_repeats_every_draw() -> None:
     """The same seed gives the same answers, whoever is asked first; another gives others."""
     found = []
@@ -114,38 +100,3 @@ async def test_shares_are_those_of_the_log_probabilities() -> None:
         assert is_near(chosen(decisions).count(option), chances[option.value])
     assert len({*chosen(texts)}) == 2
     assert len({*chosen(frozen)}) == 1
-
-
-@pytest.mark.slow
-async def test_a_chat_in_place_of_a_decision_is_sampled() -> None:
-    """A server that turns out to give no log-probabilities is asked for each agent."""
-    with FakeOllama(logprobs=False, choose=sampled) as server:
-        server.fail(Fault.status(404), path="/api/show")
-        async with Model("llama3.2", server.host, temperature=0.8) as model:
-            decisions = await Reasoner(model).decide_many(twins(40))
-    assert len({*chosen(decisions)}) == 2
-    assert asked(server).count("/api/chat") == 41
-
-
-async def test_a_fallback_says_which_seed_was_drawn() -> None:
-    """Every question that took a number says so, that a resumed run may take it again."""
-    with FakeOllama() as server:
-        server.fail_always(Fault.status(400))
-        async with Model("llama3.2", server.host, temperature=0.8) as model:
-            decisions = await Reasoner(model, mode="chat").decide_many(crowd(3))
-    assert Counter(decision.source for decision in decisions) == {"fallback": 3}
-    assert len({decision.sampling_seed for decision in decisions} - {None}) == 3
-
-
-@pytest.mark.slow
-async def test_texts_for_one_prompt_are_written_independently() -> None:
-    """Agents that are given one prompt write texts of their own, the same in every run."""
-    calls = [TextCall(f"agent {number}", "post", "Write a post.") for number in range(20)]
-    runs = []
-    for temperature in (0.8, 0.8, 0.0):
-        with FakeOllama(write=lambda _prompt, _schema: "Hi.") as server:
-            async with Model("llama3.2", server.host, temperature=temperature) as model:
-                await Writer(model, seed=3).write_many(calls)
-        runs.append({question.body["options"]["seed"] for question in server.questions})
-    assert runs[0] == runs[1]
-    assert [len(seeds) for seeds in runs] == [20, 20, 1]

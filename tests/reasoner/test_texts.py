@@ -3,15 +3,12 @@
 import json
 from collections.abc import Sequence
 from hashlib import sha256
-from types import SimpleNamespace
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.errors import FieldValueError
-from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner._spending import COST_KEYS
 from prism.reasoner._texts import read_as
 from prism.statechart import BaseWriter, Cost, TextCall, Written
 
@@ -28,13 +25,6 @@ class Fixed(BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         return [self.answers.pop(0) for _ in calls]
-
-
-@pytest.mark.parametrize("most", [0, -1])
-def test_a_call_that_may_not_be_asked_is_refused(most: int) -> None:
-    """A call of which no request may be sent is a mistake."""
-    with pytest.raises(FieldValueError, match=f"tries must be above 0, got {most}"):
-        TextCall("ada", "k", "?", tries=most)
 
 
 def test_what_a_call_cannot_read_is_a_failure() -> None:
@@ -82,25 +72,3 @@ async def test_texts_are_announced_in_the_order_of_the_calls(logger: Any, captur
         },
         {**plain, "key": "c", "text": "three", "source": "cache", "log_level": "info"},
     ]
-
-
-async def test_what_is_known_of_the_cost_is_announced(logger: Any, capture: Any) -> None:
-    """The durations and the reason of the end stand in the event where a server has told them."""
-    cost = Cost(attempts=1, queue_seconds=0.0, request_seconds=0.0)
-    cost.done_reason = "length"
-    await Fixed(Written("x", "model", cost=cost)).write(TextCall("ada", "k", "?"), logger=logger)
-    (event,) = capture.entries
-    known = {name: event[name] for name in KNOWN_COST_KEYS if name in event}
-    assert known == {
-        "queue_seconds": 0.0,
-        "request_seconds": 0.0,
-        "done_reason": "length",
-    }
-
-
-async def test_a_logger_of_the_call_goes_before_the_writers(logger: Any, capture: Any) -> None:
-    """A logger that is given with a call is used instead of the writer's own."""
-    own: list[Any] = []
-    deaf = SimpleNamespace(info=lambda *_, **keys: own.append(keys), warning=None, error=None)
-    await Fixed(Written("x", "script"), logger=deaf).write(TextCall("ada", "k", "?"), logger=logger)
-    assert (len(own), len(capture.entries)) == (0, 1)

@@ -57,12 +57,6 @@ def test_a_reply_without_a_text_cannot_be_used(reply: Any) -> None:
         read(reply)
 
 
-def test_what_looks_like_a_thought_or_a_template_in_a_text_stays() -> None:
-    """Nothing in a text is evaluated, or taken for more than words."""
-    text = "{name} <think> %s $x {{7*7}}"
-    assert read({"text": text}, Wording(80)) == text
-
-
 @pytest.mark.parametrize(
     ("text", "cut"),
     [
@@ -94,20 +88,6 @@ def test_any_text_ends_up_clean_and_short(text: str, most: int) -> None:
     assert found == found.strip()
     assert not [sign for sign in found if category(sign) in ("Cc", "Cs") and sign != "\n"]
     found.encode()
-
-
-def test_data_of_a_schema_has_clean_texts_and_all_that_is_required() -> None:
-    """A schema of one's own gives its data; what lacks a key cannot be used."""
-    schema = {"type": "object", "required": ["mood", "why"]}
-    call = SHORT.call("ada", "k", "How?", schema=schema)
-    assert call.schema == schema
-    assert call.read('{"mood": "calm\\u0007", "why": ["a\\u202e"]}') == {
-        "mood": "calm",
-        "why": ["a"],
-    }
-    for reply, problem in (('{"mood": 1}', "'why' is a required"), ("[1]", "not of type 'object'")):
-        with pytest.raises(ValueError, match=problem):
-            call.read(reply)
 
 
 def test_what_is_the_same_for_all_comes_first() -> None:

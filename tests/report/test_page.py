@@ -1,6 +1,7 @@
 """Reports on runs, as a file: what is in them, and what is not."""
 
 import gzip
+import json
 import re
 import subprocess
 import sys
@@ -292,6 +293,35 @@ def test_events_that_made_no_transition_are_a_section(
     found = dict(zip(heads, row, strict=True))
     assert (found["state"], found["trigger"], found["guards"]) == ("shut", "open", "has_key")
     assert (found["agents"], found["still there"]) == ("1", "1")
+
+
+def test_prompts_of_fallbacks_and_of_choices_against_the_preference_are_shown(
+    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+) -> None:
+    """A decision for what was most probable is left out; each has its prompt and reply."""
+    chances = {"probabilities": {"a": 0.9, "b": 0.1}, "source": "model"}
+    log = write_log(
+        [
+            make.started(),
+            make.decision("ada", ["a", "b"], "a", decision_id="ada:1", **chances),
+            make.decision("ada", ["a", "b"], "b", decision_id="ada:2", **chances),
+            make.decision("bob", ["a", "b"], "a", decision_id="bob:1", source="fallback"),
+        ],
+        "run/events.jsonl",
+    )
+    answers = [
+        {"id": name, "prompt": f"Ask {name}?", "reply": f"From {name}."}
+        for name in ("ada:1", "ada:2", "bob:1")
+    ]
+    lines = "".join(json.dumps(each) + "\n" for each in answers)
+    (log.parent / "answers.jsonl").write_text(lines, encoding="utf-8")
+    page = parse(make_report(read_log(log)).html())
+    (shown,) = page.all("section", id="prompts-worth-a-look")
+    assert "bob:1: a on go, chose a; it fell back" in shown.text
+    assert "ada:2: a on go, chose b; its probability was 0.100" in shown.text
+    assert "Ask ada:2?" in shown.text
+    assert "From bob:1." in shown.text
+    assert "ada:1" not in shown.text
 
 
 @pytest.mark.parametrize("package", ["altair", "markupsafe", "vl_convert"])

@@ -174,6 +174,16 @@ def test_rounds_that_have_ended_are_never_deleted(tmp_path: Path, whole: Any) ->
     assert tree(tmp_path) == whole
 
 
+def test_a_run_that_another_process_has_completed_is_not_resumed(stopped: Path) -> None:
+    """Neither log nor results are written again."""
+    folder, _ = RunFolder.to_resume(stopped)
+    resume_in(stopped)
+    before = tree(stopped)
+    with pytest.raises(InputError, match="was just completed by another process"):
+        throw_in(folder)
+    assert tree(stopped) == before
+
+
 def test_a_run_that_holds_an_answer_is_never_deleted(tmp_path: Path) -> None:
     """Not even if it fails in its first round: somebody has paid for the answer."""
     folder = RunFolder.for_new(tmp_path / "run")

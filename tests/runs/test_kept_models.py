@@ -11,7 +11,7 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
-from prism.errors import InputError
+from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
 from prism.llm import Model
 from prism.programs.thinking import Config
@@ -111,6 +111,43 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     replay(folder, tmp_path / "again")
     log = "events.jsonl"
     assert (tmp_path / "again" / log).read_bytes() == (folder / log).read_bytes()
+
+
+def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
+    """However often a run is stopped, it sends as many requests as it may, and no more."""
+    stops = [1, 2]
+
+    def stop(summary: Any) -> None:
+        if summary.number in stops:
+            stops.remove(summary.number)
+            raise StoppedError
+
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, max_calls=25)
+        with pytest.raises(StoppedError):
+            Run(Feed, 20, rounds=4, model=model).keep(tmp_path / "run", on_round=stop)
+        with pytest.raises(StoppedError):
+            resume(tmp_path / "run", on_round=stop)
+        outcome = resume(tmp_path / "run")
+        assert outcome is not None
+        assert server.asked == outcome.summary["spent"]["calls"] == 25
+
+
+def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
+    """A replay asks what the run asked; the message names answer, round and tick."""
+    with FakeOllama() as server:
+        Run(Feed, 8, rounds=2, model=Model("llama3.2", server.host)).keep(tmp_path / "run")
+    answers = tmp_path / "run" / "answers.jsonl"
+    first, *rest = answers.read_text().splitlines()
+    line = json.loads(first)
+    answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
+    with pytest.raises(
+        ReplayError, match=rf"answer {line['id']} .*another question \(round 1, tick"
+    ):
+        replay(tmp_path / "run")
+    answers.write_text("\n".join([*rest, ""]))
+    with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
+        replay(tmp_path / "run")
 
 
 def test_only_the_client_that_it_asked_goes_on_with_a_run(tmp_path: Path) -> None:

@@ -77,16 +77,6 @@ def test_of_a_long_story_the_last_is_told(client: httpx.Client) -> None:
     assert ticks == [*range(302, 2, -1)]
 
 
-def test_a_thread_says_who_replied_and_how_many_liked(client: httpx.Client) -> None:
-    """A reply stands below its post, with a mark at the one that was chosen."""
-    (thread,) = ask(client, "/post", post="p2")["sections"]
-    assert re.search(
-        r'class="below-1"><b><span data-agent="ada">ada</span> replies', thread["html"]
-    )
-    assert '<mark><span data-post="p2">' in thread["html"]
-    assert "round 1, 1 like" in thread["html"]
-
-
 def test_the_head_says_how_many_faults_the_run_has(client: httpx.Client) -> None:
     """A fallback is a fault."""
     assert ask(client, "/head")["faults"] == 1

@@ -76,19 +76,6 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     assert browser.console() == []
 
 
-def test_hostile_names_stay_texts(browser: Any, shown: Show, hostile_log: Path) -> None:
-    """No name, text or reason of a log gets out of its place, wherever it is shown."""
-    see(browser, shown(hostile_log))
-    for step in ("document.querySelector('#at [role=button][data-agent]').click()", "0"):
-        browser.run(step)
-        browser.wait("document.getElementById('panel').dataset.shown !== undefined")
-        for details in ("details", "#panel details"):
-            browser.run(f"document.querySelectorAll('{details}').forEach((one) => one.open = true)")
-    assert browser.run("return window.hacked") is None
-    assert browser.run("return document.querySelectorAll('main script, dialog script').length") == 0
-    assert [line for line in browser.console() if "favicon" not in line] == []
-
-
 def test_the_slider_the_keys_and_the_fragment_choose_the_round(
     browser: Any, shown: Show, folder: Path
 ) -> None:
@@ -168,17 +155,6 @@ def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: P
     assert "tick" in title
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
-
-
-def test_two_tabs_share_the_cookie(browser: Any, shown: Show, folder: Path) -> None:
-    """A second tab opens the page without a token."""
-    watching = shown(folder)
-    see(browser, watching)
-    browser.driver.switch_to.new_window("tab")
-    browser.visit(watching.url.partition("?")[0])
-    browser.wait("Number(document.body.dataset.drawn) > 0")
-    browser.driver.close()
-    browser.driver.switch_to.window(browser.driver.window_handles[0])
 
 
 def test_a_phone_shows_where_agents_start_and_what_one_did(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import orjson
 import pytest
 
-from prism import replay, resume
+from prism import replay
 from prism.errors import InputError
 from prism.statechart.outline import to_outline
 from prism.watch._player import Player, about, command
@@ -76,25 +76,6 @@ def test_treatments_and_parameters_hold_from_the_next_round_and_the_run_is_repla
     replay(tmp_path / "run", tmp_path / "again")
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
-
-
-def test_a_run_that_was_changed_is_resumed_from_every_round(tmp_path: Path) -> None:
-    """A copy of the folder goes on as the run itself does, also right after a change."""
-    from prism.watch._playing import _copy
-
-    with played(tmp_path / "run") as (player, told):
-        for number in (1, 2):
-            player.order({"do": "round"})
-            wait_until(paused_at(told, number, 1))
-            player.order({"do": "set", "parameters": {"tiring": str(0.1 * number)}})
-            wait_until(lambda number=number: told[-1].get("from") == number + 1)
-            _copy(tmp_path / "run", tmp_path / f"kept_{number}")
-
-    for number in (1, 2):
-        resume(tmp_path / f"kept_{number}")
-    whole = (tmp_path / "run" / "events.jsonl").read_bytes()
-    assert (tmp_path / "kept_2" / "events.jsonl").read_bytes() == whole
-    assert (tmp_path / "kept_1" / "events.jsonl").read_bytes() != whole
 
 
 def test_parameters_have_types_bounds_and_values() -> None:

@@ -183,21 +183,6 @@ def test_a_model_is_estimated_before_it_is_asked(game: Any) -> None:
         assert told["estimate"]["models"]["llama3.2"]["calls"] > 0
 
 
-def test_a_folder_that_somebody_makes_meanwhile_stays(
-    game: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    """A run is not kept over it, and it is not deleted."""
-    theirs = tmp_path / "theirs"
-    theirs.mkdir()
-    (theirs / "notes.txt").write_text("mine")
-    monkeypatch.setattr("prism.watch._playing._place_for", lambda _: theirs)
-    with game() as found:
-        found.do("round")
-        found.wait(round=1, state="paused")
-        assert "already exists" in found.do("keep", folder="theirs")["problem"]
-    assert (theirs / "notes.txt").read_text() == "mine"
-
-
 @pytest.mark.parametrize("step", ["round", "tick"])
 def test_the_first_step_asks_the_model_and_goes_on(
     game: Any, fake_ollama: FakeOllama, step: str

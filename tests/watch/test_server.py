@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from socket import create_connection
 from threading import Timer
-from time import perf_counter, sleep
 from typing import Any
 
 import httpx
@@ -237,24 +236,6 @@ def test_a_post_leads_to_its_thread(
     assert (missing.status_code, "no post 'nothing'" in missing.json()["problem"]) == (400, True)
 
 
-def bars(client: httpx.Client, figure: str) -> list[dict[str, Any]]:
-    """Return the rows that a figure over time draws."""
-    (rows,) = ask(client, "/time")["figures"][f"figure-{figure}"]["datasets"].values()
-    found: list[dict[str, Any]] = rows
-    return found
-
-
-@pytest.mark.parametrize("step", [41, pytest.param(1, marks=pytest.mark.slow)])
-@pytest.mark.slow
-def test_bars_over_time_lead_to_as_many_agents_as_they_count(
-    client: httpx.Client, step: int
-) -> None:
-    """What a bar's own round, tick and state lead to is what its height says."""
-    for bar in bars(client, "states")[:: 7 * step]:
-        own = {name: bar[name] for name in ("round", "tick", "state")}
-        assert ask(client, "/agents", **own)["number"] == bar["agents"], own
-
-
 @pytest.mark.parametrize("number", ["-1", "1.5", "x", "9" * 30])
 def test_what_is_no_number_of_a_round_is_refused(client: httpx.Client, number: str) -> None:
     """What is no number of a round is refused in words."""
@@ -393,30 +374,3 @@ def test_what_is_no_run_is_told(tmp_path: Path) -> None:
         watch(tmp_path)
     with pytest.raises(InputError, match="no such file or folder"):
         watch(tmp_path / "nowhere")
-
-
-def test_an_answer_waits_for_no_acknowledgement(client: httpx.Client) -> None:
-    """The body of an answer is sent behind its head at once, not 40 ms later."""
-
-    def is_quick() -> bool:
-        before = perf_counter()
-        client.get("/head")
-        return perf_counter() - before < 0.03
-
-    # on a busy machine a single answer may take longer; behind an acknowledgement each does
-    wait_until(is_quick)
-
-
-@pytest.mark.slow
-def test_a_long_address_may_arrive_in_parts(client: httpx.Client) -> None:
-    """An address with an id of 100,000 characters is answered, however the network cuts it."""
-    begin = f"GET /agent?agent={'x' * 100_000}".encode()
-    cookie = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
-    host, port = str(client.base_url.host), client.base_url.port
-    with create_connection((host, port), timeout=30) as connection:
-        connection.sendall(begin[:80_000])
-        sleep(0.2)
-        rest = f" HTTP/1.1\r\nHost: {host}:{port}\r\nCookie: {cookie}\r\nConnection: close\r\n\r\n"
-        connection.sendall(begin[80_000:] + rest.encode())
-        with connection.makefile("rb") as answer:
-            assert b"no agent" in answer.read()

@@ -93,16 +93,6 @@ def test_every_event_has_a_sentence(write_log: WriteLog, make: SimpleNamespace) 
     ]
 
 
-def test_same_agent_in_two_runs_has_two_stories(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Stories of several runs follow each other, and answers stay within their run."""
-    one = write_log([make.post("ann", "p1")], "one.jsonl")
-    two = write_log([make.post("ben", "p2", "p1", "p1"), make.move("ann", "a", "b")], "two.jsonl")
-    assert agent_story(read_log(one, two), "ann").select("run", "line").rows() == [
-        ("one", 1),
-        ("two", 2),
-    ]
-
-
 def test_a_world_by_rates_tells_times_in_rounds(tmp_path: Path) -> None:
     """How long an agent was in a state is the time between two events, not whole ticks."""
     Run(Moran, 9, seed=1, rounds=4, ticks=2).keep(tmp_path / "run")

@@ -19,22 +19,6 @@ def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: Simpl
     assert table["agent_id"].to_list() == expected
 
 
-def test_a_log_of_ones_own_has_what_it_tells(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Without joins facts are null; fallbacks are counted; several runs are told apart."""
-    own = [
-        make.move("ann", "a", "b"),
-        make.decision("ann", ["a"], "a", source="fallback", reason="timed out"),
-        make.decision("ann", ["a"], "a"),
-    ]
-    first = write_log(own, "first.jsonl")
-    table = agents(read_log(first, write_log([make.move("ann", "b", "c")], "second.jsonl")))
-    shown = ("run", "agent_id", "display_name", "state", "transitions", "decisions", "fallbacks")
-    assert table.select(shown).rows() == [
-        ("first", "ann", None, "b", 1, 2, 1),
-        ("second", "ann", None, "c", 1, 0, 0),
-    ]
-
-
 def test_the_log_of_a_loop_has_no_columns_of_a_feed(
     write_log: WriteLog, make: SimpleNamespace
 ) -> None:

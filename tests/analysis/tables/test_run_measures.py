@@ -41,23 +41,6 @@ def test_measures_are_those_of_the_tables(folder: Path, events: list[dict[str, A
     }
 
 
-@pytest.mark.slow
-def test_a_burn_in_is_left_out(folder: Path, events: list[dict[str, Any]]) -> None:
-    """From a round on, everything from before is left out, and rounds add up to the whole."""
-    logs = read_log(folder)
-    later = run_measures(logs, from_round=3, by_round=True)
-    assert later["round"].to_list() == [3, 4, None]
-    likes = sum(each["event"] == "post.liked" and each["round"] >= 3 for each in events)
-    counts = ("agent_ticks", "transitions", "decisions", "posts", "likes", "views", "cascades")
-    whole = later.row(-1, named=True)
-    assert whole["likes"] == likes
-    assert later.head(2).select(counts).sum().row(0, named=True) == {
-        name: whole[name] for name in counts
-    }
-    every = run_measures(logs, by_round=True)
-    assert every.filter(round=3).row(0, named=True)["views"] == later["views"][0]
-
-
 def test_agents_who_left_take_no_steps(carried: Path) -> None:
     """Agent-ticks are the steps that the log counts, not agents times ticks."""
     (row,) = run_measures(read_log(carried)).iter_rows(named=True)

@@ -10,12 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 
 import polars as pl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.analysis import Log, Note, read_log
-from prism.worlds import WorldResults
 from tests.kit.tables import state_counts
 
 WriteLog = Callable[..., Path]
@@ -73,39 +71,6 @@ def assert_every_agent_counts(table: pl.DataFrame, agents: int, *chart: str) -> 
 def notes_of(logs: Log) -> dict[str, str]:
     """Return the messages of a log's notes, by kind."""
     return {note.kind: note.message for note in logs.notes}
-
-
-@pytest.mark.slow
-@given(lost=st.sets(st.integers(0, 400)), keep=st.integers(10, 400))
-def test_every_agent_is_counted_whatever_lines_are_lost(
-    lost: set[int], keep: int, run: tuple[Path, WorldResults], tmp_path_factory: Any
-) -> None:
-    """With any lines lost, every agent is in one state at every moment, and breaks are noted."""
-    lines = (run[0] / "events.jsonl").read_bytes().splitlines(keepends=True)
-    left = [
-        line
-        for number, line in enumerate(lines)
-        if number % 401 not in lost and (number < 200 or number % keep)
-    ]
-    path = tmp_path_factory.mktemp("lost") / "lost.jsonl"
-    path.write_bytes(b"".join(left))
-    states: dict[str, str] = {}
-    broken = 0
-    for event in map(json.loads, left):
-        if event["event"] == "statechart.transition":
-            broken += states.get(event["agent_id"], event["from_state"]) != event["from_state"]
-        if event["event"] in ("statechart.transition", "agent.joined"):
-            states[event["agent_id"]] = event.get("to_state") or event["state"]
-    logs = read_log(path)
-    table = state_counts(logs)
-    if not states:
-        assert table.is_empty()
-        return
-    assert_every_agent_counts(table, len(states))
-    assert ("broken_chain" in notes_of(logs)) == bool(broken)
-    if broken:
-        assert notes_of(logs)["broken_chain"].split()[0] == f"{broken:,}"
-    assert "out_of_order" not in notes_of(logs)
 
 
 LOOSE = st.tuples(

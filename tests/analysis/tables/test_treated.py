@@ -10,7 +10,7 @@ import pytest
 from prism import Run
 from prism.analysis import read_log
 from tests.kit.leaving import Leaving
-from tests.kit.tables import agents, arms, cascades, events_of
+from tests.kit.tables import arms
 
 
 @pytest.fixture(scope="module")
@@ -54,20 +54,6 @@ def test_arms_are_what_the_log_gives(treated: Path) -> None:
 
     rounds = arms(read_log(treated), by_round=True)
     assert rounds["posts"].sum() == table["posts"].sum() == sum(map(len, by_arm.values()))
-
-
-def test_agents_and_cascades_have_their_arm(treated: Path) -> None:
-    """The arm of an agent, or of the root of a cascade, comes behind the id."""
-    logs = read_log(treated)
-    told = events_of(logs, "treatment.assigned")
-    of_agents = told.drop_nulls("agent_id").select("agent_id", "arm")
-    table = agents(logs)
-    assert dict(table.select("agent_id", "arm").iter_rows()) == dict(of_agents.iter_rows())
-    assert table.columns.index("arm") == table.columns.index("agent_id") + 1
-    of_posts = set(told.drop_nulls("post_id").select("post_id", "arm").rows())
-    roots = cascades(logs).select("root_id", "arm").drop_nulls()
-    assert roots.height > 0
-    assert set(roots.rows()) <= of_posts
 
 
 def _count(events: list[dict[str, Any]], name: str, **wanted: Any) -> int:

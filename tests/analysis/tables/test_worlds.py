@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-import pytest
 
 from prism.analysis import read_log
-from prism.errors import InputError
 from tests.kit.tables import (
     agents,
     events_of,
@@ -65,12 +63,6 @@ def test_own_events_have_their_own_keys_as_columns(market: Path) -> None:
     counts = world_event_counts(read_log(market))
     assert counts["events"].sum() == len(logged) > 3
     assert counts["event"].unique().to_list() == ["sold"]
-
-
-def test_an_unknown_event_is_refused_with_those_there_are(market: Path) -> None:
-    """A misspelt name is told with the names of the log."""
-    with pytest.raises(InputError, match=r"no event .world.sod. in the log"):
-        events_of(read_log(market), "world.sod")
 
 
 def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> None:

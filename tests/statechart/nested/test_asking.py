@@ -28,14 +28,14 @@ def owner(chart: Any) -> Sleeper:
 
 
 @pytest.mark.parametrize(("model", "mode"), [("tiny", "chat"), ("llama3.2", "auto")])
-async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
-    """Options and replies are leaves of what moves; the decision has the whole configuration."""
+async def test_a_model_is_told_of_all_regions(model: str, mode: Any) -> None:
+    """Options and replies are whole configurations, with the meanings of their leaves."""
     chart = day(*CHOICE, decision_states=[Day.FEED])
     agent = owner(chart)
     options = tuple(chart.enabled_targets(agent, "bored"))
     assert options == ("writing+tired", "idle+tired", "asleep")
 
-    with FakeOllama(models=["tiny", "llama3.2"], choose=lambda asked: "writing") as server:
+    with FakeOllama(models=["tiny", "llama3.2"], choose=lambda asked: "writing+tired") as server:
         reasoner = Reasoner(
             Model(model, hosts=[server.host]),
             mode=mode,
@@ -46,9 +46,8 @@ async def test_a_model_is_told_what_changes(model: str, mode: Any) -> None:
         await chart.afire(agent, "bored", reasoner=reasoner)
         await reasoner.close()
         for asked in server.questions:
-            assert asked.options == ("writing", "idle", "asleep")
-            assert "write to a friend" in str(asked.body)
-            assert "writing+tired" not in str(asked.body)
+            assert asked.options == options
+            assert "write to a friend; tired" in str(asked.body)
 
     assert (decision.chosen, decision.source) == (options[0], "model")
     assert mode == "chat" or tuple(decision.probabilities or ()) == options
