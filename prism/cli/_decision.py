@@ -83,7 +83,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
         if value is not None and key not in _ADDED
     }
     folder = locate_log(run).parent
-    record = find_answers(folder, [record_id], note).get(record_id)
+    record = find_answers(folder, [record_id]).get(record_id)
     if as_json:
         print_json({"id": record_id, "event": event, "record": record})
         return

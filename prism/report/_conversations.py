@@ -108,9 +108,8 @@ def _author(post: Mapping[str, Any]) -> Markup:
 
 
 def _remarks(post: Mapping[str, Any]) -> str:
-    when = "" if post["round"] is None else f"round {post['round']:,}"
     likes = f"{post['likes']:,} like{'s' if post['likes'] > 1 else ''}" if post["likes"] else ""
-    return ", ".join(filter(None, [when, likes]))
+    return ", ".join(filter(None, [when({"round": post["round"]}), likes]))
 
 
 def transcript(messages: Rows) -> Markup:
@@ -159,7 +158,7 @@ def records_of(log: Log, rows: Rows) -> Mapping[str, Mapping[str, Any]]:
     """Return the prompts and replies of decisions by id, as far as they were recorded."""
     ids = [row["id"] for row in rows if row["id"]]
     # the notes on the logs report what is damaged
-    return find_answers(log.runs[0].path.parent, ids, lambda _problem: None) if ids else {}
+    return find_answers(log.runs[0].path.parent, ids) if ids else {}
 
 
 def what_of(row: Mapping[str, Any]) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from prism.errors import InputError
-from prism.runlog._reader import OnFault, read_line, unreadable
+from prism.runlog._reader import read_line, unreadable
 
 ANSWERS_NAME = "answers.jsonl"
 """Name of the file of answers in the folder of a run."""
@@ -42,19 +43,16 @@ def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
         raise unreadable(path, error) from None
 
 
-def find_answers(run: Path, ids: Iterable[str], on_fault: OnFault) -> dict[str, dict[str, Any]]:
+def find_answers(run: Path, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """Return the prompts and replies of some answers by id, as far as they were recorded.
 
     Args:
         run: The folder of the run.
         ids: The ids.
-        on_fault: Called with what is damaged.
     """
     wanted = {*ids}
-    if not (run / ANSWERS_NAME).is_file():
-        return {}
-    try:
-        return {line["id"]: line for line in read_answers(run) if line["id"] in wanted}
-    except InputError as error:
-        on_fault(str(error))
-        return {}
+    # of a damaged file, what is before the damage
+    found: dict[str, dict[str, Any]] = {}
+    with suppress(InputError):
+        found.update((line["id"], line) for line in read_answers(run) if line["id"] in wanted)
+    return found

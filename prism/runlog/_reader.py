@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,6 @@ LOG_NAME = "events.jsonl"
 
 LOG_NAMES = (LOG_NAME, f"{LOG_NAME}.gz")
 """Names that the log may have, plain or compressed."""
-
-OnFault = Callable[[str], object]
-"""Receives problems with unreadable parts."""
 
 
 def locate_log(path: PathLike[str] | str) -> Path:

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -25,7 +24,6 @@ SECONDS_PER_TICK = 60
 _PLACE = ("round", "tick")
 
 
-@dataclass(frozen=True, slots=True)
 class Moment:
     """One instant of a simulation.
 
@@ -39,19 +37,14 @@ class Moment:
         stamp: Time, round and tick in the form of a log's lines.
     """
 
-    time: datetime
-    round: int = 0
-    tick: int = 0
-    seconds: float = field(init=False)
-    stamp: dict[str, Any] = field(init=False)
+    __slots__ = ("round", "seconds", "stamp", "tick", "time")
 
-    def __post_init__(self) -> None:
-        """Prepare the forms in which this instant is written, once for all uses."""
-        text = self.time.isoformat().replace("+00:00", "Z")
-        object.__setattr__(self, "seconds", self.time.timestamp())
-        object.__setattr__(
-            self, "stamp", {"timestamp": text, "round": self.round, "tick": self.tick}
-        )
+    def __init__(self, time: datetime, round: int = 0, tick: int = 0) -> None:  # noqa: A002 - as in a log
+        self.time, self.round, self.tick = time, round, tick
+        # the forms in which it is written, once for all uses
+        self.seconds: float = time.timestamp()
+        text = time.isoformat().replace("+00:00", "Z")
+        self.stamp: dict[str, Any] = {"timestamp": text, "round": round, "tick": tick}
 
 
 class SimulatedClock:

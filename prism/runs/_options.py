@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from hashlib import file_digest
-from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
-from prism.llm._model import LostClient, type_of
+from prism.llm._model import LostClient
 from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
 from prism.statechart import Wording
 
@@ -153,29 +152,25 @@ def models_of(options: Any) -> Iterator[Model]:
 
 
 def with_client(options: Any, given: Any) -> Any:
-    """Return the options of a kept run with the client that it asks.
+    """Return the options of a kept run with the client of another library that it asks.
 
     Args:
         options: The options, as they were read.
         given: The client, or a model of it.
 
     Raises:
-        InputError: If the run asks no such client.
+        InputError: If the run asks none.
     """
     client = given.client if isinstance(given, Model) else given
-    lost = LostClient(type_of(client))
     changes: dict[str, Any] = {}
     for name in ("reasoner", "writer"):
         asked: Any = getattr(options, name, None)
         model: Any = asked.model if isinstance(asked, WriterOptions) else asked
-        if isinstance(model, Model) and model.client == lost:
+        if isinstance(model, Model) and isinstance(model.client, LostClient):
             again = replace(model, client=client)
-            is_writer = isinstance(asked, WriterOptions)
-            changes[name] = replace(asked, model=again) if is_writer else again
+            changes[name] = again if asked is model else replace(asked, model=again)
     if not changes:
-        kinds = {type_of(each.client) for each in models_of(options) if each.client is not None}
-        which = " and ".join(sorted(kinds)) or "no client of another library"
-        raise InputError(f"is {type_of(client)}, but the run asks {which}", field="model")
+        raise InputError("is not asked: the run has no client of another library", field="model")
     return options.replace(**changes)
 
 
@@ -221,21 +216,6 @@ def read_writer(config: Mapping[str, Any]) -> WriterOptions | None:
     if isinstance(given["model"], dict):
         given["model"] = read_decider(given["model"])
     return WriterOptions(**given)
-
-
-def require_writable(field: str, value: Any) -> None:
-    """Refuse a number or a text that JSON cannot represent, since the run could not be resumed.
-
-    Raises:
-        InputError: If it is one.
-    """
-    if isinstance(value, float) and not isfinite(value):
-        raise InputError(f"must be a finite number, got {value}", field=field)
-    text = str(value)
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise InputError(f"must be valid UTF-8, for run.json; got {text!a}", field=field) from None
 
 
 def digest(path: Path) -> str:

@@ -171,8 +171,6 @@ def carry_out(
             writing = folder.writing(about, run.clock, repeats=repeats, at_once=bool(models))
             logger.opened = stack.enter_context(writing)
             logger.is_silent = folder.skipped > 0
-            # some keep files of their own there
-            run.kept_in(folder.path)
             journal = folder.journal
             if folder.is_new:
                 held.keep_before()

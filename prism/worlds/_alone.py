@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
+from contextlib import closing
 from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,7 +14,7 @@ from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runs._loops import run_to_end
-from prism.runs._options import Repeats, digest, naming, read_decider, require_writable
+from prism.runs._options import Repeats, digest, naming, read_decider
 from prism.runs._services import Services
 from prism.telemetry.events import (
     AGENT_JOINED,
@@ -24,8 +24,9 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
 )
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger
 from prism.worlds._arguments import decider_of, require_seed
+from prism.worlds._events import Events
 from prism.worlds._run import Run
 
 DEFAULT_AGENT_ID = "agent"
@@ -56,12 +57,10 @@ class AloneLoop:
         reasoner: None, as nobody decides.
         writer: Answers its prompts.
         clock: The run's clock.
-        open_questions: Number of questions without an answer; None as it is unknown.
     """
 
     ticks_per_round = 1
     reasoner: ClassVar[None] = None
-    open_questions: ClassVar[None] = None
 
     def __init__(
         self,
@@ -76,7 +75,7 @@ class AloneLoop:
         self.clock, self.has_run = clock, False
         self.agents: Sequence[Any] = (agent,)
         self.finished: list[Any] = []
-        self._seed, self._logger = seed, logger
+        self._seed, self._events = seed, Events(logger)
         self._transitions = 0
         agent.join(Services(writer, logger, self._seconds, seed))
 
@@ -84,9 +83,6 @@ class AloneLoop:
     def world(self) -> Any:
         """The loop itself, as there is no other world."""
         return self
-
-    def kept_in(self, folder: Path) -> None:
-        """Set the folder in which the run is kept."""
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds in an event loop of their own."""
@@ -101,7 +97,7 @@ class AloneLoop:
         self.has_run = True
         agent, clock = self.agent, self.clock
         with clock.bound(), closing(agent):
-            self._emit(
+            self._events.emit(
                 RUN_STARTED,
                 schema=SCHEMA_VERSION,
                 chart=agent.chart.name,
@@ -110,18 +106,17 @@ class AloneLoop:
                 ticks_per_round=1,
                 seed=self._seed,
             )
-            self._emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
+            self._events.emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
             for number in range(1, self.rounds + 1):
                 if agent.reason_to_end(self.finished) is not None:
                     break
-                with self.cycle():
-                    self.finished.append(await self._round(number))
-                    if on_round is not None:
-                        on_round(self.finished[-1])
+                self.finished.append(await self._round(number))
+                if on_round is not None:
+                    on_round(self.finished[-1])
             results = agent.results(self.finished)
             totals = results.totals
             counts = totals() if callable(totals) else totals.to_dict()
-            self._emit(RUN_ENDED, **counts)
+            self._events.emit(RUN_ENDED, **counts)
         return results
 
     @property
@@ -129,13 +124,9 @@ class AloneLoop:
         """The round, counted from 1; 0 before the first."""
         return self.clock.round
 
-    def cycle(self) -> AbstractContextManager[object]:
-        """Return a context manager that lasts for a round."""
-        return nullcontext()
-
     async def _round(self, number: int) -> Any:
         self.clock.begin_round(number)
-        self._emit(ROUND_STARTED, round=number)
+        self._events.emit(ROUND_STARTED, round=number)
         self.clock.advance()
         self._transitions = 0
         try:
@@ -143,7 +134,7 @@ class AloneLoop:
         except Exception as error:
             note_place(error, None, number, 1)
             raise
-        self._emit(
+        self._events.emit(
             ROUND_ENDED,
             round=number,
             states={self.agent.state.value: 1},
@@ -156,11 +147,6 @@ class AloneLoop:
         # a chart asks for the time exactly once for each transition
         self._transitions += 1
         return self.clock.moment.seconds
-
-    def _emit(self, event: str, **keys: Any) -> None:
-        logger = active_logger(self._logger)
-        if logger is not None:
-            logger.info(event, **keys)
 
     async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
         try:
@@ -245,8 +231,6 @@ class AloneRun(Run[Any]):
         if unknown := sorted(self.application.keys() - {*self.brought}):
             problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
             raise InputError(problem, field="application")
-
-        require_writable("agent_id", self.agent_id)
 
     def __repr__(self) -> str:
         """Show the file."""

@@ -10,8 +10,8 @@ from typing import Any
 from prism.errors import FieldValueError, ReasonerError
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
-from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
+from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
     Configuration,
@@ -33,19 +33,6 @@ from prism.worlds._results import fallback_group
 from prism.worlds._waiting import Asked
 
 
-class TemplateWriter(BaseWriter):
-    """Returns the template of every text, without a model."""
-
-    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Return the templates, or a failure for a call without one."""
-        return [
-            Written(None, "failed", reason="the run has no writer")
-            if call.fallback is None
-            else Written(fallback_text(call), "template", call.fallback)
-            for call in calls
-        ]
-
-
 class Answers:
     """The reasoner and the writer of a run.
 
@@ -57,7 +44,6 @@ class Answers:
     Attributes:
         has_writer: Whether there is a writer.
         memory: How many of the last things an agent remembers in prompts.
-        open_questions: Number of questions without an answer. Other threads may read it.
         writer: Writes the texts, or takes their templates.
     """
 
@@ -65,7 +51,6 @@ class Answers:
         self.reasoner, self.wording = reasoner, wording or USUAL_WORDING
         self.has_writer = writer is not None
         self.memory: int = getattr(reasoner, "memory", 0)
-        self.open_questions = 0
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
         self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
@@ -96,19 +81,14 @@ class Answers:
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        self.open_questions += len(questions) + len(calls)
-        try:
-            if not calls:
-                decisions, texts = await self._decide(questions, logger), []
-            elif not questions:
-                decisions, texts = [], await self.writer.answer(calls)
-            else:
-                decisions, texts = await all_of(
-                    [self._decide(questions, logger), self.writer.answer(calls)]
-                )
-        finally:
-            self.open_questions -= len(questions) + len(calls)
-
+        if not calls:
+            decisions, texts = await self._decide(questions, logger), []
+        elif not questions:
+            decisions, texts = [], await self.writer.answer(calls)
+        else:
+            decisions, texts = await all_of(
+                [self._decide(questions, logger), self.writer.answer(calls)]
+            )
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=logger)

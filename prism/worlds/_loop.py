@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial, partialmethod
-from pathlib import Path
 from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
@@ -144,11 +143,6 @@ class Loop:
         """The population, in the order in which it joined."""
         return self.turns.population.everybody()
 
-    @property
-    def open_questions(self) -> int:
-        """The number of questions without an answer. Any thread may read it."""
-        return self._answers.open_questions
-
     def run(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
         """Run all rounds in an event loop of their own.
 
@@ -196,12 +190,6 @@ class Loop:
             self._warn_of_idle_events()
 
         return results
-
-    def kept_in(self, folder: Path) -> None:
-        """Set the folder in which the run is kept; a world with a method ``kept_in`` gets it."""
-        kept_in = getattr(self.world, "kept_in", None)
-        if callable(kept_in):
-            kept_in(folder)
 
     def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.

@@ -32,7 +32,6 @@ from prism.runs._options import (
     read_decider,
     read_writer,
     require_model_of,
-    require_writable,
 )
 from prism.runs._running import carry_out
 from prism.statechart import BaseWriter
@@ -409,7 +408,6 @@ class Run(Generic[WorldT_co]):
                 f"tuple of these, as run.json keeps it; got {value!r}",
                 field="parameters",
             )
-        require_writable(name, plain)
         return plain
 
     def digests(self) -> dict[str, str]:

@@ -61,7 +61,6 @@ class World(Declares, Generic[AgentT]):
             up nobody; see `depends`.
         meanings: Descriptions of the states, which a model reads.
         fallback: The state to take if a model gives no valid answer; by default the agent's own.
-        chart_name: Name of the chart of agents that do not name one, for models by chart.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
@@ -81,7 +80,6 @@ class World(Declares, Generic[AgentT]):
     meanings: ClassVar[Mapping[Any, str]] = {}
 
     fallback: ClassVar[Any] = None
-    chart_name: ClassVar[str | None] = None
     input_files: ClassVar[Sequence[str]] = ()
 
     round: ClassVar[int] = 0

@@ -102,9 +102,6 @@ class Dice:
         self._logger = logger
         self.clock = SimulatedClock()
 
-    def kept_in(self, folder: Path) -> None:
-        """Have no files of its own."""
-
     def run(self, on_round: Callable[[int], object]) -> Sum:
         """Throw in every round."""
         for number in range(1, self.rounds + 1):

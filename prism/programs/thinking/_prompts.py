@@ -35,9 +35,6 @@ _JSON_INSTRUCTIONS = (
     "'thinking_log'. In executing state, provide 'action' with 'type', 'tags', and optionally "
     "'value'."
 )
-_NEXT_STATES = """\
-The next state is thinking to go on thinking, executing to carry out one action, or paging to make \
-room in working memory."""
 _XML_FORM = "Reply with one agent element of this form and nothing else, and fill in its parts:"
 _JSON_FORM = "Reply with one JSON object of this form, and fill in its parts:"
 
@@ -134,7 +131,6 @@ class Form:
             own = [name for name in self.actions if name not in AvailableActions.model_fields]
             if own:
                 yield _section("own_actions", map(self._described, own))
-            yield _NEXT_STATES
             yield self._shown({"next_state": "executing", "thinking_log": ""})
             return
 

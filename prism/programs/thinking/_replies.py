@@ -32,7 +32,7 @@ _TAG = re.compile(r"<(?:action|next_state|thinking_log|type|tags|value)\b")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
 _PLACEHOLDER = re.compile(
     r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}"
-    r"|(?:(?:your|the) )?(?:value|text|string|tags?|thoughts?|thinking_log\w*)",
+    r"|(?:(?:your|the) )?(?:value|text|string|tags?|thoughts?|thinking_log)[_ ]?\d*",
     re.IGNORECASE,
 )
 _PARTS = ("type", "tags", "value")
@@ -113,7 +113,7 @@ def reader(state: str, instructions: str) -> Callable[[str], AgentReply]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(text.casefold().split())
+    return " ".join(text.casefold().replace("_", " ").split())
 
 
 def read_reply(text: str) -> AgentReply:

@@ -123,7 +123,7 @@ class LevelFile(FailuresFile):
     name: _Text | None = None
     version: _Version | None = None
     description: str | None = None
-    components: ComponentsFile | None = None
+    components: ComponentsFile | _Text | None = None
     error_handling: FailuresFile | None = None
 
 

@@ -76,7 +76,7 @@ def test_no_prompt_passes_the_hard_limit(planned: Prism) -> None:
     ]
     assert max(sizes) <= config.hard_limit.max_tokens
     paged = events_of(planned, "cognition.paged")
-    assert len(paged) >= 2
+    assert paged
     assert {event["why"] for event in paged} == {"soft_limit"}
     limit = config.paging_limit.max_tokens
     assert all(event["tokens_after"] <= limit < event["tokens_before"] for event in paged)

@@ -115,3 +115,12 @@ async def test_a_number_of_cycles_is_a_whole_number(cycles: Any) -> None:
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([thought()]))
     with pytest.raises(FieldValueError, match="cycles must be a whole number"):
         await agent.run(cycles)
+
+
+async def test_ever_new_words_end_a_run() -> None:
+    """Thoughts that never lead to an action with an effect stop it, however new they are."""
+    numbers = count()
+    writer = writer_of(lambda _call: thought(f"I will plan step {next(numbers)}."))
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer)
+    assert len(await agent.run(100)) == 20
+    assert agent.stopped == "20 cycles in a row have only words: no action had an effect"

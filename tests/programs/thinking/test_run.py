@@ -12,7 +12,7 @@ import pytest
 from prism import Run, replay, resume
 from prism.errors import InputError
 from prism.llm import Model
-from prism.programs.thinking import Config, Cycle, Memory
+from prism.programs.thinking import Cycle, Memory
 from prism.runs import run_status
 from prism.testing import FakeOllama
 from tests.kit import kept as runs
@@ -209,37 +209,6 @@ def test_a_stopped_replay_is_resumed_to_the_same_bytes(
     assert results[0] == results[1]
 
 
-@pytest.mark.slow
-def test_a_second_run_goes_on_with_the_memory(options: Any, tmp_path: Path) -> None:
-    """A memory is used by one run after another, and each is repeated from where it began."""
-    short = options.replace(rounds=5)
-    runs.begin(short, tmp_path / "first")
-    runs.begin(short, tmp_path / "second")
-    assert memory_of(options.memory)["prism"]["cycle"] == 10
-    replay(tmp_path / "first", tmp_path / "again")
-    replay(tmp_path / "second", tmp_path / "more")
-    assert log_of(tmp_path / "again") == log_of(tmp_path / "first")
-    assert log_of(tmp_path / "more") == log_of(tmp_path / "second")
-    assert options.memory.read_bytes() == (tmp_path / "more/memories/agent.json").read_bytes()
-
-
-@pytest.mark.sampled(2)
-def test_max_iterations_bounds_a_run_with_its_resumes(options: Any, tmp_path: Path) -> None:
-    """The cycles before a stop count."""
-    config = Config.load(options.file)
-    short = Config(
-        paging_limit=config.paging_limit,
-        hard_limit=config.hard_limit,
-        iterate=type(config.iterate)(max_iterations=5),
-    )
-    options.file.write_text(short.to_json())
-    with pytest.raises(StopError):
-        runs.begin(options, tmp_path / "run", on_round=stop_after(3))
-    outcome = resume(tmp_path / "run")
-    assert outcome is not None
-    assert (outcome.results.turns, memory_of(options.memory)["prism"]["cycle"]) == (5, 5)
-
-
 def test_a_memory_that_somebody_changed_since_is_not_overwritten(
     options: Any, tmp_path: Path
 ) -> None:
@@ -252,25 +221,6 @@ def test_a_memory_that_somebody_changed_since_is_not_overwritten(
     with pytest.raises(InputError, match="has changed since the run stopped"):
         resume(tmp_path / "run")
     assert memory_of(options.memory)["working_memory"]["by_hand"] == "x"
-
-
-@pytest.mark.sampled(2)
-def test_a_memory_in_use_is_refused(options: Any, tmp_path: Path) -> None:
-    """A run does not begin with a memory that another process has open, and leaves no folder."""
-    with Memory.open(options.memory), pytest.raises(InputError, match="is in use"):
-        runs.begin(options, tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-
-
-@pytest.mark.usefixtures("no_backoff")
-@pytest.mark.sampled(2)
-def test_a_model_that_fails_fails_cycles(options: Any) -> None:
-    """A run whose model is gone ends after a few cycles, every one failed and counted."""
-    with FakeOllama() as server:
-        gone = Model("llama3.2", hosts=(server.url,), patience=0.0)
-    outcome = runs.begin(options.replace(reasoner=gone), options.memory.parent / "run")
-    assert outcome.results.outcomes == {"failed": 5}
-    assert "5 cycles in a row had no effect" in str(outcome.results.stopped)
 
 
 GARDENER = """

@@ -151,6 +151,19 @@ async def test_a_prompt_shows_one_form_without_content() -> None:
         assert not agent.memory.working
 
 
+@pytest.mark.parametrize("state", ["thinking", "executing"])
+async def test_no_line_of_a_prompt_becomes_content(state: str) -> None:
+    """A model that repeats its instructions is asked again; nothing of them is kept."""
+    _, _, (prompt,) = await cycles_of({"state": state}, "no")
+    for line in prompt.splitlines():
+        if len(line) > 25 and not line.startswith("<"):
+            copied = thought(line) if state == "thinking" else add("a", line)
+            agent, (cycle,), _ = await cycles_of({"state": state}, copied)
+            assert cycle.outcome in ("unusable", "refused"), line
+            assert not agent.memory.thoughts
+            assert not agent.memory.working
+
+
 async def test_thoughts_rotate() -> None:
     """The newest ``max_entries`` are kept, under the prefix and a number that goes on."""
     config = Config(thinking_log=ThinkingLog(max_entries=3, key_prefix="tl_"))

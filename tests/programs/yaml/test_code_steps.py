@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pydantic_monty")
 
 from tests.kit.texts import ANY
-from tests.kit.writers import agent_of, prompts_of, writer_of
+from tests.kit.writers import agent_of
 
 
 def workflow(code: str, more: str = "") -> str:
@@ -106,21 +106,6 @@ async def test_what_a_step_does_not_touch_stays(context: dict[str, Any]) -> None
     )
     await failing.turn()
     assert failing.context == context
-
-
-async def test_later_prompts_and_conditions_see_the_results() -> None:
-    """What a code step has set holds in the same turn, for run_if, prompts and transitions."""
-    writer = writer_of()
-    agent = agent_of(
-        "state_machine:\n  states: [a, b]\n  transitions: [{from: a, to: b, condition: n == 2}]\n"
-        + workflow(
-            "n = 2",
-            "  - {name: ask, type: llm, run_if: n > 1, prompt: 'n is {n}', transition_to: b}\n",
-        ),
-        writer,
-    )
-    assert (await agent.turn()).state == "b"
-    assert prompts_of(writer) == ["n is 2"]
 
 
 async def test_random_numbers_belong_to_the_turn() -> None:

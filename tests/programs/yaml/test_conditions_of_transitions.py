@@ -91,12 +91,6 @@ async def test_a_live_object_never_reaches_a_condition(condition: str) -> None:
     assert not thing.called
 
 
-async def test_a_context_variable_called_like_a_function_hides_nothing() -> None:
-    """A condition's functions are what they are, whatever the context holds."""
-    agent = agent_of(workflow("max(1, 2) == 2"), context={"max": 0})
-    assert (await agent.turn()).state == "b"
-
-
 async def test_run_if_that_fails_keeps_its_step_from_running() -> None:
     """Where run_if is false or fails the step does not run; that it failed is logged."""
     agent = agent_of(

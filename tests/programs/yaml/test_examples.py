@@ -11,10 +11,11 @@ pytest.importorskip("pydantic_monty")
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
 from prism.testing import FakeOllama
 from tests.kit.models import Filler
-from tests.kit.writers import prompts_of, turns_of, writer_of
+from tests.kit.writers import turns_of, writer_of
 
 DOCS = Path(__file__).parents[3] / "docs"
 FOLDER = DOCS / "workflows"
+IN_USE = sorted((DOCS.parent / "tests/data/agents").glob("*.yaml"))
 SPECIFIED = ["observing", "ideating", "implementing", "testing", "reflecting", "shipping"]
 
 HOST: dict[str, Any] = {
@@ -89,47 +90,6 @@ async def test_a_model_that_only_reads_its_prompts_goes_round(connect: Any) -> N
     assert set(states) == set(SPECIFIED)
 
 
-async def test_it_continues_until_it_ships() -> None:
-    """Continue leads back to the work, and pivot needs no condition from reflecting."""
-    answers = iter(["continue", "continue", "pivot"])
-    agent = WorkflowAgent(
-        Workflow.load(FOLDER / "builder.yaml"),
-        writer_of(
-            lambda call: builder_says(
-                call.prompt, next(answers) if "choose ONE" in call.prompt else ""
-            )
-        ),
-        variables=HOST,
-        on_action=lambda action: "it worked",
-    )
-    states = await walk(agent, 12)
-    assert states[3:] == [
-        "testing", "reflecting", "implementing",
-        "testing", "reflecting", "implementing",
-        "testing", "reflecting", "observing",
-    ]  # fmt: skip
-
-
-async def test_its_prompts_have_trait_and_goal() -> None:
-    """The fragments of the files beside it follow the steps that they name."""
-    writer = writer_of(lambda call: builder_says(call.prompt, "ship"))
-    agent = WorkflowAgent(
-        Workflow.load(FOLDER / "builder.yaml"), writer, variables=HOST, turns=10,
-        on_action=lambda action: "it worked",
-    )  # fmt: skip
-    await turns_of(agent, 7)
-    goal = "Your balance of 100 has to last until the end: {:.1f} % of the time is over."
-    assert prompts_of(writer)[0].endswith(goal.format(0))
-    assert "You are careful" not in prompts_of(writer)[0]
-    assert prompts_of(writer)[3].endswith(
-        "You are careful: say what could go wrong before you act."
-    )
-    assert prompts_of(writer)[6].splitlines()[-2:] == [
-        "You are careful: say what could go wrong before you act.",
-        goal.format(60),
-    ]
-
-
 async def test_the_support_desk() -> None:
     """Somebody important gets an answer before the ticket is handed on."""
     done: list[Action] = []
@@ -175,3 +135,18 @@ async def test_the_essay(answers: list[str], states: list[str], verdict: str | N
     assert await walk(agent, len(states)) == states
     assert agent.context.get("verdict") == verdict
     assert agent.context["draft"] == "A night train."
+
+
+@pytest.mark.parametrize("path", IN_USE, ids=lambda path: path.stem)
+async def test_agents_in_use_load_and_run(path: Path, connect: Any) -> None:
+    """Keys of other programs are at most one note; ten turns pass without a step that fails."""
+    problems = Workflow.check(path)
+    assert len([each for each in problems if each.kind == "left_out"]) <= 1
+    assert all(each.severity != "error" for each in problems)
+    with FakeOllama(models=["tiny"], write=Filler()) as server:
+        agent = WorkflowAgent(
+            Workflow.load(path), connect(server), {"successes": 1}, turns=10,
+            variables=HOST | {"working_memory": {}}, on_action=lambda action: "it worked",
+        )  # fmt: skip
+        await turns_of(agent, 10)
+    assert agent.failure is None

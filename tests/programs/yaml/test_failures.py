@@ -121,29 +121,6 @@ async def test_a_failed_code_step_follows_the_same_policies(policy: str, runs: i
     assert turn.steps[0].reason == "line 1 of the code: ZeroDivisionError: division by zero"
 
 
-async def test_what_failed_is_the_reason_why_the_workflow_stopped() -> None:
-    """The step and its reason stand in `failure`, and nothing behind it runs."""
-    agent = agent_of(asking("", "") + "  - {name: t, code: 'x = 1'}\n", [OSError("down")])
-    turn = await agent.turn()
-    assert (agent.failure, names_of(turn.steps)) == ("step 'ask': down", ["ask"])
-    assert agent.context == {}
-
-
-async def test_a_cancelled_turn_leaves_state_and_context() -> None:
-    """Cancelling while the model is asked changes neither."""
-    import asyncio
-
-    from tests.kit.clients import Silent
-
-    agent = WorkflowAgent(Workflow.from_text(asking()), Silent(), {"x": 1})
-    task = asyncio.create_task(agent.turn())
-    await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert (agent.context, agent.state, agent.failure) == ({"x": 1}, "active", None)
-
-
 @pytest.mark.parametrize(
     "code", [pytest.param("while True: pass", marks=pytest.mark.slow), "x = [0] * 10 ** 9"]
 )

@@ -1,7 +1,6 @@
 """What an llm step is answered, and what comes of an action."""
 
 import asyncio
-import json
 from typing import Any
 
 import pytest
@@ -10,7 +9,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.errors import InputError
 from prism.programs.yaml import Action
-from tests.kit.writers import ACT, agent_of, turns_of, writer_of
+from tests.kit.writers import ACT, agent_of, turns_of
 
 TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
 ACTION = "steps: [{name: s, type: llm, on_failure: skip, prompt: p}]\n"
@@ -76,31 +75,11 @@ async def test_a_reply_that_cannot_be_used_fails_the_step(
     assert reason in run.reason
 
 
-@pytest.mark.parametrize("text", [ACTION, DATA])
-async def test_the_schema_is_offered(text: str) -> None:
-    """A client that takes a schema gets the step's, or that of an action."""
-    writer = writer_of([ACT])
-    agent = agent_of(text, writer)
-    await agent.turn()
-    (call,) = writer.calls
-    assert call.schema is not None
-    assert call.schema["required"] == (["idea"] if text == DATA else ["reasoning", "action"])
-
-
 @pytest.mark.parametrize("schema", ["{type: strin}", "{type: 3}"])
 def test_a_schema_that_is_none_is_refused_at_load(schema: str) -> None:
     """With its place."""
     with pytest.raises(InputError, match=r"line 1, .*: the output schema is not a JSON Schema"):
         agent_of(f"steps: [{{name: s, type: llm, prompt: p, output: {schema}}}]\n")
-
-
-async def test_an_action_goes_to_the_host() -> None:
-    """A plain callback gets who, what, in which turn and step, and a key of the turn and step."""
-    done: list[Action] = []
-    agent = agent_of(ACTION, on_action=done.append, agent_id="ada")
-    await turns_of(agent, 2)
-    assert done[1] == Action("ada", "2:s", 2, "s", {"kind": "wait"})
-    assert [action.key for action in done] == ["1:s", "2:s"]
 
 
 async def raise_late(action: Action) -> None:
@@ -143,15 +122,6 @@ async def test_an_action_may_be_async() -> None:
     agent = agent_of(ACTION, on_action=act)
     await agent.turn()
     assert agent.action_history[-1]["result"] == {"got": 1}
-
-
-async def test_data_of_a_schema_may_hold_an_action() -> None:
-    """An object under `action` is carried out there, too; anything else there is data."""
-    done: list[Action] = []
-    text = "steps: [{name: s, type: llm, prompt: p, output: {type: object}}]\n"
-    for action in ({"kind": "x"}, "x", None):
-        await agent_of(text, [json.dumps({"action": action})], on_action=done.append).turn()
-    assert [item.action for item in done] == [{"kind": "x"}]
 
 
 @pytest.mark.parametrize(

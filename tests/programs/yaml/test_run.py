@@ -8,12 +8,11 @@ from typing import Any, NamedTuple
 import orjson
 import pytest
 
-from prism import Run, replay, resume
+from prism import Run, replay
 from prism.errors import InputError
 from prism.llm import Model
-from prism.programs import Turn
 from prism.runs import Outcome, run_status
-from prism.testing import FakeOllama, Fault
+from prism.testing import FakeOllama
 from tests.kit import kept as runs
 from tests.kit.event_schema import faults_of
 from tests.kit.files import folder_in_memory
@@ -156,73 +155,9 @@ def test_a_run_is_repeated_without_its_model(
     assert len(server.questions) == asked
 
 
-class StopError(Exception):
-    """Stands for whatever stops a process."""
-
-
-def stop_after(number: int) -> Any:
-    """Return a callback that stops a run after a turn."""
-
-    def on_round(turn: Turn) -> None:
-        if turn.number == number:
-            raise StopError
-
-    return on_round
-
-
-@pytest.mark.parametrize("stopped", [1, 4])
-@pytest.mark.slow
-def test_a_stopped_run_with_a_model_goes_on(
-    options: Any, kept: Path, tmp_path: Path, stopped: int
-) -> None:
-    """A resumed run has the prompts, texts and states of one that never stopped."""
-    again = tmp_path / "again"
-    with pytest.raises(StopError):
-        runs.begin(options, again, on_round=stop_after(stopped))
-    outcome = resume(again)
-    assert outcome is not None
-    assert outcome.summary["spent"]["calls"] == TURNS
-    assert [_without_time(event) for event in events_of(again)] == [
-        _without_time(event) for event in events_of(kept)
-    ]
-
-
-def _without_time(event: dict[str, Any]) -> dict[str, Any]:
-    measured = ("seconds", "latency", "queue_seconds", "request_seconds")
-    return {
-        name: value
-        for name, value in event.items()
-        if name not in measured and not name.endswith("_duration")
-    }
-
-
 def test_a_workflow_that_asks_needs_a_model(file: Path) -> None:
     """Without a model the steps that would ask one are named, and nothing is written."""
     out = file.parent / "run"
     with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
         runs.begin(Run(file), out)
     assert not out.exists()
-
-
-def test_a_workflow_of_code_needs_no_model(tmp_path: Path) -> None:
-    """A workflow that asks nobody runs without a model."""
-    path = tmp_path / "code.yaml"
-    path.write_text("steps: [{name: add, code: 'n = context.get(\"n\", 0) + 1'}]\n")
-    outcome = runs.begin(Run(path, rounds=3), tmp_path / "run")
-    assert outcome.results.final["context"] == {"n": 3}
-    assert "spent" not in outcome.summary
-    replay(tmp_path / "run", tmp_path / "again")
-    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
-
-
-@pytest.mark.usefixtures("no_backoff")
-def test_a_step_that_fails_ends_the_run(file: Path) -> None:
-    """Where a step's policy is to stop, the run ends there, and says why."""
-    with FakeOllama() as broken:
-        broken.fail_always(Fault.status(400, "no"))
-        options = asking(file, broken)
-        outcome = runs.begin(options, options.file.parent / "run")
-    assert outcome.results.turns == 1
-    assert outcome.results.stopped is not None
-    assert outcome.results.stopped.startswith("step 'look'")
-    assert events_of(options.file.parent / "run")[-1]["event"] == "run.ended"

@@ -45,15 +45,6 @@ steps:
     assert await asked(text, 4) == ["one", "two", "one", "two"]
 
 
-async def test_a_skipped_step_has_had_its_turn() -> None:
-    """One whose server is down does not keep the others from asking."""
-    text = "steps:\n  - {name: one, type: llm, prompt: one, on_failure: skip}\n"
-    writer = writer_of(lambda call: "none" if call.prompt == "one" else "text")
-    agent = agent_of(f"{text}  - {{name: two, type: llm, prompt: two, output: text}}\n", writer)
-    await turns_of(agent, 4)
-    assert prompts_of(writer) == ["one", "two", "one", "two"]
-
-
 async def test_the_place_is_kept_with_the_state() -> None:
     """An agent that is restored between any two turns asks what one that was not asks."""
     whole = await asked(THREE, 9, {"go": True})

@@ -1,17 +1,12 @@
 """Transition steps: the model chooses one of the map's answers, or the state stays."""
 
-import json
-import re
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import ReasonerError
 from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.statechart import parse_reasoner_response
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import agent_of, prompts_of, said, writer_of
 
@@ -25,18 +20,6 @@ steps:
     prompt: choose
     transition_map: {continue: implementing, pivot: observing, ship: shipping}
 """
-
-ONE_STATE = "state_machine: {states: [a]}\nsteps:\n  - name: s\n    type: transition\n    prompt: p"
-CORPUS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[2] / "data" / "replies.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
-# a map whose keys differ in case only is refused when it is loaded
-DISTINCT = [
-    case for case in CORPUS if len({*map(str.casefold, case["options"])}) == len(case["options"])
-]
 
 
 @pytest.mark.parametrize(
@@ -68,17 +51,10 @@ async def test_an_answer_is_read_as_a_careful_person_would(reply: str, state: st
         "continue, pivot or ship?",
         "do not ship",
         "do not pivot; continue",  # who denies on the way has not answered plainly
-        "Not ship, not continue: pivot!",
-        '{"decision": "do not ship; pivot"}',
-        "a) do not ship",
         '{"decision": "explode"}',
-        '{"decision": ""}',
-        '{"decision": null}',
         '{"decision": ["ship", "pivot"]}',
         '{"reasoning": "I would rather not say"}',
         "shipping",
-        "[]",
-        "{",
         "ignore the map and go to __import__('os')",
     ],
 )
@@ -112,31 +88,6 @@ async def test_an_unclear_reply_is_asked_once_more_with_what_was_wrong() -> None
     first, second = Client.prompts
     assert first in second
     assert "the answer is none of continue, pivot, ship" in second
-
-
-@pytest.mark.parametrize("first", range(11))
-@pytest.mark.sampled(11)
-def test_keys_are_read_as_the_options_of_a_decision(first: int) -> None:
-    """Every reply of the corpus is read as a reasoner's parser reads it, but for a label `B)`."""
-    for case in DISTINCT[first::11]:
-        # the key that a workflow asks for, and a decision does not
-        if '"decision"' in case["reply"]:
-            continue
-        mapped = "".join(f"      {json.dumps(key)}: a\n" for key in case["options"])
-        text = f"{ONE_STATE}\n    transition_map:\n{mapped}"
-        reply = re.sub("next[_ -]?state", "decision", case["reply"], flags=re.IGNORECASE)
-        try:
-            unlabelled = re.sub(r"^\W*(\w|\d\d)[).:]\s+", "", case["reply"])
-            expected = parse_reasoner_response(unlabelled, case["options"])
-        except ReasonerError:
-            expected = None
-        try:
-            how = Workflow.from_text(text).steps[0].reply
-            assert how is not None
-            read = how.read(reply)["decision"]
-        except ValueError:
-            read = None
-        assert read == expected, case["why"]
 
 
 async def test_case_and_spaces_of_the_map_are_folded() -> None:
@@ -177,11 +128,3 @@ async def test_without_a_prompt_a_default_one_is_asked() -> None:
     assert "pivot" in prompt
     assert "ship" in prompt
     assert "State: reflecting." in prompt
-
-
-async def test_a_choice_that_a_condition_refuses_leaves_the_state() -> None:
-    """The map names the target; the list of transitions decides whether it may follow."""
-    text = REFLECT.replace("shipping]\n", "shipping]\n  transitions: [reflecting->observing]\n", 1)
-    turn = await agent_of(text, ["ship"]).turn()
-    assert turn.state == "reflecting"
-    assert turn.steps[0].reason == "no transition from 'reflecting' to 'shipping'"

@@ -11,7 +11,6 @@ pytest.importorskip("pydantic_monty")
 from prism.errors import AgentError
 from prism.programs import Turn
 from prism.statechart import Writer
-from prism.testing import ScriptedWriter
 from tests.kit.writers import ACT, agent_of, names_of, writer_of
 
 ALTERNATING = """
@@ -41,16 +40,6 @@ steps:
     turn = await agent.turn()
     assert names_of(turn.steps) == ["ask", "of_b", "of_c"]
     assert (turn.state, agent.context["y"], "x" in agent.context) == ("c", "b", False)
-
-
-async def test_a_turn_in_which_no_step_matches_changes_nothing() -> None:
-    """It counts, and that is all."""
-    agent = agent_of(
-        "state_machine: {states: [a, b]}\nsteps: [{name: s, code: 'x = 1', in_state: b}]\n"
-    )
-    turn = await agent.turn()
-    assert (turn.number, turn.state, turn.steps) == (1, "a", ())
-    assert agent.context == {}
 
 
 async def test_a_stopped_workflow_takes_no_further_turns() -> None:
@@ -126,22 +115,6 @@ async def test_laws_of_a_turn(steps: str, pairs: list[tuple[str, str]], replies:
                 assert not pairs or {(before, run.moved_to), ("*", run.moved_to)} & set(pairs)
                 before = run.moved_to
         assert turn.state == before
-
-
-async def test_the_state_is_the_present_one_also_behind_a_code_steps_transition() -> None:
-    """The variable `state` follows the agent within a turn."""
-    writer = ScriptedWriter(lambda _call: ACT)
-    agent = agent_of(
-        """
-state_machine: {states: [a, b]}
-steps:
-  - {name: go, in_state: a, code: 'was = state', transition_to: b}
-  - {name: ask, in_state: b, type: llm, prompt: 'from {was} to {state}', run_if: state == 'b'}
-""",
-        writer,
-    )
-    await agent.turn()
-    assert [call.prompt for call in writer.calls] == ["from a to b"]
 
 
 async def test_an_agent_is_at_one_turn_at_a_time() -> None:

@@ -6,8 +6,8 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import InputError
-from prism.programs.yaml import Workflow
+from prism.programs.yaml import Workflow, WorkflowAgent
+from tests.kit.writers import prompts_of, writer_of
 
 ASK = "steps: [{name: ask, type: llm, prompt: p}]\n"
 
@@ -71,19 +71,6 @@ def test_they_may_stand_beside_the_workflow_key(folder: Path) -> None:
     assert prompt_of(Workflow.load(written(folder, text))) == "p\nBe calm.\nBe t.\nBe rich."
 
 
-def test_phases_are_left_out_with_a_note(folder: Path) -> None:
-    """Nobody reads them, beside the workflow or in it; a step that is a name alone is refused."""
-    for text in (
-        f"{ASK}components: {{phases: [a, b]}}\n",
-        f"workflow:\n  {ASK}components: {{phases: 3}}\n",
-    ):
-        (note,) = Workflow.load(written(folder, text)).problems
-        assert (note.severity, note.kind) == ("note", "left_out")
-        assert note.message == "prism ignores components.phases"
-    with pytest.raises(InputError, match="valid dictionary"):
-        Workflow.load(written(folder, "steps: [rest]\ncomponents: {phases: [rest]}\n"))
-
-
 @pytest.mark.parametrize(
     ("kind", "name", "problem"),
     [
@@ -138,9 +125,14 @@ def test_what_is_wrong_with_a_component_is_told_in_its_file(
     assert problem.format(folder=folder) in str(found)
 
 
-def test_an_unknown_key_of_a_component_is_a_note(folder: Path) -> None:
-    """Which names its file."""
-    (folder / "traits/odd.yaml").write_text("prompt_fragment: x\nweight: 3\n", encoding="utf-8")
-    path = written(folder, f"{ASK}components: {{traits: [odd]}}\n")
-    (note,) = Workflow.check(path)
-    assert str(note) == f"{folder}/traits/odd.yaml:2:1: weight: prism ignores weight"
+async def test_agents_change_no_component(folder: Path) -> None:
+    """Variables are filled in anew for each prompt; a workflow serves agent after agent."""
+    (folder / "traits/calm.yaml").write_text("inject_into: [ask]\nprompt_fragment: Be {mood}.\n")
+    workflow = Workflow.load(written(folder, f"{ASK}components: {{traits: [calm]}}\n"))
+    prompts = list[str]()
+    for mood in ("calm", "bold", "calm"):
+        writer = writer_of()
+        await WorkflowAgent(workflow, writer, {"mood": mood}).turn()
+        prompts += prompts_of(writer)
+    assert prompts == ["p\nBe calm.", "p\nBe bold.", "p\nBe calm."]
+    assert prompt_of(workflow) == "p\nBe {mood}."
