@@ -183,7 +183,7 @@ class Engine(Checks[StateT]):
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         data = run.args[0]
-        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
+        if self._is_queued(data.model, data.event.name, self._process, run):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(data.model)
@@ -276,7 +276,7 @@ class Engine(Checks[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or self._is_slow:
-            if self._is_queued(agent, trigger, partial(self.fire, agent, trigger, context)):
+            if self._is_queued(agent, trigger, self.fire, agent, trigger, context):
                 return None
             if engine_hooks or self._is_slow:
                 return self._through(agent, trigger, context)
@@ -337,7 +337,9 @@ class Engine(Checks[StateT]):
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
-    def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], Any]) -> bool:
+    def _is_queued(
+        self, agent: Any, trigger: Any, fire: Any, *arguments: Any, **named: Any
+    ) -> bool:
         """Let a fire wait, if a transition of its agent is under way."""
         firing = self._firing.get(id(agent))
         if firing is None or firing.is_between:
@@ -345,7 +347,7 @@ class Engine(Checks[StateT]):
         self._require_one_thread(agent, firing.thread)
         # a mistaken event is reported where it is fired, not where its turn comes
         self._require_trigger(trigger)
-        firing.queue.append((repr(trigger), fire))
+        firing.queue.append((repr(trigger), partial(fire, *arguments, **named)))
         return True
 
     def _through(
