@@ -12,7 +12,7 @@ import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
 from prism.cli._screen import note, print_findings, print_json, print_table, say, write_bytes
-from prism.errors import InputError, PrismError, UnknownStateError
+from prism.errors import InputError, UnknownStateError
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -162,16 +162,11 @@ def explain(
 
 def _notes_on(name: str, outline: Diagram) -> Iterator[str]:
     """Yield what a table says of a state: what it is, and inside which state."""
-    boxes = outline.boxes
-    if name == outline.initial or any(name in box.initial for box in boxes.values()):
+    if name == outline.initial or any(name in box.initial for box in outline.boxes.values()):
         yield "initial"
-    if name in boxes and boxes[name].is_parallel:
-        yield "parallel"
-    if name in outline.decision_states:
-        yield "decision"
-    if name in outline.final_states:
-        yield "final"
-    yield from (f"in {box}" for box, found in boxes.items() if name in found.inside)
+    kinds = {"decision": outline.decision_states, "final": outline.final_states}
+    yield from (kind for kind, states in kinds.items() if name in states)
+    yield from (f"in {box}" for box, found in outline.boxes.items() if name in found.inside)
     yield from outline.notes.get(name, ())
 
 
@@ -185,7 +180,7 @@ def _json(option: str, text: str) -> Any:
 
 
 def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
-    """Return a social agent if the chart is theirs, else an object with just these fields."""
+    """Return an agent with these fields, a social one if the chart is theirs."""
     from prism.agents import SocialAgent
     from prism.statechart import AgentState
 
@@ -195,18 +190,11 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
         raise InputError(f"--state: {error}") from None
     if not isinstance(fields, Mapping) or "state" in fields:
         raise InputError("--agent must be a JSON object of fields, without a state")
-
-    named = {"agent_id": "agent", **fields}
-    if {str(each) for each in chart.definition.states} & {*AgentState}:
-        pending = named.pop("pending_action", None)
-        cls = type("Agent", (SocialAgent,), {"state_type": chart.state_type})
-        try:
-            agent = cls(**named, state=member)
-        except (PrismError, TypeError) as error:
-            raise InputError(f"--agent: {error}") from error
-        agent.pending_action = pending
-        return agent
-    return SimpleNamespace(**named, state=member)
+    kind: Any = SocialAgent if chart.state_type is AgentState else SimpleNamespace
+    agent = kind(agent_id="agent", state=member)
+    for name, value in fields.items():
+        setattr(agent, name, value)
+    return agent
 
 
 def write_chart(

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prism.errors import DefinitionError, InputError, PrismError
+from prism.errors import DefinitionError, InputError
 from prism.files import reading
 from prism.statechart import (
     Statechart,
@@ -97,24 +97,19 @@ def _from_module(where: str) -> Statechart[Any]:
     from prism.worlds._kinds import chart_of
 
     module, _, attribute = where.rpartition(":")
-    owner, found = None, module_at(module)
+    found = module_at(module)
     for name in attribute.split("."):
         if not hasattr(found, name):
             raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
-        owner, found = found, getattr(found, name)
+        found = getattr(found, name)
 
-    # in logs, a chart without a name of its own has that of the class
-    if attribute.endswith(".chart") and isinstance(owner, type):
-        found = owner
-    try:
-        if isinstance(found, type) and issubclass(found, Agent):
-            found = chart_of(found)
-        elif callable(found) and not isinstance(found, Statechart):
+    if isinstance(found, type) and issubclass(found, Agent):
+        found = chart_of(found)
+    elif callable(found) and not isinstance(found, Statechart):
+        try:
             found = found()
-    except PrismError as error:
-        raise InputError(f"{where}: {error}") from error
-    except Exception as error:
-        raise InputError(f"{where}: {type(error).__name__}: {error}") from error
+        except Exception as error:  # of the function that a user names
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(found, Statechart):
         raise InputError(
             f"{where} is {type(found).__name__}, not a chart: name a Statechart, a function that "

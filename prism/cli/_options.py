@@ -17,7 +17,8 @@ _OPTIONS = {
     **{"file": "FILE", "query": "QUERY", "world": "WORLD"},
     **dict.fromkeys(("parameters", "variables"), "--set"),
     **dict.fromkeys(("turns", "cycles"), "--rounds"),
-    **{"reasoner": "--model", "treatments": "--treat"},
+    **dict.fromkeys(("reasoner", "hosts"), "--model"),
+    "treatments": "--treat",
 }
 """Arguments that have another name on the command line."""
 

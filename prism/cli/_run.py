@@ -30,8 +30,6 @@ from prism.cli._options import (
 )
 from prism.errors import InputError
 
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")]
-
 SETTINGS = {
     "simulate": {
         "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
@@ -59,12 +57,7 @@ def run(
     treatments: Treat = None,
     log_agents: Annotated[
         int | None,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="Log only so many agents, a sample drawn by the seed, or 0 for the totals of "
-            "rounds alone; all by default, or 1,000 if there are more than 100,000.",
-        ),
+        typer.Option(min=0, metavar="N", help="Log a sample of agents only; 0 for totals alone."),
     ] = None,
     model: ModelText = None,
     model_file: ModelFile = None,
@@ -97,45 +90,61 @@ def run(
 
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
-    from prism.runs import WriterOptions
     from prism.worlds._addresses import key_of
 
-    plain: dict[str, Any] = {
+    shared: dict[str, Any] = {
         "agents": agents,
         "ticks": ticks,
         "treatments": treatments,
         "writer": writer,
     }
-    plain |= {"log_agents": log_agents, "policy": policy}
-    alone = {"memory": memory}
+    shared |= {"log_agents": log_agents, "policy": policy}
     key = key_of(world)
-    for name, value in (plain if key else alone).items():
+    for name, value in (shared if key else {"memory": memory}).items():
         if value is not None:
             what = "is not for a single agent" if key else "is for single agents"
             raise InputError(f"{option_of(name)} {what}: leave it out")
-    # a writer may be the only one that is asked
-    decides = model is not None or writer is None
-    asked = model_of(model, model_file, max_calls=max_calls) if decides else None
+
     given: dict[str, Any] = {"rounds": rounds, "seed": seed}
     if key is None:
-        given |= {name: plain[name] for name in ("agents", "ticks", "log_agents")}
-        given |= {"treatments": treatments or (), "reasoner": _decider(asked, policy)}
-        given["writer"] = writer and WriterOptions(
-            writer if asked else model_of(writer, model_file, max_calls=max_calls)
-        )
+        given |= {name: shared[name] for name in ("agents", "ticks", "treatments", "log_agents")}
+        given |= _askers(model, model_file, writer, policy, max_calls)
         given["parameters"] = world_parameters(world, parameter_file, parameters)
+    elif key == "cognition" and memory is None:
+        raise InputError("no memory is named: add --memory FILE; a missing one is created")
     else:
-        given |= {"reasoner": asked, **alone, **_of_one(key, parameter_file, parameters)}
-        if key == "cognition" and memory is None:
-            raise InputError("no memory is named: add --memory FILE; a missing one is created")
+        given |= {"reasoner": model_of(model, model_file, max_calls=max_calls), "memory": memory}
+        given |= _of_one(key, parameter_file, parameters)
+    given = {name: value for name, value in given.items() if value is not None}
+    _carry_out(world, given, out, dry_run=dry_run, as_json=as_json)
 
-    _carry_out(
-        world,
-        {name: value for name, value in given.items() if value is not None},
-        out,
-        dry_run=dry_run,
-        as_json=as_json,
-    )
+
+def _carry_out(
+    world: str, given: dict[str, Any], out: Path | None, *, dry_run: bool, as_json: bool
+) -> None:
+    """Carry out a run, or estimate its costs, and print the results."""
+    from prism.cli._progress import run_screen
+    from prism.cli._results import tell
+    from prism.runs._folder import RunFolder
+    from prism.runs._running import carry_out
+    from prism.worlds import Run
+
+    if dry_run:
+        from prism.cli._spent import print_estimate
+        from prism.runs._dry_run import estimate
+
+        print_estimate(estimate(Run(world, **given)), as_json=as_json)
+        return
+
+    with run_screen(out) as screen:
+        outcome = carry_out(
+            Run(world, **given),
+            None if out is None else RunFolder.for_new(out),
+            on_round=screen.round_ended,
+            observer=screen,
+            told=out is not None or as_json,
+        )
+    tell(outcome, as_json=as_json)
 
 
 def simulate(context: typer.Context) -> None:
@@ -193,7 +202,11 @@ def resume(
         tell(outcome, as_json=as_json)
 
 
-def replay(run: RunFolder, out: OutFolder = None, as_json: AsJson = False) -> None:
+def replay(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
+    out: OutFolder = None,
+    as_json: AsJson = False,
+) -> None:
     """Repeat a run with the answers of its journal, and write the same log; ask no model.
 
     **Example**
@@ -209,44 +222,26 @@ def replay(run: RunFolder, out: OutFolder = None, as_json: AsJson = False) -> No
     tell(outcome, as_json=as_json)
 
 
-def _carry_out(
-    world: str, given: dict[str, Any], out: Path | None, *, dry_run: bool, as_json: bool
-) -> None:
-    """Carry out a run, or estimate its costs, and print the results."""
-    from prism.cli._progress import run_screen
-    from prism.cli._results import tell
-    from prism.runs._folder import RunFolder
-    from prism.runs._running import carry_out
-    from prism.worlds import Run
+def _askers(
+    model: str | None,
+    file: Path | None,
+    writer: str | None,
+    policy: Path | None,
+    max_calls: int | None,
+) -> dict[str, Any]:
+    """Return what decides in a world, and what writes."""
+    from prism.runs import PolicyOptions, WriterOptions
 
-    if dry_run:
-        from prism.cli._spent import print_estimate
-        from prism.runs._dry_run import estimate
-
-        found = estimate(Run(world, **given))
-        print_estimate(found, as_json=as_json)
-        return
-
-    with run_screen(out) as screen:
-        outcome = carry_out(
-            Run(world, **given),
-            None if out is None else RunFolder.for_new(out),
-            on_round=screen.round_ended,
-            observer=screen,
-            told=out is not None or as_json,
-        )
-    tell(outcome, as_json=as_json)
-
-
-def _decider(model: Any, policy: Path | None) -> Any:
-    if policy is None:
-        return model
-    if model is not None:
+    # a writer may be the only one that is asked
+    decides = model is not None or writer is None
+    asked = model_of(model, file, max_calls=max_calls) if decides else None
+    if policy is not None and asked is not None:
         raise InputError("--policy already decides: leave out --model")
-
-    from prism.runs import PolicyOptions
-
-    return PolicyOptions(policy)
+    text = writer if asked or writer is None else model_of(writer, file, max_calls=max_calls)
+    return {
+        "reasoner": PolicyOptions(policy) if policy is not None else asked,
+        "writer": text and WriterOptions(text),
+    }
 
 
 def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:

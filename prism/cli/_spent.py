@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from prism.cli._screen import counted, print_json, print_table, say, shown
+from prism.cli._screen import counted, print_json, say, shown
+from prism.cli._tables import draw_rows
 
 if TYPE_CHECKING:
     from prism.runs._dry_run import Estimate
@@ -62,29 +63,10 @@ def print_estimate(found: Estimate, *, as_json: bool) -> None:
     of_agents = "" if found.agents == found.of_agents else f" of {found.of_agents:,}"
     runs = "" if found.runs == 1 else f" in {found.runs:,} runs"
     say(f"Nothing was sent: estimated from {tried} with {agents}{of_agents}{runs}, by the policy.")
-    names = ("decisions", "texts", "calls", "input_tokens", "output_tokens")
-    rows = [
-        (
-            model,
-            *(counts[name] for name in names),
-            in_words(counts["money"]) if "money" in counts else "-",
-        )
-        for model, counts in found.models.items()
-    ]
-    headings = ("decisions", "texts", "calls", "tokens in", "tokens out", "money")
-    print_table(rows, "model", *headings, numbers=headings)
+    draw_rows([{"model": model, **counts} for model, counts in found.models.items()])
     say(
         "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. "
         "The model may decide differently, and its tokenizer may count differently."
     )
     if found.money is None:
         say("For money, give price_in and price_out of a million tokens in --model-file.")
-
-
-def duration(seconds: float) -> str:
-    """Return a duration in the two largest units that say anything."""
-    whole = round(seconds)
-    for unit, name, below, lower in ((86400, "d", 3600, "h"), (3600, "h", 60, "min")):
-        if whole >= unit:
-            return f"{whole // unit:,} {name} {whole % unit // below} {lower}"
-    return f"{whole // 60} min {whole % 60} s" if whole >= 60 else f"{whole} s"

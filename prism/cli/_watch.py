@@ -78,7 +78,14 @@ def watch(
 
         watching = play(run, given, host=host, port=port)
     else:
-        watching = _watched(Path(run), charts, host, port)
+        from prism.cli._chart_argument import chart_from
+        from prism.watch import watch as serve
+
+        # the run that is watched comes first
+        if hasattr(os, "nice"):
+            os.nice(_NICENESS)
+        own = [chart_from(name) for name in charts or ()]
+        watching = serve(Path(run), own, host=host, port=port)
     say(watching.url)
     if not no_browser:
         watching.open()
@@ -87,24 +94,11 @@ def watch(
         watching.wait()
 
 
-def _watched(run: Path, charts: list[str] | None, host: str, port: int) -> Any:
-    """Serve the page of a run."""
-    from prism.cli._chart_argument import chart_from
-
-    own = [chart_from(name) for name in charts or ()]
-    from prism.watch import watch as serve
-
-    # the run that is watched comes first
-    if hasattr(os, "nice"):
-        os.nice(_NICENESS)
-    return serve(run, own, host=host, port=port)
-
-
 def names_a_world(text: str) -> bool:
     """Return whether a text names a world, and not a path.
 
     Raises:
-        InputError: If it could be both, or is neither but nearly the name of a world.
+        InputError: If it could be both.
     """
     from prism.worlds._addresses import known_worlds
 
@@ -115,11 +109,4 @@ def names_a_world(text: str) -> bool:
     if is_named and exists:
         problem = f"is both a path and the name of a world: write ./{text} for the path"
         raise InputError(problem, path=text)
-    if not (is_named or is_file or exists):
-        from prism.files.declarations import meant
-
-        if (near := meant(text, known_worlds())) is not None:
-            problem = f"there is no such run, folder or world; did you mean {near}?"
-            raise InputError(problem, path=text)
-
     return is_named or is_file

@@ -227,11 +227,12 @@ def _checked(kind: Any, value: Any) -> Any:
     """
     from pydantic import ValidationError
 
-    from prism.files.declarations import shape_problems
-
     try:
         return _reader(kind).validate_python(value)
     except ValidationError as error:
+        # reads documents, too, which takes as long to load as httpx
+        from prism.files.declarations import shape_problems
+
         _, problem, _ = next(shape_problems(kind, value, error))
         raise ValueError(problem) from None
 

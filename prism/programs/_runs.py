@@ -18,7 +18,7 @@ from prism.programs.yaml._sandbox import as_context
 from prism.runlog import SimulatedClock
 from prism.runs._makers import make_writer
 from prism.runs._options import naming
-from prism.runs._services import NobodyWriter
+from prism.runs._services import TemplateWriter
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._addresses import address_of, file_of, found_at
 from prism.worlds._alone import AloneLoop, AloneRun
@@ -154,5 +154,5 @@ def _loop_of(
         problem = f"asks a model in {names}: name the model (--model)"
         raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
     else:
-        writer = NobodyWriter()
+        writer = TemplateWriter()
     return AloneLoop(agent, writer, rounds, run.seed, logger, SimulatedClock())

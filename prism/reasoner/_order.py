@@ -30,9 +30,6 @@ def averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision:
     """
     answered = [each for each in decisions if each.source != "fallback"] or decisions
     first, cost = answered[0], decisions[0].cost
-    if len(decisions) == 1:
-        return first
-
     for each in decisions[1:]:
         if cost is not None and each.cost is not None:
             cost.follow(each.cost)

@@ -310,21 +310,15 @@ class QuestionRequest(Request[Reply]):
         rotation: Number of options moved from the beginning of the list to its end in the prompt;
             None for the chart's order.
         hash: The hash of the question's prompt with the options in the chart's order.
+        identity: A hash of all that decides the answer. A request for probabilities is shared by
+            all agents, since these draw from them.
     """
 
     question: Question
     kind: Kind
     rotation: int | None = None
     hash: str | None = None
-
-    def identity(self) -> str:
-        """Return a hash of the question; requests with the same identity have the same answer.
-
-        A request for probabilities is shared by all agents, since these draw from them.
-        """
-        options = [state_text(option) for option in self.question.options]
-        own = [self.variation] if self.kind == "name" and self.variation else []
-        return hash_of(json.dumps([self.kind, self.text, options, *own]))
+    identity: str = ""
 
 
 def request_for(
@@ -360,6 +354,8 @@ def request_for(
         text = chat_prompt(shown, settings)
         how = f"Choose one of {', '.join(offered)}. {_REPLY.replace('<state_value>', '...')}"
 
+    own = [] if by_letter else [variation]
+
     def read(reply: ChatReply) -> Reply:
         # a client of the user's own may know of none
         if by_letter and not reply.tokens:
@@ -384,4 +380,5 @@ def request_for(
         kind="letter" if by_letter else "name",
         rotation=rotation,
         hash=hash_of(chat_prompt(question, settings)),
+        identity=hash_of(json.dumps([by_letter, text, offered, *own])),
     )

@@ -183,7 +183,7 @@ class Reasoner(AsksModel, BaseReasoner):
         with suppress(Exception):
             request = self._request(kind, question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
-            self._replies[request.identity()] = reply
+            self._replies[request.identity] = reply
 
     # Random numbers
 
@@ -231,6 +231,11 @@ class Reasoner(AsksModel, BaseReasoner):
         """Ask a question in one rotation of its options, or in all of them."""
         kind: Kind = "letter" if self._asks_letters else "name"
         rotations = self._rotations_of(question, draw)
+        if len(rotations) == 1:
+            return self._chosen(
+                question, draw, await self._asked_by(kind, question, draw, rotations[0])
+            )
+
         found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
         return self._chosen(question, draw, averaged(found, options))
@@ -249,10 +254,10 @@ class Reasoner(AsksModel, BaseReasoner):
         except Exception as error:
             # an exception of the user's agent or post must not affect the other questions
             return self._without_asking(question, error)
-        if self._replies is not None and (reply := self._replies.get(request.identity())):
+        if self._replies is not None and (reply := self._replies.get(request.identity)):
             return self._read(request, reply, "cache", None)
 
-        outcome = await self._flights.do(request.identity(), partial(self.ask, request))
+        outcome = await self._flights.do(request.identity, partial(self.ask, request))
         if request.kind == "name" or not self._lacks_chances(outcome):
             return self._answered(request, outcome)
 
@@ -300,7 +305,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return replace(found, prompt_hash=request.hash, prompt=request.text)
 
         if self._replies is not None:
-            self._replies[request.identity()] = reply
+            self._replies[request.identity] = reply
         return self._read(request, reply, "model", cost)
 
     def _read(

@@ -108,9 +108,8 @@ def _author(post: Mapping[str, Any]) -> Markup:
 
 
 def _remarks(post: Mapping[str, Any]) -> str:
-    when = "" if post["round"] is None else f"round {post['round']:,}"
     likes = f"{post['likes']:,} like{'s' if post['likes'] > 1 else ''}" if post["likes"] else ""
-    return ", ".join(filter(None, [when, likes]))
+    return ", ".join(filter(None, [when({"round": post["round"]}), likes]))
 
 
 def transcript(messages: Rows) -> Markup:

@@ -17,14 +17,16 @@ from prism.report._layout import spread
 from prism.report._table import Rows, short
 
 _PICTURES = """
-select round, space, width, height, agent_ids, state_names, agent_states, places, edges,
-       colours, sizes, labels
-from events
-where event = 'agents.pictured' and ($number is null or round <= $number or line = (
-    select min(line) from events where event = 'agents.pictured'))
-qualify line in (min(line) over (), max(line) over ()) order by line
+with pictures as (
+    select * from events
+    where event = 'agents.pictured' and ($number is null or round <= $number)
+)
+select round, space, width, height, state_names, agent_states, places, colours, sizes, labels,
+       (select arg_max(agent_ids, line) from pictures where agent_ids is not null) as agent_ids,
+       (select arg_max(edges, line) from pictures where edges is not null) as edges
+from pictures order by line desc limit 1
 """
-"""The first picture, which names the agents, and the last one up to a round."""
+"""The last picture up to a round; agents and edges are named when they have changed."""
 
 _GROUPS = """
 select colour from (
@@ -51,64 +53,33 @@ def picture(log: Log, states: Sequence[str], number: int | None = None) -> alt.T
         number: The round; by default the last.
     """
     rows = rows_of(log.sql(_PICTURES, number=number))
-    if not rows or (number is not None and (rows[-1]["round"] or 0) > number):
+    if not rows:
         return None
 
     groups = [short(row["colour"]) for row in rows_of(log.sql(_GROUPS))]
     names = [*states, *(group for group in groups if group not in states)]
     try:
-        return _drawn(rows[0], rows[-1], names)
+        return _drawn(rows[0], names)
     except (ValueError, TypeError, IndexError, KeyError):  # prism did not write it
         return None
 
 
-def _drawn(
-    first: Mapping[str, Any], row: Mapping[str, Any], names: Sequence[str]
-) -> alt.TopLevelMixin:
-    agents = [str(agent) for agent in first["agent_ids"]]
-    count, space = len(agents), row["space"]
-    width, height = float(row["width"] or 1), float(row["height"] or 1)
-    edges = [(one, other) for one, other in _list(row if row["edges"] else first, "edges")]
-    points = [_point(each, width) for each in _list(row, "places") or [None] * count]
-    if space == "network":
-        points = list(spread(count, tuple(edges)))
-    elif not any(points) and space not in ("grid", "plane"):
-        across = ceil(sqrt(count or 1))
-        points = [(float(place % across), float(place // across)) for place in range(count)]
-    placed = [point for point in points if point is not None] or [(0.0, 0.0)]
-    xs, ys = zip(*placed, strict=True)
-    # a space is the same in every round
-    left, right, low, high = {
-        "grid": (-0.5, width - 0.5, -0.5, height - 0.5),
-        "plane": (0.0, width, 0.0, height),
-    }.get(space, (min(xs) - 0.5, max(xs) + 0.5, min(ys) - 0.5, max(ys) + 0.5))
+def _drawn(row: Mapping[str, Any], names: Sequence[str]) -> alt.TopLevelMixin:
+    agents = [str(agent) for agent in row["agent_ids"]]
+    edges = [(one, other) for one, other in _list(row, "edges")]
+    points = _points(row, len(agents), edges)
+    left, right, low, high = _extent(row, points)
     scale = _SIDE / max(right - left, high - low, 1e-9)
     x = alt.X("x:Q", scale=alt.Scale(domain=[left, right], nice=False, zero=False), axis=None)
     # the first row is at the top
     down = alt.Scale(domain=[low, high], nice=False, zero=False, reverse=True)
     y = alt.Y("y:Q", scale=down, axis=None)
-    marks = _marks(agents, row, points)
-    largest = max((mark["size"] for mark in marks), default=1.0) or 1.0
-    area = min(max((_SIDE / sqrt(count or 1) * 0.5) ** 2, _LEAST_MARK), _MOST_MARK)
-    most = max((scale * 0.9) ** 2, _LEAST_MARK) if space == "grid" else area * largest
-    sizes = alt.Scale(domain=[0, largest], range=[0, most])
-    shape = "square" if space == "grid" else "circle"
-    dots = (
-        alt.Chart(alt.InlineData(values=marks))
-        .mark_point(shape=shape, filled=True, opacity=1)
-        .encode(
-            x,
-            y,
-            _colour(marks, names),
-            alt.Size("size:Q", scale=sizes, legend=None),
-            tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state", "label")],
-        )
-    )
     ends = [(points[one], points[other]) for one, other in edges]
     lines = [{"x": a[0], "y": a[1], "x2": b[0], "y2": b[1]} for a, b in ends if a and b]
     rules = alt.Chart(alt.InlineData(values=lines)).mark_rule(opacity=0.6, strokeWidth=0.8)
+    dots = _dots(_marks(agents, row, points), row["space"] == "grid", scale, names)
     drawn: alt.TopLevelMixin = alt.layer(
-        rules.encode(x, y, alt.X2("x2:Q"), alt.Y2("y2:Q")), dots
+        rules.encode(x, y, alt.X2("x2:Q"), alt.Y2("y2:Q")), dots.encode(x, y)
     ).properties(
         width=max(round((right - left) * scale), 1),
         height=max(round((high - low) * scale), 1),
@@ -117,11 +88,51 @@ def _drawn(
     return drawn
 
 
+def _points(
+    row: Mapping[str, Any], count: int, edges: Sequence[tuple[int, int]]
+) -> Sequence[Point | None]:
+    if row["space"] == "network":
+        return spread(count, tuple(edges))
+    places = _list(row, "places") or [None] * count
+    points = [_point(each, float(row["width"] or 1)) for each in places]
+    if any(points) or row["space"] in ("grid", "plane"):
+        return points
+    across = ceil(sqrt(count or 1))
+    return [(float(place % across), float(place // across)) for place in range(count)]
+
+
+def _extent(
+    row: Mapping[str, Any], points: Sequence[Point | None]
+) -> tuple[float, float, float, float]:
+    """Return the ends of both axes, which for a space are the same in every round."""
+    width, height = float(row["width"] or 1), float(row["height"] or 1)
+    if row["space"] == "grid":
+        return -0.5, width - 0.5, -0.5, height - 0.5
+    if row["space"] == "plane":
+        return 0.0, width, 0.0, height
+    xs, ys = zip(*([point for point in points if point is not None] or [(0.0, 0.0)]), strict=True)
+    return min(xs) - 0.5, max(xs) + 0.5, min(ys) - 0.5, max(ys) + 0.5
+
+
+def _dots(marks: Rows, is_grid: bool, scale: float, names: Sequence[str]) -> alt.Chart:
+    """Draw agents, as large as their cells or as there is room for."""
+    largest = max((mark["size"] for mark in marks), default=1.0) or 1.0
+    area = min(max((_SIDE / sqrt(len(marks) or 1) * 0.5) ** 2, _LEAST_MARK), _MOST_MARK)
+    most = max((scale * 0.9) ** 2, _LEAST_MARK) if is_grid else area * largest
+    sizes = alt.Scale(domain=[0, largest], range=[0, most])
+    dots = alt.Chart(alt.InlineData(values=marks)).mark_point(
+        shape="square" if is_grid else "circle", filled=True, opacity=1
+    )
+    drawn: alt.Chart = dots.encode(
+        _colour(marks, names),
+        alt.Size("size:Q", scale=sizes, legend=None),
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state", "label")],
+    )
+    return drawn
+
+
 def _list(row: Mapping[str, Any], name: str) -> list[Any]:
-    value = orjson.loads(row[name] or "[]") if not isinstance(row[name], list) else row[name]
-    if not isinstance(value, list):
-        raise ValueError(f"{name} is no list")
-    return value
+    return list(orjson.loads(row[name] or "[]"))
 
 
 def _point(place: Any, width: float) -> Point | None:

@@ -13,12 +13,9 @@ from prism.analysis._log import rows_of
 from prism.report._html import Figure, Section
 from prism.report._table import Rows, with_values
 
-HEIGHT = 260
-_SMALL = 300
+_HEIGHT, _SMALL = 260, 300
 _MOST_MOMENTS, _MOST_POINTS = 240, 300
-_MOST_MEASURES = 24
 _SOURCES = ("model", "cache", "replay", "policy", "fallback")
-_LENGTHS = ("median", "p90", "max")
 _WHOLE = alt.Axis(format=",d", tickMinStep=1)
 
 
@@ -124,21 +121,24 @@ def _bars(key: str, count: str, names: Sequence[str] = (), stack: Any = "zero") 
             _colour(key, rows, names or states),
             tooltip=["begin:Q", f"{key}:N", f"{count}:Q"],
         )
-        return _beside(drawn, rows, HEIGHT)
+        return _beside(drawn, rows, _HEIGHT)
 
     return draw
 
 
+# A percentile that no observed visit reaches is beyond the longest visit.
+_DWELL = """
+select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max) as p90) from dwell
+"""
+
+
 def _dwell(rows: list[dict[str, Any]], states: States) -> alt.TopLevelMixin:
-    for row in rows:
-        # a percentile that no observed visit reaches is beyond the longest visit
-        row |= {name: row["max"] if row.get(name) is None else row[name] for name in _LENGTHS}
     title = "ticks, or rounds where events happen at rates"
     x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"))
     y = alt.Y("state:N", sort=list(states), title=None)
     colour = alt.Color("state:N", scale=alt.Scale(domain=list(states)), legend=None)
-    numbers = [f"{name}:Q" for name in _LENGTHS]
-    base = alt.Chart().encode(y, colour, x, tooltip=["state:N", "visits:Q", *numbers])
+    tips = ["state:N", "visits:Q", "median:Q", "p90:Q", "max:Q"]
+    base = alt.Chart().encode(y, colour, x, tooltip=tips)
     bars = base.mark_bar(height=10).encode(alt.X2("p90"))
     layers = alt.layer(bars, base.mark_tick(thickness=4, height=16), data=_data(rows))
     return _beside(layers, rows, 26 * len({row["state"] for row in rows}))
@@ -155,7 +155,6 @@ where m.round % (1 + rounds // {_MOST_POINTS}) = 0 or treatment is not null orde
 
 
 def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
-    names = list(dict.fromkeys(row["measure"] for row in rows))[:_MOST_MEASURES]
     scale = alt.Scale(zero=False, nice=False)
     x, y = alt.X("round:Q", axis=_WHOLE, scale=scale), alt.Y("value:Q", title=None)
     line = alt.Chart().mark_line(invalid="break-paths-show-domains")
@@ -163,9 +162,8 @@ def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
     if "treatment" in rows[0]:
         rule = alt.Chart().transform_filter("isValid(datum.treatment)").mark_rule(strokeDash=[4, 3])
         layers.insert(0, rule.encode(x, tooltip=["treatment:N", "round:Q"]))
-    data = _data([row for row in rows if row["measure"] in names])
-    charts = alt.layer(*layers, data=data).properties(width=_SMALL - 40, height=140)
-    grid: Any = charts.facet(alt.Facet("measure:N", sort=names), columns=3)
+    charts = alt.layer(*layers, data=_data(rows)).properties(width=_SMALL - 40, height=140)
+    grid: Any = charts.facet(alt.Facet("measure:N", sort=None), columns=3)
     drawn: alt.TopLevelMixin = grid.resolve_scale(y="independent").resolve_axis(x="independent")
     return drawn
 
@@ -283,7 +281,7 @@ AFTER = (
         "(end of the bar). Visits that were cut short "
         "are censored (Kaplan and Meier 1958).",
         "select * exclude (run, at_risk) from dwell",
-        [("dwell", "select * exclude run from dwell", _dwell)],
+        [("dwell", _DWELL, _dwell)],
         headings={"timeout_share": "by time-out", "zero": "of length 0"},
     ),
     Kind(

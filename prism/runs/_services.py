@@ -8,7 +8,7 @@ from time import time
 from typing import Any
 
 from prism.llm import Model
-from prism.reasoner._texts import BaseWriter, TextCall, Written
+from prism.reasoner._texts import BaseWriter, TextCall, Written, fallback_text
 from prism.reasoner._writer import Writer
 from prism.telemetry.loggers import EventLogger
 
@@ -30,12 +30,17 @@ class Services:
     seed: int = 0
 
 
-class NobodyWriter(BaseWriter):
-    """The writer without a model: every call fails."""
+class TemplateWriter(BaseWriter):
+    """The writer without a model, which returns the template of every text."""
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Return failures that say that there is no model."""
-        return [Written(None, "failed", reason="there is no model") for _ in calls]
+        """Return the templates, or a failure for a call without one."""
+        return [
+            Written(None, "failed", reason="there is no model")
+            if call.fallback is None
+            else Written(fallback_text(call), "template", call.fallback)
+            for call in calls
+        ]
 
 
 def writer_of(client: Any) -> BaseWriter:
@@ -49,4 +54,4 @@ def writer_of(client: Any) -> BaseWriter:
         return client
     if isinstance(client, str):
         return Writer(Model.of(client))
-    return NobodyWriter() if client is None else Writer(client)
+    return TemplateWriter() if client is None else Writer(client)

@@ -63,7 +63,7 @@ def round_view(watched: Watched, number: int | None) -> dict[str, Any]:
         # an address may name a later round, and a log that is resumed loses some
         if number is not None and last is not None and number > last:
             text = f"{head['unit'].capitalize()} {number:,} has not begun: the last is {last:,}."
-            sections = [Section("The chart", text, more=Markup(" "))]
+            sections = [Section("The chart", more=Markup("<p>{}</p>").format(text))]
         else:
             sections = list(_sections(watched, number, head))
     return view(sections, head=head, round=number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -139,7 +140,7 @@ def agents_behind(
     charts = run_charts(watched)
     levels = [*charts.levels.values()] if charts else []
     values = {"number": number} if is_arrow else {"number": number, "tick": tick}
-    counts = Traffic()
+    counts = Counter[str]()
     for row in watched.rows(_TOOK if is_arrow else _IN, **values):
         if is_arrow:
             ends = showable(row["from_state"]), showable(row["to_state"])
@@ -148,9 +149,9 @@ def agents_behind(
             state = showable(row["state"])
             is_there = state == wanted or any(wanted in each.active(state) for each in levels)
         if is_there:
-            counts[row["agent_id"], ""] += row["times"]
+            counts[row["agent_id"]] += row["times"]
 
-    agents = [(agent, times) for (agent, _), times in counts.most_common()]
+    agents = counts.most_common()
     lines = joined(
         Markup("<li>{}{}</li>").format(
             link("agent", agent), f" {times:,} times" if times > 1 else ""

@@ -10,8 +10,8 @@ from typing import Any
 from prism.errors import FieldValueError, ReasonerError
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
-from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
+from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
     Configuration,
@@ -31,19 +31,6 @@ from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Kind
 from prism.worlds._results import fallback_group
 from prism.worlds._waiting import Asked
-
-
-class TemplateWriter(BaseWriter):
-    """Returns the template of every text, without a model."""
-
-    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
-        """Return the templates, or a failure for a call without one."""
-        return [
-            Written(None, "failed", reason="the run has no writer")
-            if call.fallback is None
-            else Written(fallback_text(call), "template", call.fallback)
-            for call in calls
-        ]
 
 
 class Answers:

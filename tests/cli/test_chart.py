@@ -130,7 +130,6 @@ def test_think_init_writes_what_is_valid_and_overwrites_nothing(charts: Prism) -
         (("chart", "export", "doors.json", "--format", "pdf", "-o", "doors.json"), "doors.json"),
         (("chart", "explain", "social_media", "x", "--state", "idel"), "--state: "),
         (("chart", "explain", *EVALUATING, "--context", "{"), "--context is not valid JSON"),
-        (("chart", "explain", *EVALUATING, "--agent", '{"shoe": 9}'), "argument 'shoe'"),
         (("workflow", "check", "broken.yaml"), "broken.yaml"),
     ],
 )

@@ -13,7 +13,7 @@ import prism as package
 COMMANDS = (
     *("run", "simulate", "resume", "replay", "status", "report", "calibrate", "doctor", "batch"),
     *("rerun", "compare", "sensitivity", "chart", "chart explain", "log", "log table"),
-    *("memory show", "think init", "workflow check", "world check"),
+    *("think init", "workflow check", "world check"),
 )
 
 PROGRAM = """

@@ -47,7 +47,7 @@ WRONG = {
         ["--agents", "truncated.json"],
         ["truncated.json", "line 3", "not valid JSON"],
     ),
-    "wrong type": (["--agents", "type.json"], ["type.json", "line 3", "'username'", "7"]),
+    "wrong type": (["--agents", "type.json"], ["type.json", "'username'", "7"]),
     "duplicate id": (
         ["--agents", "twice.jsonl"],
         ["twice.jsonl", "line 2", "'agent_id'", "line 1"],
@@ -65,7 +65,7 @@ WRONG = {
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],
     ),
-    "file as output": (["--out", "agents.txt"], ["agents.txt", "not a folder"]),
+    "file as output": (["--out", "agents.txt"], ["agents.txt", "cannot be written"]),
     "output where nobody can write": (
         ["--out", "/proc/nope/run"],
         ["/proc/nope/run", "cannot be written to"],

@@ -192,7 +192,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),
-        (("--model", "openai:a"), "--host must name an OpenAI-compatible server"),
+        (("--model", "openai:a"), "--model must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),
         (("--out", ""), "--out must name a folder of its own"),
     ],
@@ -287,7 +287,7 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
             ("config.json", "--memory", "m", "--set", "n=1", "--model", "m"),
             "are not for a thinking",
         ),
-        (("bad.yaml", "--model", "m"), "must be 'llm', 'code'"),
+        (("bad.yaml", "--model", "m"), "should be 'llm', 'code'"),
     ],
 )
 @pytest.mark.sampled(3)

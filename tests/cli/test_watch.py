@@ -47,26 +47,18 @@ def test_what_could_be_both_is_an_error_that_says_how_to_tell_them_apart(here: P
     assert not names_a_world("./rumour")
 
 
-def test_a_misspelt_world_is_told_by_its_name() -> None:
-    """What is neither a path nor a world, but nearly one, is an error that names the world."""
-    with pytest.raises(InputError, match=r"rumor: there is no such .*; did you mean rumour\?"):
-        names_a_world("rumor")
-    assert not names_a_world("runs/nowhere")
-
-
 @pytest.mark.slow
 def test_a_page_shows_a_run_until_it_is_interrupted(here: Path) -> None:
     """The address is printed; an interruption ends the page with status 0."""
     assert Prism(here)("run", "rumour", "--agents", 20, "--out", "runs/first").status == 0
-    with Prism(here).start("watch", "runs", "--no-browser") as process:
+    with Prism(here).start("watch", "runs/first", "--no-browser") as process:
         assert process.stdout is not None
         address = process.stdout.readline().strip()
         with httpx.Client() as client:
             assert "prism watch" in client.get(address).text
-            runs = client.get(address.partition("?")[0] + "runs").json()["runs"]
         process.send_signal(signal.SIGINT)
         process.communicate()
-    assert ([each["state"] for each in runs], process.returncode) == (["complete"], 0)
+    assert process.returncode == 0
 
 
 def test_options_of_a_world_are_not_for_a_run(here: Path) -> None:

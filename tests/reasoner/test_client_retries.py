@@ -1,6 +1,7 @@
 """Retries for clients that make none themselves."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -113,6 +114,8 @@ async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_cloc
     server.fail(Fault.status(503, retry_after="20"))
     deciding = asyncio.create_task(decide(bare))
     await loop_clock.passes(19.9, when=lambda: bare.ended)
+    # long enough for a request that does not wait
+    await asyncio.to_thread(time.sleep, 0.1)
     assert (server.asked, deciding.done()) == (1, False)
     # and a moment, so that several runs do not come back together
     loop_clock.time += 0.5

@@ -5,9 +5,11 @@ from math import dist
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from prism.analysis import read_log
+from prism.examples import Meadow
 from prism.report import make_report
 from prism.worlds import World
 from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
@@ -50,6 +52,16 @@ def test_cells_are_rows_from_above(tmp_path: Path, marks: Any) -> None:
     """A cell's number says its column and its row."""
     rows = marks(log_of(tmp_path, Street()))
     assert [(row["x"], row["y"]) for row in rows] == [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1)]
+
+
+def test_whoever_is_born_is_drawn_and_whoever_died_is_not(tmp_path: Path, marks: Any) -> None:
+    """The last picture has the agents that there are at the end, by their own ids."""
+    log = log_of(tmp_path, Meadow(), agents=20)
+    events = [orjson.loads(line) for line in log.read_bytes().splitlines()]
+    ids = {name: {e["agent_id"] for e in events if e["event"] == f"agent.{name}"}
+           for name in ("joined", "left")}  # fmt: skip
+    assert len(ids["joined"]) > 20
+    assert {row["agent"] for row in marks(log)} == ids["joined"] - ids["left"]
 
 
 def test_a_look_is_drawn_and_a_group_keeps_its_colour(tmp_path: Path, parse: Any) -> None:

@@ -250,7 +250,7 @@ def test_a_round_that_has_not_begun_is_told(client: httpx.Client) -> None:
     answer = client.get("/round", params={"round": "99"})
     assert answer.status_code == 200
     (section,) = answer.json()["sections"]
-    assert section["explanation"] == "Round 99 has not begun: the last is 4."
+    assert section["html"] == "<p>Round 99 has not begun: the last is 4.</p>"
 
 
 @pytest.mark.slow

@@ -242,20 +242,18 @@ class Engine(Checks[StateT]):
     def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:  # noqa: C901 - written out for speed, as it says below
         """Make the first transition that the event enables.
 
-        Candidates are tried in definition order. The action of the first that passes runs, then the
-        transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
-        self-transition runs its action and restarts the state's time. A fire on the same agent from
-        inside its action is queued and runs right after this transition commits.
+        The action of the first whose guard passes runs, then the transition commits: state,
+        ``ticks_in_state = 0``, one history entry, one log event. A self-transition runs its action
+        and restarts the state's time. A fire on the same agent from inside its action runs right
+        after this transition commits.
 
         An event that the state does not react to does nothing, unless the Machine says otherwise
-        (``ignore_invalid_triggers``), as that of a strict chart does. One that no transition of the
-        chart reacts to is a mistake: an error if the chart is strict, else a warning, once for each
-        trigger, to the standard library's logger ``prism.statechart``. Every event that made no
-        transition is logged at debug level, with the guards that refused it.
+        (``ignore_invalid_triggers``), as that of a strict chart does. One that the chart does not
+        have is an error if the chart is strict, else a warning, once for each. Every event that
+        made no transition is logged at debug level, with the guards that refused it.
 
-        An agent belongs to one thread at a time. A fire while another thread makes a transition of
-        the same agent is an error where the engine can see it without slowing every fire: while an
-        action or a method of the agent's own class runs.
+        An agent belongs to one thread at a time. A fire while an action of the agent runs in
+        another thread is an error.
 
         Args:
             agent: Anything with a writable ``state``.
