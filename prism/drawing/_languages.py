@@ -17,9 +17,9 @@ from prism.drawing._text import showable
 def to_dot(diagram: Diagram) -> str:
     """Return a diagram as a directed graph in the DOT language of Graphviz.
 
-    Decision states have a double border, and an arrow leads from a final state to a dot in a
-    circle. A state with states inside is a cluster; its arrows to and from what is inside it are
-    drawn at a dashed node with its name, since Graphviz draws none from a border inwards.
+    Decision states have a double border, final states a thick one. A state with states inside is a
+    cluster; its arrows to and from what is inside it are drawn at a dashed node with its name,
+    since Graphviz draws none from a border inwards.
 
     Args:
         diagram: What to write.
@@ -54,7 +54,7 @@ class _Language(Levels):
 class _Dot(_Language):
     def lines(self) -> Iterator[str]:
         """Yield the lines of the graph."""
-        diagram, ids = self.diagram, self.ids
+        diagram = self.diagram
         yield f"digraph {_quoted([diagram.name])} {{"
         if diagram.boxes:
             yield "    compound=true; newrank=true;"
@@ -71,10 +71,6 @@ class _Dot(_Language):
             attributes = [f"label={_quoted(arrow.labels)}", *leaving, *entering]
             yield f"    {tail} -> {head} [{', '.join(attributes)}];"
 
-        if final := [state for state in self.states(None) if state in diagram.final_states]:
-            circle = "shape=doublecircle, width=0.1, style=filled, fillcolor=black"
-            yield f'    end [{circle}, label=""];'
-            yield from (f"    {ids[state]} -> end;" for state in final)
         yield "}"
 
     def _state(self, state: str, indent: str) -> Iterator[str]:
@@ -88,8 +84,7 @@ class _Dot(_Language):
         around = self.level_of(state)
         if state not in diagram.boxes:
             border = ", peripheries=2" if state in diagram.decision_states else ""
-            # inside another state, a final state means that the enclosing state is done
-            border += ", penwidth=3" if around and state in diagram.final_states else ""
+            border += ", penwidth=3" if state in diagram.final_states else ""
             yield f"{indent}{node} [label={text}{border}];"
             return
 

@@ -264,19 +264,18 @@ def _names_in(target: Any) -> tuple[Any, ...]:
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     """Count what a chart stands for before anything of that size is made."""
-    count = 0
-    for item in hierarchy.transitions:
-        inside = hierarchy.members_inside(item.source)
-        targets = () if item.target is None else as_tuple(item.target)
-        histories = (each.state for each in targets if isinstance(each, History))
-        ends = sum(len(hierarchy.members_inside(each)) for each in histories)
+    count = sum(len(node.initial) ** 2 for node in hierarchy.nodes)
+    for arc in hierarchy.arcs:
         # entering several targets takes time by their square
-        count += len(inside) * (len(targets) ** 2 + ends + 1)
-    if max(count, *(len(node.initial) ** 2 for node in hierarchy.nodes)) > 2 * MOST_TRANSITIONS:
-        yield (
-            f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split it "
-            "into several charts"
-        )
+        count += len(arc.targets) ** 2
+        if count <= MOST_TRANSITIONS:
+            count += len(hierarchy.leaves_at(arc.source)) * (len(hierarchy.ends_of(arc)) or 1)
+        if count > MOST_TRANSITIONS:
+            yield (
+                f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split "
+                "it into several charts"
+            )
+            return
 
 
 # The parts of the chart, in numbers

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
@@ -55,20 +56,17 @@ class _Outline:
     """
 
     def __init__(self, tree: Hierarchy) -> None:
-        self._texts = tree.texts
-        self._arcs = tree.arcs
-        self._nodes = tree.nodes[1:]
-        targets = [target for arc in tree.arcs for target in arc.targets]
-        targets += [target for node in self._nodes for target in node.initial]
+        self._tree = tree
+        targets = chain(*(arc.targets for arc in tree.arcs), *(node.initial for node in tree.nodes))
         histories = dict.fromkeys(each for each in targets if isinstance(each, HistoryAt))
         self.marks: dict[HistoryAt, str] = {
-            at: f"{self._texts[at.composite]}, history {number}"
+            at: f"{tree.texts[at.composite]}, history {number}"
             for number, at in enumerate(histories, start=1)
         }
 
     def name(self, target: int | HistoryAt) -> str:
         """Return the text of a state, or the name of a history."""
-        return self.marks[target] if isinstance(target, HistoryAt) else self._texts[target]
+        return self.marks[target] if isinstance(target, HistoryAt) else self._tree.texts[target]
 
     def boxes(self) -> dict[str, Box]:
         """Return what lies inside each composite."""
@@ -81,7 +79,7 @@ class _Outline:
                 () if node.kind == "parallel" else tuple(map(self.name, node.initial)),
                 node.kind == "parallel",
             )
-            for node in self._nodes
+            for node in self._tree.nodes[1:]
             if node.children
         }
 
@@ -93,7 +91,7 @@ class _Outline:
         """
         # dicts serve as sets that keep the order of the definition
         sources: dict[tuple[str, str], dict[str, None]] = {}
-        for arc in self._arcs:
+        for arc in self._tree.arcs:
             for end in map(self.name, arc.targets or (arc.source,)):
                 leading = sources.setdefault((end, label_of(arc.written)), {})
                 leading[self.name(arc.source)] = None
@@ -114,7 +112,7 @@ class _Outline:
                 *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
                 *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
             )
-            for node in self._nodes
+            for node in self._tree.nodes[1:]
             for name in [self.name(node.number)]
         }
 

@@ -117,9 +117,9 @@ def _transitions(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
             for state in (s.COMPOSING, s.ENGAGING_LIKE, *further)
         ),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
-        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=_Intends("reply")),
-        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=_Intends("reshare")),
-        Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=_Intends("post")),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_REPLY, guard=intends_reply),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.ENGAGING_RESHARE, guard=intends_reshare),
+        Transition(COMPOSE_DONE, s.COMPOSING, s.RESTING, guard=intends_post),
         Transition(COMPOSE_DONE, s.COMPOSING, s.SCROLLING),
         Transition(ACTION_DONE, engaging, s.RESTING),
         Transition(TIMEOUT, (s.EVALUATING, s.COMPOSING, *engaging), s.SCROLLING),
@@ -159,19 +159,19 @@ class _ShouldEngage:
         return bool(self.function(agent, context))
 
 
-@dataclass(frozen=True, slots=True)
-class _Intends:
-    """Guard: the agent is about to do this; a class, so that charts can be pickled and compared."""
+def intends_reply(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard takes both
+    """Guard: the agent is about to reply."""
+    return bool(agent.pending_action == "reply")
 
-    action: str
 
-    @property
-    def __name__(self) -> str:
-        """Name under which charts are written."""
-        return f"intends_{self.action}"
+def intends_reshare(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard takes both
+    """Guard: the agent is about to reshare."""
+    return bool(agent.pending_action == "reshare")
 
-    def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002
-        return bool(agent.pending_action == self.action)
+
+def intends_post(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard takes both
+    """Guard: the agent is about to publish a post of its own."""
+    return bool(agent.pending_action == "post")
 
 
 def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guard]:
@@ -185,5 +185,5 @@ def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guar
             arguments.
     """
     engages = _should_engage if should_engage is None else _ShouldEngage(should_engage)
-    intentions = [_Intends(action) for action in ("reply", "reshare", "post")]
+    intentions = (intends_reply, intends_reshare, intends_post)
     return {"should_engage": engages, **{guard.__name__: guard for guard in intentions}}

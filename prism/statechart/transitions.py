@@ -51,8 +51,6 @@ ALWAYS = "always"
 TIMING = ("after", "rate", "probability")
 """The fields that say when, or with which probability, a transition is made."""
 
-_FIELDS = ("trigger", "source", "target", "guard", "action", "internal", *TIMING)
-
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
@@ -161,7 +159,7 @@ class Transition(Generic[StateT_co]):
 
     def _put(self, values: tuple[Any, ...]) -> None:
         # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip(_FIELDS, values, strict=True):
+        for name, value in zip(Transition.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
 
     def __str__(self) -> str:

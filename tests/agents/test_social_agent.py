@@ -117,13 +117,15 @@ def test_engagement_begins_at_the_threshold(context: Any, expected: bool) -> Non
     assert agent.should_engage(context) is expected
 
 
-@pytest.mark.parametrize("name", ARCHETYPES)
-def test_an_archetype_sets_the_thresholds(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "thresholds"),
+    [("lurker", (0.7, 8)), ("contributor", (0.5, 5)), ("superuser", (0.3, 3))],
+)
+def test_an_archetype_sets_the_thresholds(name: str, thresholds: tuple[float, int]) -> None:
     """An archetype, or its name, sets both thresholds."""
-    kind = ARCHETYPES[name]
-    for agent in (SocialAgent("a", archetype=name), SocialAgent("a", archetype=kind)):
-        thresholds = agent.engagement_threshold, agent.timeout_threshold
-        assert thresholds == (kind.engagement_threshold, kind.timeout_threshold)
+    for kind in (name, ARCHETYPES[name]):
+        agent = SocialAgent("a", archetype=kind)
+        assert (agent.engagement_threshold, agent.timeout_threshold) == thresholds
 
 
 Colour = Enum("Colour", ["RED"])

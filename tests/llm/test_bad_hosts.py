@@ -1,6 +1,5 @@
 """A pool of a server that works and one that fails fast, in every way that servers have."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -12,7 +11,7 @@ import pytest
 from prism.errors import LLMError
 from prism.statechart import Reasoner
 from prism.testing import Asked, Fault
-from tests.kit.pools import FAILURES_TO_REST, ask_in_turn, at_rest
+from tests.kit.pools import FAILURES_TO_REST, at_rest
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, crowd
 from tests.kit.servers import BOTH, HELLO, Connect, Serve
@@ -98,52 +97,6 @@ async def test_questions_by_letter_are_asked_elsewhere_too(
     assert await wave(pool, 20, "auto") == {"model": 20}
     assert pool.servers[0].failures
     assert at_rest(pool)
-
-
-@BOTH
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(13, long=4)
-async def test_what_no_server_answers_is_no_servers_fault(
-    fault: str, connect: Connect, bad: Callable[[Canned], RawServer], dialect: str
-) -> None:
-    """A question that both servers answer alike opens no circuit; each is asked once for it.
-
-    Where it is the model that says nothing of use, the question is put once more to both.
-    """
-    pool = connect(bad(FAULTS[fault]).host, bad(FAULTS[fault]).host, attempts=3)
-    reasoner = Reasoner(pool, mode="chat")
-    for decision in [
-        (await reasoner.decide_many(crowd(1)))[0] for _ in range(FAILURES_TO_REST + 1)
-    ]:
-        assert decision.source == "fallback"
-        assert decision.cost is not None
-        attempts = 4 if is_useless(fault, dialect) else 2
-        # what may pass is an outage
-        assert decision.cost.attempts == attempts or fault in INTERNAL
-    assert fault in INTERNAL or not any(host.is_gone for host in pool.servers)
-    assert at_rest(pool)
-
-
-@BOTH
-@pytest.mark.parametrize("code", [400, 413])
-@pytest.mark.sampled(4)
-async def test_a_prompt_that_is_too_long_everywhere_costs_the_others_nothing(
-    code: int, serve: Serve, connect: Connect
-) -> None:
-    """Among questions that both refuse, those that both answer are answered, and none is lost."""
-    servers = [serve(latency=0.002) for _ in range(2)]
-    pool = connect(*servers, concurrency=2)
-    for _ in range(2):
-        for server in servers:
-            server.fail(*[Fault.status(code)] * FAILURES_TO_REST)
-        refused = await asyncio.gather(
-            *(pool.chat(HELLO) for _ in range(FAILURES_TO_REST)), return_exceptions=True
-        )
-        assert all(isinstance(end, LLMError) for end in refused)
-        for server in servers:
-            server.recover()
-        await ask_in_turn(pool, 3)
-    assert not any(host.is_gone for host in pool.servers)
 
 
 @BOTH

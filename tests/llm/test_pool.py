@@ -1,9 +1,7 @@
 """Many servers as one: how a pool is made, its slots, and all servers together."""
 
 import asyncio
-import random
 from collections import Counter
-from typing import Any
 
 import pytest
 
@@ -106,29 +104,6 @@ async def test_a_cancelled_question_leaves_nothing_behind(
     assert at_rest(pool)
     await pool.close()
     await until(lambda: server.open_connections == 0)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.slow
-async def test_no_waiter_is_forgotten(serve: Serve, connect: Connect, seed: int) -> None:
-    """Of many questions, half cancelled at random, the others are answered."""
-    chance = random.Random(seed)
-    servers = [serve(latency=0.002) for _ in range(2)]
-    pool = connect(*servers, concurrency=2)
-
-    async def one() -> Any:
-        for _ in range(chance.randrange(40)):
-            await asyncio.sleep(0)
-        return await pool.chat(HELLO)
-
-    tasks = [asyncio.create_task(one()) for _ in range(120)]
-    for task in chance.sample(tasks, 60):
-        asyncio.get_running_loop().call_later(chance.random() * 0.08, task.cancel)
-    ended = await asyncio.gather(*tasks, return_exceptions=True)
-    assert {type(end).__name__ for end in ended} == {"ChatReply", "CancelledError"}
-    assert at_rest(pool)
-    await pool.close()
-    await until(lambda: not any(server.open_connections for server in servers))
 
 
 @BOTH

@@ -1,7 +1,6 @@
 """What hosted providers and gateways say in ways of their own, each as a server sends it."""
 
 import json
-import logging
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -15,7 +14,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm import Model
-from prism.reasoner import Cost, Reasoner, TextCall, Writer
+from prism.reasoner import Cost, Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO, Connect, Serve
@@ -201,26 +200,6 @@ async def test_a_declined_decision_is_asked_once_more(
     assert (decision.source, decision.cost and decision.cost.attempts) == ("fallback", 2)
     assert decision.reason is not None
     assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in decision.reason
-
-
-@pytest.mark.parametrize("name", ["refusal", "cut"])
-async def test_a_declined_text_is_asked_once_more_and_left_out(
-    name: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
-) -> None:
-    """A text that a model declines is a fault of that text, and no text."""
-    fault = FAULTS[name][0]
-    server = serve(fault)
-    writer = Writer(connect(server))
-    written = await writer.write(TextCall("ann", "post", "Say something."))
-    assert (written.source, written.cost and written.cost.attempts) == ("model", 2)
-    assert "could not be used" in json.dumps(server.questions[-1].body)
-
-    server.fail(fault, fault)
-    with caplog.at_level(logging.WARNING):
-        written = await writer.write(TextCall("ann", "post", "Say more."))
-    assert (written.source, written.text) == ("failed", None)
-    assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(written.reason)
-    assert "declined" in caplog.text or "withheld" in caplog.text
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])

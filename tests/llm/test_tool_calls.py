@@ -104,32 +104,6 @@ async def test_what_a_call_stands_beside_counts_alike_for_all_clients(
     assert ((decision.source, decision.cost.attempts) == ("model", 1)) is is_answer
 
 
-_FIRST = {"function": {"name": "scrolling", "arguments": "{}"}}
-
-
-@pytest.mark.parametrize(
-    "calls",
-    [
-        [_FIRST, {"function": {"name": None, "arguments": '{"next_state": "composing"}'}}],
-        [_FIRST, {"type": "custom", "custom": {"name": "composing", "input": ""}}],
-        [_FIRST, {"name": "composing", "arguments": "{}"}],
-        [_FIRST, "composing"],
-        [{"function": {"name": "scrolling", "arguments": '{"unless": "it ra'}}],
-        [{"function": {"name": "scrolling", "arguments": "composing"}}],
-        [{"function": {"name": "scrolling", "arguments": '["composing"]'}}],
-        [{"function": {"name": "scrolling", "arguments": ["composing"]}}],
-        [{"function": {"name": "scrolling", "arguments": "{'next_state': 'composing'}"}}],
-    ],
-)
-async def test_calls_of_which_a_part_cannot_be_read_are_no_answer(calls: list[Any]) -> None:
-    """What cannot be read may say something else than what can, so the question is repeated."""
-    message = {"role": "assistant", "content": None, "tool_calls": calls}
-    body = json.dumps({"choices": [{"index": 0, "message": message}]}).encode()
-    with FakeOpenAI(models=["tiny"]) as server:
-        _, source, attempts = await decide(server, Fault.body(body))
-    assert (source, attempts) == ("model", 2)
-
-
 @KINDS
 async def test_a_tool_call_is_no_text(kind: Any) -> None:
     """A writer asks again, and a conversation without a schema raises, as for an empty reply."""

@@ -2,7 +2,6 @@
 
 import logging
 from collections import Counter
-from math import nan
 from typing import Any
 
 import pytest
@@ -102,45 +101,6 @@ async def test_shares_are_averages_over_all_rotations(server: FakeOllama, connec
     assert {decision.rotation for decision in decisions} == {0, 1, 2}
     # 300 draws of one third: 100 with a standard deviation of 8
     assert all(70 < chosen[option] < 130 for option in options)
-
-
-@pytest.mark.parametrize(
-    ("logprobs", "kind", "chances"),
-    [
-        # the second letter alone has a probability
-        ({"A": nan, "B": -0.1}, "letter", {"composing": 0.0, "scrolling": 1.0}),
-        ({"A": 0.5, "B": -0.1}, "letter", {"composing": 0.0, "scrolling": 1.0}),
-        ({"A": nan, "B": nan}, "name", None),
-    ],
-)
-async def test_a_number_that_is_no_logarithm_is_no_probability(
-    logprobs: dict[str, float], kind: str, chances: dict[str, float] | None
-) -> None:
-    """NaN and positive log-probabilities count as 0, and never reach a log."""
-
-    class Client:
-        temperature = 0
-
-        async def chat(
-            self,
-            messages: Any,
-            *,
-            format: Any,  # noqa: A002
-            logprobs: Any = None,
-            top_logprobs: Any = None,
-        ) -> Any:
-            if "letter" not in format["properties"]:
-                return {"message": {"content": '{"next_state": "scrolling"}'}}
-            likely = [{"token": each, "logprob": value} for each, value in told.items()]
-            return {
-                "message": {"content": '{"letter": "A"}'},
-                "logprobs": [{**likely[0], "top_logprobs": likely}],
-            }
-
-    told = logprobs
-    (decision,) = await Reasoner(Client()).decide_many([ask("ada")])
-    assert (decision.source, decision.question_kind) == ("model", kind)
-    assert (decision.chosen, decision.probabilities) == (S.SCROLLING, chances)
 
 
 @BOTH

@@ -39,29 +39,6 @@ async def test_no_request_is_sent_beyond_the_budget(
     assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
 
 
-@pytest.mark.parametrize("concurrency", [1, 8, 64])
-@pytest.mark.parametrize("mode", ["chat", "auto"])
-@pytest.mark.slow
-async def test_tokens_end_where_they_should(
-    concurrency: int, mode: Any, server: FakeOllama, connect: Connect
-) -> None:
-    """All tokens are used, and more only by the requests that were open when they were spent."""
-    server.latency = 0.002
-    limit = 2000 if mode == "chat" else 500
-    budget = Budget(max_tokens=limit)
-    client = connect(concurrency=concurrency, model="llama3.2")
-    decisions = await Reasoner(client, mode=mode, budget=budget).answer(crowd(200))
-    costs = [
-        (one.cost.input_tokens or 0) + (one.cost.output_tokens or 0)
-        for one in decisions
-        if one.cost is not None and one.cost.attempts
-    ]
-    assert limit <= budget.tokens == sum(costs) < limit + concurrency * max(costs)
-    assert {one.reason for one in decisions if one.source == "fallback"} == {
-        f"BudgetSpentError: budget spent: {limit} tokens"
-    }
-
-
 async def test_tokens_that_no_server_reports_are_estimated(
     server: FakeOllama, connect: Connect
 ) -> None:

@@ -1,6 +1,5 @@
 """Which way a model is asked: for a letter, or for the name of an option."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -27,23 +26,6 @@ async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
     reasoner = Reasoner(connect(), mode=mode)
     assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
     assert letters(server) == [by_letter]
-
-
-async def test_two_event_loops_do_not_wait_for_each_other(server: FakeOllama) -> None:
-    """The first question of another loop does not wait for an answer in a loop that is closed."""
-    reasoner = Reasoner(Model("tiny", server.host))
-
-    def once(name: str) -> str:
-        async def decide() -> str:
-            (decision,) = await reasoner.decide_many([ask(name)])
-            await reasoner.close()
-            return decision.source
-
-        return asyncio.run(decide())
-
-    cancelled = asyncio.create_task(asyncio.to_thread(once, "Ada"))
-    assert await cancelled == "model"
-    assert await asyncio.to_thread(once, "Bo") == "model"
 
 
 async def test_a_question_that_is_asked_again_by_name_is_paid_for() -> None:

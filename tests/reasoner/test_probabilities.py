@@ -11,30 +11,8 @@ import pytest
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
 from prism.statechart import Question
-from prism.testing import FakeOllama
 from tests.kit.clients import Weighing, weighed
 from tests.kit.reasoners import OPTIONS, S, ask, crowd, outcomes
-from tests.kit.servers import Connect
-
-
-async def test_the_costs_of_all_decisions_are_what_was_spent(
-    server: FakeOllama, connect: Connect, heard: Any
-) -> None:
-    """The tokens and attempts of all events together are those that were spent."""
-    agent = ask().agent
-    reasoner = Reasoner(connect(model="llama3.2"))
-    await reasoner.decide_many(
-        [Question(agent, S.EVALUATING, "decides", OPTIONS, str(n)) for n in range(5)]
-    )
-    assert (
-        sum(event["attempts"] for event in heard)
-        == reasoner.budget.calls
-        == len(server.questions)
-        == 5
-    )
-    names = ("input_tokens", "output_tokens")
-    tokens = sum(event[name] for event in heard for name in names)
-    assert tokens == reasoner.budget.tokens > 0
 
 
 def weighing(**chances: float) -> Any:

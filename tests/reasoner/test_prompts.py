@@ -16,12 +16,9 @@ from prism.statechart import (
     Question,
     Reasoner,
     Statechart,
-    TextCall,
     Transition,
-    Writer,
     build_reasoner_prompt,
     format_context,
-    social_media_chart,
 )
 from prism.statechart.states import state_enum
 from prism.testing import FakeOllama
@@ -132,25 +129,6 @@ async def test_mocks_are_asked_by_their_profile(mock: Any) -> None:
     # the argument `name` of a mock is another thing than its attribute
     mock.configure_mock(**PROFILE)
     assert await prompt_of(ask(mock)) == PROMPT
-
-
-async def test_a_bare_mock_goes_all_the_way() -> None:
-    """A mock of which only the state and its history are set decides and writes."""
-    agent = MagicMock(state=S.EVALUATING, state_history=[], ticks_in_state=0)
-    reasoner = Reasoner(Model("scrolling"))
-    chart = social_media_chart()
-    assert await chart.afire(agent, "decides", context=POST, reasoner=reasoner) == S.SCROLLING
-    written = await Writer(Model("Rain.")).write(TextCall(MagicMock(), "post", "Write."))
-    assert written.text == "Rain."
-
-
-async def test_a_chart_that_extends_the_feeds_keeps_the_contracts_prompt() -> None:
-    """Agents of a chart with the feed's states and others are asked as those of the feed."""
-    chart = social_media_chart().extended(states=["muting"])
-    state = chart.state_type("evaluating")
-    told = await prompt_of(Question(ADA, state, "decides", (state, chart.state_type("muting"))))
-    assert told.startswith("You are Ada, a social media user.\n")
-    assert "- evaluating: Look more closely at this post\n- muting: muting\n" in told
 
 
 # Other charts

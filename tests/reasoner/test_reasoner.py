@@ -116,29 +116,6 @@ async def cancelled_after(steps: int, work: Any) -> bool:
     return done
 
 
-@pytest.mark.parametrize("mode", ["auto", "chat"])
-@pytest.mark.slow
-async def test_a_cancelled_afire_changes_nothing(
-    mode: Any, server: FakeOllama, connect: Connect, heard: Any
-) -> None:
-    """Wherever an afire is cancelled, no agent has moved, and nothing is logged or left open."""
-    chart, agent = social_media_chart(), SimpleNamespace(agent_id="ada", state_history=[])
-    agent.should_engage = lambda post: True
-    steps, ended = 0, False
-    while not ended:
-        agent.state, agent.ticks_in_state = S.EVALUATING, 0
-        client = connect()
-        move = chart.afire(agent, "decides", POST, reasoner=Reasoner(client, mode=mode))
-        ended = await cancelled_after(steps, move)
-        steps = steps + 1 if steps < 40 else steps * 2
-        if not ended:
-            assert (agent.state, len(agent.state_history), heard) == (S.EVALUATING, 0, [])
-        await client.close()
-    await until(lambda: server.open_connections == 0)
-    assert (agent.state, len(agent.state_history)) == (S.COMPOSING, 1)
-    assert [event["event"] for event in heard] == ["reasoner.decision", "statechart.transition"]
-
-
 @pytest.mark.parametrize("several", [False, True])
 @pytest.mark.sampled(2)
 async def test_a_cancelled_decision_leaves_nothing_behind(

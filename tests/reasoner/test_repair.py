@@ -63,15 +63,6 @@ async def test_a_second_reply_of_no_use_is_a_fallback(server: FakeOllama, heard:
     assert heard[0]["repaired"] is True
 
 
-async def test_a_second_question_that_fails_leaves_the_first_reply(server: FakeOllama) -> None:
-    """If the server fails then, the reason of the fallback is the reply that came."""
-    server.fail(Fault.says("Certainly!"), Fault.status(400, "no"))
-    async with Model("tiny", [server.host], attempts=1).as_client() as pool:
-        (decision,) = await Reasoner(pool, mode="chat").decide_many([ask()])
-    assert decision.source == "fallback"
-    assert "Certainly!" in (decision.reason or "")
-
-
 @pytest.mark.parametrize(("tries", "asked"), [(1, 1), (2, 2), (3, 3)])
 async def test_a_text_is_asked_for_within_its_requests(
     server: FakeOllama, tries: int, asked: int

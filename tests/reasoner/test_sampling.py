@@ -9,7 +9,7 @@ from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Decision
 from prism.statechart import Question, Reasoner
-from prism.testing import FakeOllama, FakeOpenAI
+from prism.testing import FakeOllama
 from tests.kit.reasoners import S
 
 AGENTS = 100
@@ -76,27 +76,3 @@ async def test_a_seed_repeats_every_draw() -> None:
                 decisions = await reasoner.decide_many(twins(40)[::step])
             found.append(chosen(decisions)[::step])
     assert found[0] == found[1] != found[2]
-
-
-@pytest.mark.slow
-async def test_shares_are_those_of_the_log_probabilities() -> None:
-    """A server that samples by its log-probabilities is as often told what these say."""
-    with (
-        FakeOpenAI() as by_logprobs,
-        FakeOllama(choose=sampled) as by_seed,
-        FakeOllama(models=["llama3.2"], choose=sampled) as cold,
-    ):
-        shares = Model("llama3.2", by_logprobs.host, server="openai", temperature=1.0)
-        async with shares as model:
-            decisions = await Reasoner(model, mode="auto").decide_many(twins())
-        chances = decisions[0].probabilities or {}
-        async with Model("llama3.2", by_seed.host, temperature=1.0) as model:
-            texts = await Reasoner(model, mode="chat", prompt=PROMPT).decide_many(twins())
-        async with Model("llama3.2", cold.host) as model:
-            frozen = await Reasoner(model, mode="chat", prompt=PROMPT).decide_many(twins())
-    # the agents draw from probabilities that one request has for all
-    assert (by_logprobs.asked, by_seed.asked, cold.asked) == (1, AGENTS, 1)
-    for option in (S.COMPOSING, S.SCROLLING):
-        assert is_near(chosen(decisions).count(option), chances[option.value])
-    assert len({*chosen(texts)}) == 2
-    assert len({*chosen(frozen)}) == 1

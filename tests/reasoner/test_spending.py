@@ -16,23 +16,6 @@ from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
 
-async def test_concurrency_is_that_of_the_reasoner_or_of_its_client(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """At most as many questions are under way as the reasoner, or else its client, allows."""
-    for reasoner, most in (
-        (Reasoner(connect(kind="ollama"), model="tiny", concurrency=3, mode="chat"), 3),
-        (Reasoner(connect(concurrency=5), mode="chat"), 5),
-    ):
-        gate, before = Gate(), server.asked
-        server.latency = gate
-        deciding = asyncio.create_task(reasoner.decide_many(crowd(2 * most)))
-        await until(lambda asked=before + most: server.asked == asked)
-        gate.is_open = True
-        await deciding
-        assert server.most_at_once == most
-
-
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 @pytest.mark.sampled(2)
 async def test_equal_questions_under_way_are_one_request(

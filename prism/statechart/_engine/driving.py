@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
-from functools import partial
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -222,11 +221,9 @@ class Driving(Engine[StateT]):
             if plain is not None:
                 self._commit(agent, plain, self._quiet_writers[type(agent)], context)
                 return target
-        if self._firing:
-            options: dict[str, Any] = {"asked_in": asked_in, "quiet": quiet}
-            again = partial(self.fire_to, agent, trigger, target, context, **options)
-            if self._is_queued(agent, trigger, again):
-                return None
+        choice = agent, trigger, target, context
+        if self._is_queued(agent, trigger, self.fire_to, *choice, asked_in=asked_in, quiet=quiet):
+            return None
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
