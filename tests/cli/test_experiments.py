@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,18 @@ def test_a_failed_run_is_told_with_status_1(plan: Prism) -> None:
     ended = plan("batch", "plan.toml", "--workers", 1, "--out", "out")
     assert (ended.status, "1 of 2 runs are complete" in ended.out) == (1, True)
     assert ended.err.count("fails=true/seed-0 failed: ") == 1
+
+
+@pytest.mark.slow
+def test_a_batch_whose_model_decides_nothing_has_failed(plan: Prism) -> None:
+    """Every run is complete, none of its decisions is the model's, and the status says so."""
+    with FakeOllama(models=["tiny"], choose=lambda _: "nonsense") as server:
+        asked = f'[reasoner]\nmodel = "tiny"\nhost = "{server.host}"\n'
+        (plan.folder / "plan.toml").write_text(PLAN + asked)
+        ended = plan("batch", "plan.toml", "--workers", 1, "--out", "out")
+    assert (ended.status, "1 of 1 runs are complete" in ended.out) == (1, True)
+    assert re.search(r"0 of \d+ decisions are by the model\.", ended.out)
+    assert "no decision is the model's in 1 run, such as all/seed-0" in ended.err
 
 
 def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:
