@@ -12,7 +12,7 @@ from typing import Any
 
 from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
-from prism.files import Record, parse_json, read_json_lines
+from prism.files import Record, parse_json, read_json_array, read_json_lines
 from prism.files._records import read_csv
 from prism.files._source import Source
 
@@ -35,7 +35,7 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
     """
     readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
-        ".json": _read_document,
+        ".json": _read_json,
         ".csv": read_csv,
         ".yaml": _read_document,
         ".yml": _read_document,
@@ -56,6 +56,14 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
             raise InputError(f"names {name!r}, but {path} has only {listing}", field="keep")
 
     return records
+
+
+def _read_json(path: Path) -> list[Record]:
+    with path.open(encoding="utf-8-sig") as file:
+        first = next(filter(None, map(str.strip, file)), "")
+    # of an array, each object's line is known
+    is_array = not first.startswith("{")
+    return [*map(_card, read_json_array(path))] if is_array else _read_document(path)
 
 
 def _read_document(path: Path) -> list[Record]:

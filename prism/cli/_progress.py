@@ -110,7 +110,7 @@ def hinting_at(folder: Path | None, bar: Bar) -> Iterator[None]:
             raise
         raise type(error)(f"{error}; once that is fixed, {hint}") from error
     except OSError as error:
-        if folder is None:
+        if not _holds_any(folder):
             raise
         problem = f"{error.strerror or error}; once that is fixed, {hint}"
         raise OSError(error.errno, problem, error.filename or str(folder)) from error

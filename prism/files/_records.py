@@ -1,4 +1,4 @@
-"""Reading untrusted files: records, tables and pipes.
+"""Reading untrusted files: records and tables.
 
 Every error names file, line and field.
 """
@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,10 +15,7 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
-from shutil import copyfileobj
-from tempfile import mkstemp
 from typing import Any, TextIO
-from weakref import finalize
 
 from prism.errors import InputError, PrismError
 from prism.files._durable import is_stream
@@ -311,28 +307,3 @@ def distinct_ends(paths: Sequence[Path]) -> list[str]:
             return ends
 
     return [f"{shown_path(path)} #{number}" for number, path in enumerate(paths, start=1)]
-
-
-class TemporaryCopy:
-    """A temporary file with the contents of a pipe, deleted when it is no longer used.
-
-    Args:
-        source: The pipe.
-
-    Attributes:
-        path: The file.
-
-    Raises:
-        InputError: If the pipe cannot be read, or the copy cannot be written.
-    """
-
-    def __init__(self, source: Path) -> None:
-        try:
-            descriptor, name = mkstemp(prefix="prism-")
-            self.path: Path = Path(name)
-            finalize(self, self.path.unlink, missing_ok=True)
-            with source.open("rb") as file, os.fdopen(descriptor, "wb") as copy:
-                copyfileobj(file, copy)
-        except OSError as error:
-            problem = f"cannot be copied to a temporary file: {error.strerror}"
-            raise InputError(problem, path=source) from None

@@ -4,20 +4,11 @@
 thinks, executes and pages. `ProgramAgent` carries out steps of your own.
 """
 
-from prism.programs._layer import (
-    ProgramAgent,
-    ProgramResults,
-    Step,
-    StepFailedError,
-    StepRun,
-    Turn,
-)
-from prism.runs._services import Services
+from prism.programs._layer import ProgramAgent, ProgramResults, Step, StepFailedError, StepRun, Turn
 
 __all__ = [
     "ProgramAgent",
     "ProgramResults",
-    "Services",
     "Step",
     "StepFailedError",
     "StepRun",

@@ -6,6 +6,7 @@ import json
 import logging
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -94,12 +95,10 @@ class Document:
         Raises:
             InputError: If it cannot be read.
         """
-        problems, file = Problems(Source.read(path, cls.language)), Path(path)
-        try:
-            cls._of(problems, file, file.stem)
-        except DocumentError as error:
-            return error.problems
-        return sorted(problems)
+        problems = Problems(Source.read(path, cls.language))
+        with suppress(DocumentError):
+            cls._of(problems, Path(path), Path(path).stem)
+        return problems.errors or sorted(problems)
 
 
 def read_part(kind: type[ModelT], value: Any, problems: Problems, top: Where = ()) -> ModelT | None:

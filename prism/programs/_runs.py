@@ -116,10 +116,7 @@ class CognitiveRun(AloneRun):
     def _make(self, logger: EventLogger | None) -> AloneLoop:
         thinker, config = self._agent()
         cycles = number_of_cycles(config, self.rounds)
-        try:
-            memory = Memory.open(self.memory)
-        except OSError as error:
-            raise InputError(f"cannot be opened: {error.strerror}", path=self.memory) from None
+        memory = Memory.open(self.memory)
         with naming(self.file):
             agent = thinker(config, memory, agent_id=self.agent_id, logger=logger)
         return _loop_of(self, agent, cycles, logger)

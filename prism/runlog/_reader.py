@@ -21,16 +21,17 @@ def locate_log(path: PathLike[str] | str) -> Path:
     """Return the path of the log of a run.
 
     Args:
-        path: The log, plain or compressed with gzip, or the folder of the run; ``-`` is standard
-            input.
+        path: The log, plain or compressed with gzip, or the folder of the run.
 
     Raises:
         InputError: If there is no such file, or no log in the folder.
     """
-    given = Path("/dev/stdin" if str(path) == "-" else path)
+    given = Path(path)
     try:
         if not given.is_dir():
             given.stat()
+            if not given.is_file():
+                raise InputError("is a pipe: write it to a file, which is read twice", path=given)
             return given
         named = (given / name for name in LOG_NAMES)
         log = next((each for each in named if each.is_file()), None)

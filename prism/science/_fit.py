@@ -74,19 +74,6 @@ class Fit:
 
         return table_of(rows)
 
-    def posterior(self) -> DuckDBPyRelation:
-        """Return a row for each sample that is kept, the nearest first.
-
-        Columns are ``sample`` (its number), ``weight`` (weights sum to 1), ``distance`` (from the
-        targets, in standard deviations of the noise), and the parameters, adjusted to what they
-        would be if the sample's figures were the targets.
-        """
-        kept = self.kept
-        values = values_at(self.batch.plan, self.parameters, kept.points.tolist())
-        columns = {"sample": kept.places + 1, "weight": kept.weights, "distance": kept.distances}
-        rows = zip(*(column.tolist() for column in columns.values()), values, strict=True)
-        return table_of([{**dict(zip(columns, row, strict=True)), **each} for *row, each in rows])
-
     def targets(self) -> DuckDBPyRelation:
         """Return a row per target, including those held out, with the figures of the fit.
 
@@ -121,13 +108,13 @@ class Fit:
         )
 
     def write(self) -> None:
-        """Write ``estimates``, ``posterior`` and ``targets`` into the folder, as CSV and Parquet.
+        """Write ``estimates`` and ``targets`` into the folder, as CSV and Parquet.
 
         Raises:
             OSError: If they cannot be written.
         """
-        tables = {"estimates": self.estimates(), "posterior": self.posterior()}
-        write_tables(self.batch.folder, {**tables, "targets": self.targets()})
+        tables = {"estimates": self.estimates(), "targets": self.targets()}
+        write_tables(self.batch.folder, tables)
 
     @cached_property
     def kept(self) -> Posterior:

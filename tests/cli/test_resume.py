@@ -94,8 +94,8 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
     run.mkdir()
     (run / ".run.json.part").symlink_to("/dev/full")
     ran = prism(*RUN, *KEEPING)
-    assert (ran.status, ran.out) == (2, "")
-    assert ran.err == "prism: run: cannot be written to: No space left on device\n"
+    assert (ran.status, ran.out) == (1, "")
+    assert ran.err == "prism: run/run.json: No space left on device\n"
     assert prism(*RUN, *KEEPING).status == 0
     assert tree(run) == whole
 

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tempfile
 import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +14,6 @@ from prism.files import Record, read_json_array, read_json_lines, reading
 from prism.files._records import (
     MAX_FILE_BYTES,
     MAX_LINE_CHARACTERS,
-    TemporaryCopy,
     distinct_ends,
     read_csv,
 )
@@ -219,19 +217,6 @@ def test_a_number_beyond_64_bits_is_named(
     error = complaint(write(f"a.{end}", line if end == "jsonl" else f"[{line}]"), read)
     assert error.field == "b"
     assert error.line == 1 or len(number) > 4_300
-
-
-def test_a_pipe_that_cannot_be_kept_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is read twice needs a temporary file, for which there may be no room."""
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
-    with pytest.raises(InputError) as caught:
-        TemporaryCopy(tmp_path / "pipe")
-    reason = os.strerror(errno.ENOENT)
-    assert str(caught.value) == (
-        f"{tmp_path / 'pipe'}: cannot be copied to a temporary file: {reason}"
-    )
 
 
 def test_one_path_twice_is_told_apart_by_its_number() -> None:

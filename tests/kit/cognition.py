@@ -98,7 +98,7 @@ class Windowed(ScriptedWriter):
 
     async def window(self) -> int:
         """Return how many tokens it sees."""
-        return 2 * FIXED + 1_400
+        return 2 * LARGEST + 1_400
 
 
 async def all_that_happens(logger: Any) -> None:

@@ -19,7 +19,7 @@ from prism.programs.thinking._actions import (
     ActionResult,
     actions_of,
 )
-from prism.programs.thinking._config import AvailableActions, Config
+from prism.programs.thinking._config import Config
 from prism.programs.thinking._cycle import Cycle, number_of_cycles, reason_to_stop
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
@@ -81,8 +81,6 @@ class CognitiveAgent(Acting):
             configured.
 
     Attributes:
-        config: Its goal, instructions and limits.
-        memory: Its knowledge.
         actions: Its actions, by name.
         last: The result of its last cycle; None before the first.
         stopped: Why the last run ended early; None if it did not.
@@ -368,10 +366,8 @@ class CognitiveAgent(Acting):
         if self.memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason=_REPEATS_ACTION)
         self._note(action=done)
-        keys: dict[str, Any] = {"tags": "", "reason": None, **done.to_dict()}
-        if done.type not in AvailableActions.model_fields:
-            keys["fields"] = dict(asked.fields)
-        self._say(events.COGNITION_ACTION, **keys)
+        about = {"tags": "", "reason": None, **done.to_dict()}
+        self._say(events.COGNITION_ACTION, **about, fields=dict(asked.fields))
         return "thinking"
 
     async def page(self, _written: Written | None) -> str:

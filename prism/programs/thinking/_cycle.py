@@ -121,7 +121,7 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     if cycles is not None and (type(cycles) is not int or cycles < 1):
         raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
     most = config.iterate.max_iterations if config.iterate.enable else None
-    bounds = [number for number in (cycles, most) if number is not None]
+    bounds = [each for each in (cycles, most) if each is not None]
     if not bounds:
         raise FieldValueError(
             "give the number of cycles: the configuration has no iterate.max_iterations"

@@ -177,9 +177,7 @@ class Memory:
         storage: Storage; a view that cannot be written to.
         thoughts: The last thoughts, oldest first; a view that cannot be written to.
         unknown: Other keys at the top level of the file, which prism preserves.
-        own: What else is remembered: the number of cycles over the memory's life, failed ones too;
-            the last action in words, what has failed since, and the tags that it found; the last
-            deeds; the news since the last action; old values.
+        own: What else is remembered, such as the number of cycles and the last action.
     """
 
     def __init__(
@@ -210,11 +208,7 @@ class Memory:
 
     @classmethod
     def read(cls, path: PathLike[str] | str) -> Self:
-        """Open a memory for reading, as of the last commit.
-
-        Raises:
-            InputError: If there is none, or it is damaged and has no good backup.
-        """
+        """Open a memory for reading, as of the last commit; raise an InputError without one."""
         target = Path(os.path.realpath(path))
         if not target.exists() and not _backup(target).exists():
             raise InputError("this memory does not exist", path=target)
@@ -311,11 +305,7 @@ class Memory:
     # Changes
 
     def add(self, tag: str, value: Any) -> None:
-        """Put a value into working memory, where another one with its tag becomes a version.
-
-        Raises:
-            FieldValueError: If the tag is empty, or the value is not JSON data.
-        """
+        """Put a value into working memory, where another one with its tag becomes a version."""
         self._show(_required(tag), as_data(value, _VALUE))
 
     def remove(self, tag: str) -> bool:
@@ -360,9 +350,7 @@ class Memory:
         """Add a thought, and drop the oldest ones beyond the limit; return its key."""
         own = self.own
         own.thought_prefix = key_prefix
-        # the file may have something else under that key
-        while (key := f"{key_prefix}{own.next_thought:03}") in self.unknown:
-            own.next_thought += 1
+        key = f"{key_prefix}{own.next_thought:03}"
         own.next_thought += 1
         self._thoughts[key] = entry
         while len(self._thoughts) > max_entries:
@@ -385,11 +373,7 @@ class Memory:
         self.own.cycle += 1
 
     def replace(self, data: Mapping[str, Any]) -> None:
-        """Replace all contents with data that `to_dict` returned.
-
-        Raises:
-            InputError: If they are not those of a memory.
-        """
+        """Replace all contents with data that `to_dict` returned."""
         self._take(Source.of(as_data(dict(data), "a memory")))
 
     def _show(self, tag: str, value: Any) -> None:
@@ -465,11 +449,7 @@ def _parsed(path: Path) -> Source:
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """Return the open lock file beside a memory, which stays there: removing it is a race.
-
-    Raises:
-        InputError: If somebody holds the lock.
-    """
+    """Return the open lock file beside a memory, which stays there: removing it is a race."""
     lock_file = path.with_name(f"{path.name}.lock").open("ab")
     try:
         lock(lock_file.fileno())

@@ -266,7 +266,7 @@ class Pager:
         self.soft: int | None = soft.max_tokens if soft.enable else None
         self.hard: int | None = hard.max_tokens if hard.enable else None
         self.reply: int = -(-(self.hard or 8192) // 3)
-        self._require_room("the limit: raise it, or shorten the texts or the goal", is_named=True)
+        self._require_room("the limit: raise it, or shorten the texts or the goal")
         if window is not None:
             self._lower_to(window)
 
@@ -284,14 +284,15 @@ class Pager:
             "(llama.cpp --ctx-size, Ollama Model(window=...), LM Studio's context length)"
         )
 
-    def _require_room(self, cause: str, *, is_named: bool = False) -> None:
-        """Refuse a limit that a prompt exceeds without memories; name it if it is set."""
+    def _require_room(self, cause: str) -> None:
+        """Refuse a limit that a prompt exceeds without memories."""
         limits = [(state, self.hard, "hard_limit") for state in STATES]
         for state, limit, name in [*limits, ("thinking", self.soft, "paging_limit")]:
             if limit is not None and (tokens := self._fixed(state)) > limit:
                 problem = f"the prompt in state {state} has {tokens:,} tokens even without memories"
-                field = f"{name}.max_tokens" if is_named else None
-                raise InputError(f"{problem}, more than the {limit:,} of {cause}", field=field)
+                more = f"{problem}, more than the {limit:,} of {cause}"
+                is_set = limit == getattr(self.form.config, name).max_tokens
+                raise InputError(more, field=f"{name}.max_tokens" if is_set else None)
 
     def _fixed(self, state: str) -> int:
         return self._made(state, _LEAST).tokens

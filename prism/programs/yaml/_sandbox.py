@@ -35,7 +35,6 @@ MAX_CHARACTERS = 20_000
 MAX_CONDITION_CHARACTERS = 1_000
 MAX_RESULT_CHARACTERS = 1_000_000
 
-_HUNG_SECONDS = 2.0
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 # Variables
@@ -287,7 +286,7 @@ class _Sandbox:
     def __init__(self) -> None:
         owner = os.getpid()
         self._pool = require_monty().Monty(
-            min_processes=0, max_processes=2, request_timeout=_HUNG_SECONDS
+            min_processes=0, max_processes=2, request_timeout=2 * MAX_SECONDS
         )
         self._pool.__enter__()
         finalize(self, _close, owner, self._pool)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
@@ -42,7 +42,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     pass
@@ -110,26 +110,6 @@ class Engine(Checks[StateT]):
         if engine_hooks:
             instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
-    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
-        """Return the chart under a name, with a logger and a clock of its own, and without agents.
-
-        A run binds the charts of its agents this way. An action that fires on the chart it was
-        written for waits for the transition that the new chart makes.
-
-        Raises:
-            DefinitionError: If this one's Machine has been changed.
-        """
-        if self._machine is not None and snapshot_of(self._machine) != self._built:
-            raise DefinitionError(
-                f"chart {self.name!r}: what was added to its Machine would not run in a world: "
-                "write it as transitions and their actions"
-            )
-        make: Any = type(self)
-        arguments = {**arguments_of(self._definition), "name": name}
-        chart: Self = make(**arguments, logger=logger, clock=clock)
-        chart._firing = self._firing
-        return chart
-
     @property
     def _as_it_runs(self) -> Definition[StateT]:
         """The definition; after changes of the Machine, the Machine as a definition."""
@@ -183,7 +163,7 @@ class Engine(Checks[StateT]):
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         data = run.args[0]
-        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
+        if self._is_queued(data.model, data.event.name, self._process, run):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(data.model)
@@ -242,20 +222,18 @@ class Engine(Checks[StateT]):
     def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:  # noqa: C901 - written out for speed, as it says below
         """Make the first transition that the event enables.
 
-        Candidates are tried in definition order. The action of the first that passes runs, then the
-        transition commits: state, ``ticks_in_state = 0``, one history entry, one log event. A
-        self-transition runs its action and restarts the state's time. A fire on the same agent from
-        inside its action is queued and runs right after this transition commits.
+        The action of the first whose guard passes runs, then the transition commits: state,
+        ``ticks_in_state = 0``, one history entry, one log event. A self-transition runs its action
+        and restarts the state's time. A fire on the same agent from inside its action runs right
+        after this transition commits.
 
         An event that the state does not react to does nothing, unless the Machine says otherwise
-        (``ignore_invalid_triggers``), as that of a strict chart does. One that no transition of the
-        chart reacts to is a mistake: an error if the chart is strict, else a warning, once for each
-        trigger, to the standard library's logger ``prism.statechart``. Every event that made no
-        transition is logged at debug level, with the guards that refused it.
+        (``ignore_invalid_triggers``), as that of a strict chart does. One that the chart does not
+        have is an error if the chart is strict, else a warning, once for each. Every event that
+        made no transition is logged at debug level, with the guards that refused it.
 
-        An agent belongs to one thread at a time. A fire while another thread makes a transition of
-        the same agent is an error where the engine can see it without slowing every fire: while an
-        action or a method of the agent's own class runs.
+        An agent belongs to one thread at a time. A fire while an action of the agent runs in
+        another thread is an error.
 
         Args:
             agent: Anything with a writable ``state``.
@@ -278,7 +256,7 @@ class Engine(Checks[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if engine_hooks or self._firing or self._is_slow:
-            if self._is_queued(agent, trigger, partial(self.fire, agent, trigger, context)):
+            if self._is_queued(agent, trigger, self.fire, agent, trigger, context):
                 return None
             if engine_hooks or self._is_slow:
                 return self._through(agent, trigger, context)
@@ -339,7 +317,9 @@ class Engine(Checks[StateT]):
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
-    def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], Any]) -> bool:
+    def _is_queued(
+        self, agent: Any, trigger: Any, fire: Any, *arguments: Any, **named: Any
+    ) -> bool:
         """Let a fire wait, if a transition of its agent is under way."""
         firing = self._firing.get(id(agent))
         if firing is None or firing.is_between:
@@ -347,7 +327,7 @@ class Engine(Checks[StateT]):
         self._require_one_thread(agent, firing.thread)
         # a mistaken event is reported where it is fired, not where its turn comes
         self._require_trigger(trigger)
-        firing.queue.append((repr(trigger), fire))
+        firing.queue.append((repr(trigger), partial(fire, *arguments, **named)))
         return True
 
     def _through(

@@ -1,6 +1,7 @@
 """Opening logs: runs, notes on what is wrong with them, and the events of one kind."""
 
 import gzip
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,6 +102,13 @@ def test_missing_log_does_not_prevent_reading_others(
     assert transition_counts(logs).select("run", "count").rows() == [(path.parent.name, 1)]
     with pytest.raises(InputError, match="nowhere: there is no such file"):
         read_log(path.parent / "nowhere", path.parent / "nowhere either")
+
+
+def test_a_pipe_is_refused(tmp_path: Path) -> None:
+    """A log is read twice, so the message says to write it to a file."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="is a pipe: write it to a file"):
+        read_log(tmp_path / "pipe")
 
 
 def test_same_log_twice_is_refused(folder: Path) -> None:

@@ -72,7 +72,7 @@ async def test_what_is_read(reply: str) -> None:
     "reply",
     [
         WHOLE[:-9],
-        WHOLE[:40],
+        WHOLE[: WHOLE.index("</value>")],
         json.dumps({"action": SAVE})[:-2],
         json.dumps({"action": SAVE}) * 2,
         '{"action": {"type": "storage_save", "tags": "a", "tags": "b", "value": "v"}}',

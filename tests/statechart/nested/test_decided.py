@@ -86,6 +86,9 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
     agent = begun(chart)
     agent.state_memory = {"history": {"engaging": left, "gone": ["reading"]}}
     assert chart.fire(agent, "resumes") is Phone.READING
+    # and who begins again remembers nothing
+    chart.begin(agent)
+    assert "history" not in agent.state_memory
 
 
 # Final
