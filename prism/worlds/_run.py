@@ -34,12 +34,12 @@ from prism.runs._options import (
     require_model_of,
 )
 from prism.runs._running import carry_out
-from prism.statechart import BaseWriter
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._addresses import address_of, alone, class_of, file_of, key_of
 from prism.worlds._arguments import (
     Arguments,
     RunsAlone,
+    askers_of,
     decider_of,
     is_own,
     population_of,
@@ -448,31 +448,13 @@ class Run(Generic[WorldT_co]):
         world = self._world or self._new_world()
         # the next run makes a new one
         self._world = None if self._is_described else world
-        decides, writes = self._askers(world)
+        decides, writes = askers_of(self, world.fallback)
         return Loop(self, world, decides, writes, self._logger if logger is None else logger)
 
     @property
     def _is_described(self) -> bool:
         """Whether each carrying out of the run makes a new world and new agents."""
         return self._is_class and isinstance(self._agents, (int, AgentTable))
-
-    def _askers(self, world: World[Any]) -> tuple[Any, BaseWriter | None]:
-        """Return the reasoner and the writer, if any were given."""
-        reasoner, writer, later = self.reasoner, self.writer, self.later_deciders()
-        if is_own(reasoner) and later:
-            problem = "switch to another, but a reasoner of your own decides: leave out one"
-            raise InputError(problem, field="treatments")
-        own_reasoner, own_writer = (each if is_own(each) else None for each in (reasoner, writer))
-        options = None if own_reasoner is not None else reasoner
-        written = None if own_writer is not None else writer
-        if options is None and written is None and not later:
-            return own_reasoner, own_writer
-
-        # the code that asks a model is loaded only by runs that have one
-        from prism.runs._makers import make_askers
-
-        decides, writes = make_askers(options, written, self.seed, world.fallback, later=later)
-        return own_reasoner or decides, own_writer or writes
 
     def later_deciders(self) -> Later:
         """Return the models and policies to which the run switches later."""

@@ -56,7 +56,7 @@ async def wave(pool: Any, size: int, mode: Any = "chat") -> Counter[str]:
 async def waves_until_open(pool: Any, host: str) -> None:
     """Decide waves of questions, at least two, until a server is only probed."""
     (useless,) = (server for server in pool.servers if server.address.endswith(host))
-    for number in range(8):
+    for number in range(30):
         assert await wave(pool, 20) == {"model": 20}
         if number and useless.is_gone:
             return

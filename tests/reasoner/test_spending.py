@@ -16,14 +16,12 @@ from tests.kit.servers import HELLO, Connect, Gate
 from tests.kit.waiting import until
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
-@pytest.mark.sampled(2)
 async def test_equal_questions_under_way_are_one_request(
-    mode: Any, model: str, server: FakeOllama, connect: Connect, heard: Any
+    server: FakeOllama, connect: Connect, heard: Any
 ) -> None:
     """Equal questions of several agents are one request, whose cost is logged once."""
     server.latency = 0.02
-    reasoner = Reasoner(connect(model=model), mode=mode)
+    reasoner = Reasoner(connect(), mode="chat")
     decisions = await reasoner.decide_many([ask() for _ in range(10)])
     assert outcomes(decisions) == [(S.COMPOSING, "model")] * 10
     assert len(server.questions) == 1

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from prism.errors import AgentError, ReasonerError
+from prism.errors import AgentError, DefinitionError, ReasonerError
+from prism.statechart._definition import arguments_of
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import event_of
+from prism.statechart._engine.machine import event_of, snapshot_of
 from prism.statechart._engine.writing import count_of, history_of, set_state
 from prism.statechart.asking import Asked, Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.instruments import engine_hooks
+from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._engine.timing import Schedule
@@ -23,6 +25,26 @@ class Driving(Engine[StateT]):
     """Begins agents, lets time pass for them, and asks reasoners what an event makes of them."""
 
     # Beginning, and ticks
+
+    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
+        """Return the chart under a name, with a logger and a clock of its own, and without agents.
+
+        A run binds the charts of its agents this way. An action that fires on the chart it was
+        written for waits for the transition that the new chart makes.
+
+        Raises:
+            DefinitionError: If this one's Machine has been changed.
+        """
+        if self._machine is not None and snapshot_of(self._machine) != self._built:
+            raise DefinitionError(
+                f"chart {self.name!r}: what was added to its Machine would not run in a world: "
+                "write it as transitions and their actions"
+            )
+        make: Any = type(self)
+        arguments = {**arguments_of(self._definition), "name": name}
+        chart: Self = make(**arguments, logger=logger, clock=clock)
+        chart._firing = self._firing
+        return chart
 
     def begin(self, agent: Any, context: Any = None) -> StateT:
         """Enter the initial state, as SCXML does: entry actions, outermost first, then settling.

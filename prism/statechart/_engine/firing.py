@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from threading import get_ident
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
@@ -42,7 +42,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import EventLogger, somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import somebody_listens, somebody_wants_details
 
 if TYPE_CHECKING:
     pass
@@ -109,26 +109,6 @@ class Engine(Checks[StateT]):
             self._rows = self._steps.rows
         if engine_hooks:
             instruments.observe("chart_built", instruments.ChartBuilt, definition)
-
-    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
-        """Return the chart under a name, with a logger and a clock of its own, and without agents.
-
-        A run binds the charts of its agents this way. An action that fires on the chart it was
-        written for waits for the transition that the new chart makes.
-
-        Raises:
-            DefinitionError: If this one's Machine has been changed.
-        """
-        if self._machine is not None and snapshot_of(self._machine) != self._built:
-            raise DefinitionError(
-                f"chart {self.name!r}: what was added to its Machine would not run in a world: "
-                "write it as transitions and their actions"
-            )
-        make: Any = type(self)
-        arguments = {**arguments_of(self._definition), "name": name}
-        chart: Self = make(**arguments, logger=logger, clock=clock)
-        chart._firing = self._firing
-        return chart
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:
