@@ -35,7 +35,7 @@ def agent_measures(
         SimulationError: If a value is not a number; the message names the agent.
     """
     for cls, measures in readers.items():
-        agents = [agent for agent in everybody if type(agent) is cls]
+        agents: list[Any] = [agent for agent in everybody if type(agent) is cls]
         for name, read in measures.items() if len(agents) <= MOST_MEASURED else ():
             values = {
                 agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
