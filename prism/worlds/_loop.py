@@ -44,7 +44,7 @@ from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, inside, measures_of
 from prism.worlds._marks import MEASURE, marked
-from prism.worlds._measures import AgentMeasures, Pictures, require_number
+from prism.worlds._measures import Pictures, agent_measures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
@@ -373,9 +373,7 @@ class Loop(BaseLoop):
             for name in marked(cls, MEASURE)
         }
         readers = {kind: own for kind in self.turns.population.kinds if (own := measures_of(kind))}
-        if not readers:
-            return found, []
-        return found, AgentMeasures(self._seed, readers).take(self.agents)
+        return found, [*agent_measures(readers, self.agents)]
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
