@@ -21,7 +21,6 @@ SLOW = (
     "mesa",
     "gallery",
     "index",
-    "memory",
     "models",
     "report",
     "running",
