@@ -12,7 +12,7 @@ from prism.programs._layer import ProgramAgent
 from prism.programs.thinking import CognitiveAgent, Config, Memory
 from prism.programs.thinking._cycle import number_of_cycles
 from prism.programs.thinking._prompts import with_window
-from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
 from prism.runlog import SimulatedClock
 from prism.runs._makers import make_writer
@@ -28,8 +28,6 @@ class WorkflowRun(AloneRun):
 
     Attributes:
         parameters: Variables to begin with.
-        acts: Whether the application carries out actions, as ``on_action`` says.
-        application: ``variables`` and ``on_action``, as `WorkflowAgent` takes them.
     """
 
     keys: ClassVar[Mapping[str, str]] = {
@@ -37,23 +35,18 @@ class WorkflowRun(AloneRun):
         "turns": "rounds",
         "agent_id": "agent_id",
         "variables": "parameters",
-        "acts": "acts",
         "seed": "seed",
     }
     takes: ClassVar[Mapping[str, Any]] = {
         **AloneRun.takes,
         "rounds": 10,
         "parameters": {},
-        "acts": False,
     }
-    brought: ClassVar[Sequence[str]] = ("variables", "on_action")
 
     parameters: Mapping[str, Any]
-    acts: bool
 
     def _check(self) -> None:
         super()._check()
-        self.acts = self.acts or "on_action" in self.application
         self.parameters = as_context(self.parameters)
 
     @cached_property
@@ -68,25 +61,11 @@ class WorkflowRun(AloneRun):
             agent_id=self.agent_id,
             turns=self.rounds,
             logger=logger,
-            **self._application(),
         )
         return _loop_of(self, agent, self.number_of_rounds, logger)
 
-    def _application(self) -> Mapping[str, Any]:
-        """Return what the application provides."""
-        if not self.acts or "on_action" in self.application:
-            return self.application
-        if self.repeats is None:
-            problem = "needs 'on_action', by which the run began: pass it to resume()"
-            raise InputError(problem, field="application")
-        return {**self.application, "on_action": _echo}  # a replay takes results from a journal
-
     def _inputs(self) -> Sequence[Path]:
         return [*self._workflow.files]
-
-
-def _echo(action: Action) -> Any:
-    return action.action
 
 
 class CognitiveRun(AloneRun):

@@ -152,10 +152,8 @@ class AloneRun(Run[Any]):
     Attributes:
         keys: The keys of ``run.json``, and the arguments that they keep. The first is the file.
         takes: The other arguments and their defaults.
-        brought: Names of what an application may provide.
         file: The file that the agent is read from.
         agent_id: Name of the agent.
-        application: What the application provides. No run keeps it.
 
     Raises:
         InputError: If an argument only applies to worlds, one is missing or out of range, or a
@@ -168,9 +166,7 @@ class AloneRun(Run[Any]):
         "agent_id": DEFAULT_AGENT_ID,
         "seed": 0,
         "reasoner": None,
-        "application": {},
     }
-    brought: ClassVar[Sequence[str]] = ()
 
     # what every run has
     writer = _logger = _clock = None
@@ -179,7 +175,6 @@ class AloneRun(Run[Any]):
 
     file: Path
     agent_id: str
-    application: Mapping[str, Any]
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
@@ -201,9 +196,6 @@ class AloneRun(Run[Any]):
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
-        if unknown := sorted(self.application.keys() - {*self.brought}):
-            problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
-            raise InputError(problem, field="application")
 
     def __repr__(self) -> str:
         """Show the file."""
