@@ -25,10 +25,10 @@ SLOW = (
     "index",
     "memory",
     "models",
-    "report",
     "running",
     "testing",
     "tutorial",
+    "watching",
     "workflows",
     "worlds",
 )
