@@ -192,7 +192,7 @@ def _simulation(size: Size) -> Table:
         [
             *ratio(
                 "share of the slots busy while decisions are pending", busy, pending, at_least=0.9
-            ),
+            )
         ],
     )
 

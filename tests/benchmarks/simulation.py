@@ -53,10 +53,7 @@ def run(effort: Effort) -> Sequence[Table]:
 
 def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[float]]) -> Table:
     found = [
-        Measurement(
-            f"{size}, {'log written' if logged else 'no log'}",
-            tuple(turns),
-        )
+        Measurement(f"{size}, {'log written' if logged else 'no log'}", tuple(turns))
         for (size, logged), turns in costs.items()
     ]
     small, large = found[:2]

@@ -105,11 +105,7 @@ def _agreement(shares: Sequence[Measurement]) -> list[Claim]:
 
 def _rate(how: str, column: Measurement, least: float) -> Claim:
     return Claim(
-        f"rumour {how}",
-        1e6 / column.best,
-        1e6 / column.median,
-        "agent-ticks/s",
-        at_least=least,
+        f"rumour {how}", 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=least
     )
 
 

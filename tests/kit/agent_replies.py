@@ -40,10 +40,7 @@ REPLIES = st.fixed_dictionaries(
         "next_state": st.sampled_from(["thinking", "executing", "paging"]),
         "thinking_log": texts().map(str.strip).filter(bool),
         "action": st.fixed_dictionaries(
-            {
-                "type": st.sampled_from(TYPES),
-                "tags": texts(8).map(str.split).map("_".join),
-            },
+            {"type": st.sampled_from(TYPES), "tags": texts(8).map(str.split).map("_".join)},
             optional={"value": texts()},
         ),
     },
