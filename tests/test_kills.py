@@ -55,11 +55,11 @@ steps:
     transition_map: {work: working, rest: looking}
   - {name: after, code: "behind = context.get('behind', 0) + 1"}
 """
-APPLICATION = """\
-import os, sys, time
+ACTING = """\
+import os, time
 from pathlib import Path
-from prism import Run, resume
-from prism.llm import Model
+from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.worlds import Guest, World
 
 def act(action):
     with open("carried_out", "a") as done:
@@ -69,13 +69,22 @@ def act(action):
     time.sleep(0.03)  # many kills come when it has acted, and nobody knows yet
     return f"did {action.key}"
 
-acting = {"on_action": act}
+class Acting(World):
+    def populate(self, agents):
+        workflow = Workflow.load("agent.yaml")
+        return [Guest(object=WorkflowAgent(workflow, on_action=act)) for _ in range(agents)]
+"""
+APPLICATION = """\
+import sys
+from pathlib import Path
+from prism import Run, resume
+from prism.llm import Model
+
 if Path("run", "run.json").exists():
-    resume("run", application=acting)
+    resume("run")
 else:
     model = Model("llama3.2", hosts=(sys.argv[1],))
-    run = Run("agent.yaml", rounds=TURNS, reasoner=model, application=acting)
-    run.keep("run")
+    Run("acting.py:Acting", 1, rounds=TURNS, writer=model).keep("run")
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 
@@ -250,6 +259,7 @@ def acting(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Acting]:
 def application(folder: Path) -> Path:
     """Write the application and its workflow into a folder."""
     (folder / "app.py").write_text(APPLICATION)
+    (folder / "acting.py").write_text(ACTING)
     (folder / "agent.yaml").write_text(WORKFLOW)
     return folder
 

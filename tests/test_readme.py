@@ -13,8 +13,6 @@ from tests.kit.pages import ROOT, Block, Reader, blocks_of
 
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
-EXPERIMENTS = ROOT / "docs" / "science"
-EXPERIMENT = ROOT / "docs" / "science.md"
 SLOW = (
     "analysis",
     "charts",
@@ -23,25 +21,20 @@ SLOW = (
     "mesa",
     "gallery",
     "index",
-    "memory",
     "models",
     "report",
     "running",
+    "science",
     "testing",
     "tutorial",
     "workflows",
     "worlds",
 )
-"""Pages that start many processes, or whose examples take as long as those of twenty others. Those
-below `EXPERIMENTS` take minutes: only test_pages_as_written.py follows them, which is long."""
+"""Pages that start many processes, or whose examples take as long as those of twenty others."""
 
 PAGES = [
     README,
-    *(
-        page
-        for page in sorted((ROOT / "docs").rglob("*.md"))
-        if page.parent != EXPERIMENTS and page not in (ADOPTING, EXPERIMENT)
-    ),
+    *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page != ADOPTING),
 ]
 
 

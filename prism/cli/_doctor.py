@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
@@ -21,6 +21,12 @@ _MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")
 def doctor(
     model: ModelText = None,
     model_file: ModelFile = None,
+    strict: Annotated[
+        bool,
+        typer.Option(
+            "--strict", help="Fail if the order of options decides more than the question."
+        ),
+    ] = False,
 ) -> None:
     """Check a server and a model, and explain what is wrong and how to fix it.
 
@@ -39,18 +45,19 @@ def doctor(
     if asked is None:
         raise InputError("--model is missing: name the model to check")
     asked.as_client()
-    if not asyncio.run(_is_well(asked, Screen())):
+    if not asyncio.run(_is_well(asked, Screen(), strict=strict)):
         raise typer.Exit(1)
 
 
-async def _is_well(client: Model, screen: Screen) -> bool:
+async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
     """Print each result at once, and return True if a simulation can use the server."""
     well: bool | None = False
+    is_doubtful = False
     async with client:
         async for check in client.diagnose():
-            well = check.ok
+            well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
             mark = _DOUBT if check.is_doubtful else _MARKS[well]
             line = Text.assemble(mark, " ", shown(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)
 
-    return bool(well)
+    return bool(well) and not (strict and is_doubtful)

@@ -25,7 +25,7 @@ _TRACEBACK = "PRISM_TRACEBACK"
 _COMMANDS = {
     "Begin here": ("tour",),
     "Run": ("run", "simulate", "resume", "replay", "rerun", "status", "watch"),
-    "See the results": ("report", "log"),
+    "See the results": ("report", "log", "memory"),
     "Experiment": ("batch", "compare", "sensitivity", "fit", "calibrate"),
     "Prepare and check": ("world", "chart", "workflow", "think", "doctor"),
 }

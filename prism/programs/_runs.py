@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +12,7 @@ from prism.programs._layer import ProgramAgent
 from prism.programs.thinking import CognitiveAgent, Config, Memory
 from prism.programs.thinking._cycle import number_of_cycles
 from prism.programs.thinking._prompts import with_window
-from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
 from prism.runlog import SimulatedClock
 from prism.runs._makers import make_writer
@@ -23,34 +22,31 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._addresses import address_of, file_of, found_at
 from prism.worlds._alone import AloneLoop, AloneRun
 
-_KEYS_OF_WORKFLOW = ("workflow", "turns", "agent_id", "variables", "acts", "seed")
 
-
-@dataclass(init=False, repr=False, kw_only=True)
 class WorkflowRun(AloneRun):
     """A run of a workflow's turns.
 
-    Args:
+    Attributes:
         parameters: Variables to begin with.
-        acts: Whether the application carries out actions, as ``on_action`` says.
-        application: ``variables`` and ``on_action``, as `WorkflowAgent` takes them.
     """
 
-    names: ClassVar[Mapping[str, str]] = {
+    keys: ClassVar[Mapping[str, str]] = {
         "workflow": "file",
         "turns": "rounds",
+        "agent_id": "agent_id",
         "variables": "parameters",
+        "seed": "seed",
     }
-    keys: ClassVar[Sequence[str]] = _KEYS_OF_WORKFLOW
-    brought: ClassVar[Sequence[str]] = ("variables", "on_action")
+    takes: ClassVar[Mapping[str, Any]] = {
+        **AloneRun.takes,
+        "rounds": 10,
+        "parameters": {},
+    }
 
-    rounds: int | None = 10
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    acts: bool = False
+    parameters: Mapping[str, Any]
 
     def _check(self) -> None:
         super()._check()
-        self.acts = self.acts or "on_action" in self.application
         self.parameters = as_context(self.parameters)
 
     @cached_property
@@ -65,46 +61,39 @@ class WorkflowRun(AloneRun):
             agent_id=self.agent_id,
             turns=self.rounds,
             logger=logger,
-            **self._application(),
         )
         return _loop_of(self, agent, self.number_of_rounds, logger)
 
-    def _application(self) -> Mapping[str, Any]:
-        """Return what the application provides."""
-        if not self.acts or "on_action" in self.application:
-            return self.application
-        if self.repeats is None:
-            problem = "needs 'on_action', by which the run began: pass it to resume()"
-            raise InputError(problem, field="application")
-        return {**self.application, "on_action": _echo}  # a replay takes results from a journal
-
-    def _inputs(self) -> Iterator[Path]:
-        yield from self._workflow.files
+    def _inputs(self) -> Sequence[Path]:
+        return [*self._workflow.files]
 
 
-def _echo(action: Action) -> Any:
-    return action.action
-
-
-@dataclass(init=False, repr=False, kw_only=True)
 class CognitiveRun(AloneRun):
     """A run of an agent's cycles.
 
     The run changes the memory's own file; a repeated run has a memory of its own in its folder.
+    It has ``iterate.max_iterations`` cycles by default, which is also the most.
 
-    Args:
-        rounds: Number of cycles; ``iterate.max_iterations`` by default, which is also the most.
+    Attributes:
         memory: The agent's memory; a missing file is created.
     """
 
-    names: ClassVar[Mapping[str, str]] = {"cognition": "file", "cycles": "rounds"}
-    keys: ClassVar[Sequence[str]] = ("cognition", "memory", "cycles", "agent_id", "seed")
-    paths: ClassVar[Sequence[str]] = ("file", "memory")
+    keys: ClassVar[Mapping[str, str]] = {
+        "cognition": "file",
+        "memory": "memory",
+        "cycles": "rounds",
+        "agent_id": "agent_id",
+        "seed": "seed",
+    }
+    takes: ClassVar[Mapping[str, Any]] = {**AloneRun.takes, "memory": None}
 
     memory: Path
 
     def _check(self) -> None:
         super()._check()
+        if self.memory is None:
+            raise InputError("is needed to run a thinking agent: name it", field="memory")
+        self.memory = Path(self.memory)
         if isinstance(self.file, type):
             self.file = Path(address_of(self.file))
 
@@ -130,10 +119,10 @@ class CognitiveRun(AloneRun):
             raise InputError(f"{self.file} is no thinking agent", field="world")
         return own, own.config
 
-    def _inputs(self) -> Iterator[Path]:
+    def _inputs(self) -> Sequence[Path]:
         own, _ = self._agent()
         file = str(self.file).rpartition(":")[0] or str(self.file)
-        yield Path(file if file.endswith((".py", ".json")) else file_of(own))
+        return [Path(file if file.endswith((".py", ".json")) else file_of(own))]
 
 
 def _loop_of(

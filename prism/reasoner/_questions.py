@@ -19,7 +19,7 @@ _HASH_DIGITS = 16
 
 _HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 
-Source = Literal["model", "cache", "replay", "policy", "fallback"]
+Source = Literal["model", "cache", "policy", "fallback"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class Decision:
 
     Args:
         chosen: One of the question's options.
-        source: What chose: a ``model``, a ``cache`` or ``replay`` of one, the ``policy``, or the
+        source: What chose: a ``model``, a ``cache`` of one, the ``policy``, or the
             ``fallback`` if nothing did.
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, if known.

@@ -14,7 +14,7 @@ from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, active_logger, describe, report
 
-TextSource = Literal["model", "cache", "replay", "script", "template", "fallback", "failed"]
+TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
 
 _FAILURES = ("failed", "fallback")
 
@@ -77,7 +77,7 @@ class Written:
     Args:
         text: The last text of the model, or the ``template`` or ``fallback`` that was taken
             instead; None if there was none.
-        source: What wrote it: a ``model``, a ``cache`` or ``replay`` of one, or a ``script``; the
+        source: What wrote it: a ``model``, a ``cache`` of one, or a ``script``; the
             ``template`` if no model was asked, the ``fallback`` if no usable text came, and
             ``failed`` if there was no fallback.
         value: The value that the call reads from the text; None if it failed.

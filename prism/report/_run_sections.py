@@ -15,7 +15,7 @@ from prism.report._table import Rows, with_values
 
 _HEIGHT, _SMALL = 260, 300
 _MOST_MOMENTS, _MOST_POINTS = 240, 300
-_SOURCES = ("model", "cache", "replay", "policy", "fallback")
+_SOURCES = ("model", "cache", "policy", "fallback")
 _WHOLE = alt.Axis(format=",d", tickMinStep=1)
 
 

@@ -1,4 +1,4 @@
-"""Runs that are kept in a folder: begun, resumed from a checkpoint, and replayed from a log.
+"""Runs that are kept in a folder: begun, and resumed and replayed by their journals.
 
 What is run is a `prism.worlds.Run`.
 """

@@ -43,7 +43,6 @@ def go_on(
     kind: Any,
     *,
     model: Any = None,
-    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any] | None:
@@ -53,7 +52,6 @@ def go_on(
         folder: The folder of the run.
         kind: Reads the run's options.
         model: The client of another library that it asks.
-        application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
         observer: Receives reports of the run.
     """
@@ -65,8 +63,6 @@ def go_on(
     options = kind.from_config(config, summary)
     if model is not None:
         options = with_client(options, model)
-    if application is not None:
-        options = options.replace(application=application)
     has_changed = warn_of_changes(began, options, observer)
     # the same code without a model does the same, so that nobody need compare its log
     if options.is_repeatable and not has_changed:
@@ -79,7 +75,6 @@ def repeat(
     kind: Any,
     folder: Path | str | None = None,
     *,
-    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any]:
@@ -89,7 +84,6 @@ def repeat(
         recorded: The folder of the earlier run.
         kind: Reads the run's options.
         folder: Where to keep the new run.
-        application: What the application provides to a single agent.
         on_round: Called with every round when it ends.
         observer: Receives reports of the run.
     """
@@ -98,8 +92,6 @@ def repeat(
     options = kind.from_config(began["config"], path / SUMMARY_NAME)
     warn_of_changes(began, options, observer)
     options = options.repeating(path)
-    if application is not None:
-        options = options.replace(application=application)
     kept = None if folder is None else RunFolder.for_new(Path(folder))
     return carry_out(options, kept, on_round=on_round, observer=observer)
 

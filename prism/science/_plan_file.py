@@ -178,9 +178,8 @@ def _beside(given: Any, folder: Path) -> Any:
 
 
 def _world_beside(given: str, folder: Path) -> str:
-    module, colon, name = given.rpartition(":")
     # file.py:Name names a file, package.module:Name does not
-    return str(folder / given) if (module if colon else name).endswith(".py") else given
+    return str(folder / given) if given.rpartition(":")[0].endswith(".py") else given
 
 
 _PLACED: Mapping[str, Callable[[Any, Path], Any]] = {

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
@@ -14,7 +14,7 @@ from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from prism._faults import place_of, suggestion
+from prism._faults import place_of
 from prism.errors import InputError, PrismError
 from prism.worlds._world import World
 
@@ -26,11 +26,9 @@ FEED = "prism.social:Feed"
 def known_worlds() -> Mapping[str, str]:
     """Return the addresses of the worlds that come with prism by their short names."""
     examples = importlib.import_module(EXAMPLES)
-    named = {
-        found.name: f"{EXAMPLES}.{found.name}"
-        for found in iter_modules(examples.__path__)
-        if not found.name.startswith("_")
-    }
+    names = (found.name for found in iter_modules(examples.__path__))
+    # the class has the name of its file
+    named = {name: f"{EXAMPLES}.{name}:{name.capitalize()}" for name in names}
 
     return dict(sorted({"feed": FEED, **named}.items()))
 
@@ -39,51 +37,22 @@ def address_of(world: str | type[Any]) -> str:
     """Return the address of a world, from which another process can load it.
 
     Args:
-        world: A short name, ``package.module:Name``, ``file.py:Name`` or a class. The name can be
-            omitted if the module has only one world.
+        world: A short name, ``package.module:Name``, ``file.py:Name`` or a class.
 
     Raises:
-        InputError: If there is no such world, or another process could not load it.
+        InputError: If there is no such short name, or another process could not load the class.
     """
     if not isinstance(world, str):
         return _address_of_class(world)
-
-    place, colon, name = world.rpartition(":")
-    if colon and place and name:
-        return world
-
-    if not colon and not world.endswith(".py"):
-        world = _named(world)
-
-    place, _, name = world.partition(":")
-    if name:
-        return world
-
-    module = module_at(place)
-    worlds = _defined_in(module, _is_world)
-    if len(worlds) != 1:
-        listed = ", ".join(_defined_in(module, _can_run)) or "none"
-        problem = f"{place} must be followed by :Name of a world or agent: it has {listed}"
-        raise InputError(problem, field="world")
-
-    return f"{place}:{worlds[0]}"
-
-
-def _named(name: str) -> str:
     known = known_worlds()
-    if name not in known:
-        # imported here as it loads pydantic, which a run needs only for its error messages
-        from prism.files.declarations import meant
-
+    if world not in known and not all(world.rpartition(":")):
         listed = ", ".join(known)
-        near = meant(name, known)
-        guess = "" if near is None else f"; did you mean {near}?"
         raise InputError(
-            f"must be package.module:Name, file.py:Name or one of {listed}, got {name!r}{guess}",
+            f"must be package.module:Name, file.py:Name or one of {listed}, got {world!r}",
             field="world",
         )
 
-    return known[name]
+    return known.get(world, world)
 
 
 def load_world(address: str) -> type[World[Any]]:
@@ -98,8 +67,7 @@ def load_world(address: str) -> type[World[Any]]:
     found = found_at(address)
     if not (isinstance(found, type) and issubclass(found, World)):
         place, _, name = address.rpartition(":")
-        listed = ", ".join(_defined_in(module_at(place), _can_run)) or "none"
-        raise InputError(f"{place} has no world or agent {name!r}: it has {listed}", field="world")
+        raise InputError(f"{place} has no world or agent {name!r}", field="world")
 
     return found
 
@@ -112,30 +80,6 @@ def found_at(address: str) -> Any:
     """
     place, _, name = address.rpartition(":")
     return getattr(module_at(place), name, None)
-
-
-def _is_world(cls: type[Any]) -> bool:
-    return issubclass(cls, World) and cls is not World
-
-
-def _can_run(cls: type[Any]) -> bool:
-    """Return whether a class is a world, or an agent that is run alone."""
-    is_alone = hasattr(cls, "_prism_run_alone") and "_prism_run_alone" not in vars(cls)
-    return _is_world(cls) or is_alone
-
-
-def _defined_in(module: ModuleType, is_meant: Callable[[type[Any]], bool]) -> list[str]:
-    """Return the names of the classes that a module defines, or else of those it imports."""
-    # a package may import its worlds only when they are asked for
-    names = dict.fromkeys([*vars(module), *getattr(module, "__all__", ())])
-    named = {
-        name: value
-        for name in names
-        if isinstance(value := getattr(module, name, None), type) and is_meant(value)
-    }
-    own = [name for name, value in named.items() if value.__module__ == module.__name__]
-
-    return own or list(named)
 
 
 def module_at(place: str) -> ModuleType:
@@ -151,7 +95,7 @@ def module_at(place: str) -> ModuleType:
     except Exception as error:
         # Python puts the place of a syntax error into its text, too
         text = error.msg if isinstance(error, SyntaxError) else error
-        told = f"{type(error).__name__}: {text}{suggestion(error)}"
+        told = f"{type(error).__name__}: {text}"
         file, line, code = _where(error)
         shown = f": {code.strip()}" if code else ""
         near = min(os.path.relpath(file), file, key=len)
@@ -171,12 +115,6 @@ def _where(error: Exception) -> tuple[str, int | None, str | None]:
 
 
 def _load_module(name: str) -> ModuleType:
-    # Python takes a dot at the beginning for a place in a package
-    if not name or name.startswith("."):
-        raise InputError(
-            f"must name a module in full, or a file, as in  rumour.py:Rumour; got {name!r}",
-            field="world",
-        )
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

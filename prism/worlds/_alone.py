@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from prism._faults import note_place, shortened
+from prism._faults import note_place
 from prism.errors import InputError
-from prism.llm import Model
 from prism.reasoner._texts import BaseWriter
 from prism.runlog import SimulatedClock
-from prism.runs._loops import run_to_end
 from prism.runs._options import Repeats, digest, naming, read_decider
 from prism.runs._services import Services
 from prism.telemetry.events import (
@@ -27,6 +24,7 @@ from prism.telemetry.events import (
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._arguments import decider_of, require_seed
 from prism.worlds._events import Events
+from prism.worlds._loop import BaseLoop
 from prism.worlds._run import Run
 
 DEFAULT_AGENT_ID = "agent"
@@ -35,7 +33,7 @@ NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
 
-class AloneLoop:
+class AloneLoop(BaseLoop):
     """Runs a single agent, a turn or a cycle a round.
 
     Args:
@@ -72,25 +70,13 @@ class AloneLoop:
         clock: SimulatedClock,
     ) -> None:
         self.agent, self.writer, self.rounds = agent, writer, rounds
-        self.clock, self.has_run = clock, False
+        self.clock = clock
+        self.world = self
         self.agents: Sequence[Any] = (agent,)
         self.finished: list[Any] = []
         self._seed, self._events = seed, Events(logger)
         self._transitions = 0
         agent.join(Services(writer, logger, self._seconds, seed))
-
-    @property
-    def world(self) -> Any:
-        """The loop itself, as there is no other world."""
-        return self
-
-    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run all rounds in an event loop of their own."""
-        try:
-            return run_to_end(self._run_and_close(on_round))
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds; the async twin of `run`."""
@@ -148,89 +134,68 @@ class AloneLoop:
         self._transitions += 1
         return self.clock.moment.seconds
 
-    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
-        try:
-            return await self.arun(on_round)
-        finally:
-            close = getattr(self.writer, "close", None)
-            if close is not None:
-                await close()
+    async def _close(self) -> None:
+        close = getattr(self.writer, "close", None)
+        if close is not None:
+            await close()
 
 
-@dataclass(init=False, repr=False, kw_only=True)
 class AloneRun(Run[Any]):
     """A run of a single agent whose model only writes, made by `Run` for the agent's file.
 
     Args:
         world: The file that the agent is read from.
         agents: None, as there is one.
-        given: The other arguments by name: the fields of the class.
+        model: The model that writes.
+        given: The other arguments by name: those in ``takes``.
 
     Attributes:
-        names: The keys of ``run.json`` whose names differ from the fields. The first stands for the
-            file.
-        keys: The keys of ``run.json`` that belong to a field.
-        paths: The fields that are files or folders.
-        brought: Names of what an application may provide.
+        keys: The keys of ``run.json``, and the arguments that they keep. The first is the file.
+        takes: The other arguments and their defaults.
         file: The file that the agent is read from.
-        rounds: Number of rounds.
         agent_id: Name of the agent.
-        seed: Seed of the model's sampling.
-        reasoner: The model that writes.
-        application: What the application provides. No run keeps it.
 
     Raises:
         InputError: If an argument only applies to worlds, one is missing or out of range, or a
             value cannot be written as JSON.
     """
 
-    names: ClassVar[Mapping[str, str]]
-    keys: ClassVar[Sequence[str]]
-    paths: ClassVar[Sequence[str]] = ("file",)
-    brought: ClassVar[Sequence[str]] = ()
+    keys: ClassVar[Mapping[str, str]]
+    takes: ClassVar[Mapping[str, Any]] = {
+        "rounds": None,
+        "agent_id": DEFAULT_AGENT_ID,
+        "seed": 0,
+        "reasoner": None,
+    }
 
     # what every run has
     writer = _logger = _clock = None
-    writes_at_once = True
     treatments = ()
     _is_class, _agents = True, 1
 
     file: Path
-    rounds: int | None = None  # type: ignore[assignment] # a file may say it
-    agent_id: str = DEFAULT_AGENT_ID
-    seed: int = 0
-    reasoner: Model | None = None
-    application: Mapping[str, Any] = field(default_factory=dict)
+    agent_id: str
 
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
+        given |= {} if agents is None else {"agents": agents}
+        if unknown := given.keys() - self.takes.keys():
+            problem = f"is for a world, and {world} is run alone: leave it out"
+            raise InputError(problem, field=min(unknown))
+        given["reasoner"] = decider_of(model, given.get("reasoner"))
         self._loop: Any = None
-        self._take({"file": world, **given, **({} if agents is None else {"agents": agents})})
-        self.reasoner = decider_of(model, self.reasoner)
-        self._arguments = {"world": world, **given, "reasoner": self.reasoner}
+        self._arguments = {"world": world, **given}
+        vars(self).update(self._arguments, **{**self.takes, **given})
+        self.file = Path(world) if isinstance(world, str) else world
         self._check()
-
-    def _take(self, given: Mapping[str, Any]) -> None:
-        """Set the fields to their given values or their defaults."""
-        taken = {each.name: each for each in fields(self)}
-        if unknown := [name for name in given if name not in taken]:
-            problem = f"is for a world, and {given['file']} is run alone: leave it out"
-            raise InputError(problem, field=unknown[0])
-
-        for name, each in taken.items():
-            value = given[name] if name in given else _default_of(each, given["file"])
-            is_file = name in self.paths and isinstance(value, str)
-            setattr(self, name, Path(value) if is_file else value)
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        self._require_count("rounds", self.rounds)
+        if self.rounds is not None and self.rounds < 1:
+            raise InputError(f"must be 1 or more, got {self.rounds}", field="rounds")
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
-        if unknown := sorted(self.application.keys() - {*self.brought}):
-            problem = f"has no {unknown[0]!r}: it has {', '.join(self.brought)}"
-            raise InputError(problem, field="application")
 
     def __repr__(self) -> str:
         """Show the file."""
@@ -239,7 +204,6 @@ class AloneRun(Run[Any]):
     @property
     def number_of_rounds(self) -> int:
         """The number of rounds, given here or in the file."""
-        assert self.rounds is not None
         return self.rounds
 
     def to_config(self) -> dict[str, Any]:
@@ -248,10 +212,9 @@ class AloneRun(Run[Any]):
         Raises:
             InputError: If a file cannot be read.
         """
-        fields = {key: getattr(self, name) for key, name in self._fields()}
-        kept = {key: str(each) if isinstance(each, Path) else each for key, each in fields.items()}
+        named = {key: getattr(self, name) for key, name in self.keys.items()}
+        kept = {key: str(each) if isinstance(each, Path) else each for key, each in named.items()}
         reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
-
         repeats = {} if self.repeats is None else {"repeats": self.repeats.to_config()}
         return {**kept, **reasoner, **repeats, "inputs": self.digests()}
 
@@ -266,46 +229,16 @@ class AloneRun(Run[Any]):
         Raises:
             InputError: If it is not such data.
         """
-        kind = next(iter(cls.names))
-        if kind not in config:
-            raise InputError(f"is not a run of {kind}", path=path)
-
         with naming(path):
-            kept = {name: config[key] for key, name in cls._fields()}
+            kept = {name: config[key] for key, name in cls.keys.items()}
             run = cls(kept.pop("file"), reasoner=read_decider(config), **kept)
             run.repeats = Repeats.from_config(config)
             return run
 
-    @classmethod
-    def _fields(cls) -> Iterator[tuple[str, str]]:
-        """Yield each key of ``run.json`` that belongs to a field, and the field."""
-        for key in cls.keys:
-            yield key, cls.names.get(key, key)
-
-    def _inputs(self) -> Iterator[Path]:
-        """Yield the files that the run only reads."""
-        yield self.file
+    def _inputs(self) -> Sequence[Path]:
+        """Return the files that the run only reads."""
+        return [self.file]
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is only read, by its name."""
-        return {str(file): digest(Path(file)) for file in self._inputs()}
-
-    @staticmethod
-    def _require_count(name: str, number: int | None) -> None:
-        if number is not None and number < 1:
-            raise InputError(f"must be 1 or more, got {number}", field=name)
-
-
-def _default_of(each: Any, file: Any) -> Any:
-    """Return the default of a field.
-
-    Raises:
-        InputError: If the field is required.
-    """
-    if each.default_factory is not MISSING:
-        return each.default_factory()
-    if each.default is MISSING:
-        named = file.__name__ if isinstance(file, type) else file
-        raise InputError(f"is needed to run {named}: name it", field=each.name)
-
-    return each.default
+        return {str(file): digest(file) for file in self._inputs()}

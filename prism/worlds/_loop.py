@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -43,7 +44,7 @@ from prism.worlds._decisions import Answers
 from prism.worlds._fields import parameter_values
 from prism.worlds._kinds import Kind, inside, measures_of
 from prism.worlds._marks import MEASURE, marked
-from prism.worlds._measures import AgentMeasures, Pictures, require_number
+from prism.worlds._measures import Pictures, agent_measures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
 from prism.worlds._results import WorldResults, WorldRound
@@ -73,7 +74,49 @@ _OF_AN_AGENT = frozenset(
 """Events that are logged only for the agents that the log covers."""
 
 
-class Loop:
+class BaseLoop(ABC):
+    """Runs something through rounds, once.
+
+    Attributes:
+        has_run: Whether it has begun.
+    """
+
+    has_run = False
+
+    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds in an event loop of their own.
+
+        The connections of reasoner and writer belong to that event loop and are closed.
+
+        Args:
+            on_round: Called with every round when it ends.
+
+        Raises:
+            SimulationError: If it was run before, which has changed the agents.
+        """
+        try:
+            with _collecting_now_and_then():
+                return run_to_end(self._run_and_close(on_round))
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+
+    @abstractmethod
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds; the async twin of `run`."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Close the connections."""
+
+    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
+        try:
+            return await self.arun(on_round)
+        finally:
+            await self._close()
+
+
+class Loop(BaseLoop):
     """Runs a world through rounds and ticks, as its `Run` specifies.
 
     Args:
@@ -113,7 +156,6 @@ class Loop:
         self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
-        self.has_run = False
         self._treatments = Treatments(world, run.treatments, run.rounds)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
@@ -142,24 +184,6 @@ class Loop:
     def agents(self) -> Sequence[Any]:
         """The population, in the order in which it joined."""
         return self.turns.population.everybody()
-
-    def run(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
-        """Run all rounds in an event loop of their own.
-
-        The reasoner's connections belong to that event loop and are closed.
-
-        Args:
-            on_round: Called with every round when it ends.
-
-        Raises:
-            SimulationError: If it was run before, which has changed the agents.
-        """
-        try:
-            with _collecting_now_and_then():
-                return run_to_end(self._run_and_close(on_round))
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
         """Run all rounds; the async twin of `run`.
@@ -349,9 +373,7 @@ class Loop:
             for name in marked(cls, MEASURE)
         }
         readers = {kind: own for kind in self.turns.population.kinds if (own := measures_of(kind))}
-        if not readers:
-            return found, []
-        return found, AgentMeasures(self._seed, readers).take(self.agents)
+        return found, [*agent_measures(readers, self.agents)]
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
@@ -375,11 +397,8 @@ class Loop:
             note_place(error, self.turns.acting, self.world.round, self.clock.tick)
             raise
 
-    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> WorldResults:
-        try:
-            return await self.arun(on_round)
-        finally:
-            await self._answers.close()
+    async def _close(self) -> None:
+        await self._answers.close()
 
 
 class SampledLogger:

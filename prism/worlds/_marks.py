@@ -67,8 +67,7 @@ def measure(of: Any = None, /, *, label: str = "", unit: str = "") -> Any:
 
     A method of a world, without arguments, returns a number, or None if there is nothing to
     measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
-    measure(state(1.0))``. For up to 500 agents of a kind, each value is kept. For more, quantiles
-    in steps of 5 % and the values of 20 agents are kept.
+    measure(state(1.0))``. Kinds of more than 500 agents are left out.
 
     Args:
         of: The method or the field.

@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from prism._faults import place_of_method
 from prism.errors import FieldValueError, SimulationError
-from prism.randomness import RandomStream
 from prism.statechart.states import state_text
 from prism.worlds._marks import PICTURE, marked
 from prism.worlds._spaces import Plane, Space
@@ -18,12 +17,8 @@ from prism.worlds._spaces import Plane, Space
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 MOST_MEASURED = 500
-"""The largest number of agents of a kind for which every agent's value is kept."""
+"""The largest number of agents of a kind that are measured one by one."""
 
-FOLLOWED = 20
-"""Number of agents of a larger kind whose values are kept, besides the quantiles of all."""
-
-_STEPS = 20
 _LARGEST_WHOLE = 2**63
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""
@@ -31,66 +26,23 @@ _MOST_DRAWN = 10_000
 Reader = Callable[[Any], Any]
 
 
-class AgentMeasures:
-    """The measures of all agents of a run.
+def agent_measures(
+    readers: Mapping[type, Mapping[str, Reader]], everybody: Sequence[Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the keys of one event for each measure of each kind that is not too large.
 
-    Args:
-        seed: The run's seed, which selects the agents to follow.
-        readers: A function for each measure, by kind.
+    Raises:
+        SimulationError: If a value is not a number; the message names the agent.
     """
-
-    def __init__(self, seed: int, readers: Mapping[type, Mapping[str, Reader]]) -> None:
-        self._seed, self._readers = seed, readers
-        self._followed: dict[type, frozenset[str]] = {}
-
-    def take(self, everybody: Sequence[Any]) -> list[dict[str, Any]]:
-        """Return the keys of one event for each measure of each kind.
-
-        Raises:
-            SimulationError: If a value is not a number; the message names the agent.
-        """
-        by_kind = {
-            cls: [agent for agent in everybody if type(agent) is cls] for cls in self._readers
-        }
-        return [
-            {"kind": cls.__name__, "measure": name, **self._taken(cls, name, read, agents)}
-            for cls, agents in by_kind.items()
-            for name, read in self._readers[cls].items()
-        ]
-
-    def _taken(self, cls: type, name: str, read: Reader, agents: Sequence[Any]) -> dict[str, Any]:
-        values = {
-            agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
-            for agent in agents
-        }
-        present = sorted(float(value) for value in values.values() if value is not None)
-        counted = {"agents": len(present)}
-        if len(agents) <= MOST_MEASURED:
-            return {**counted, "values": values}
-
-        followed = self._followed.get(cls)
-        if followed is None or not followed <= values.keys():
-            stream = RandomStream(self._seed, "followed", cls.__name__)
-            followed = frozenset(stream.sample(sorted(values), FOLLOWED))
-            self._followed[cls] = followed
-        return {
-            **counted,
-            "values": {each: value for each, value in values.items() if each in followed},
-            "quantiles": dict(quantiles(present)),
-        }
-
-
-def quantiles(ordered: Sequence[float]) -> Iterator[tuple[str, float]]:
-    """Yield the quantiles of sorted numbers in steps of 5 %, interpolated linearly.
-
-    This is type 7 of Hyndman and Fan (1996), the default of numpy and R.
-    """
-    for step in range(_STEPS + 1) if ordered else ():
-        place = (len(ordered) - 1) * step / _STEPS
-        low = int(place)
-        high = min(low + 1, len(ordered) - 1)
-        value = ordered[low] + (ordered[high] - ordered[low]) * (place - low)
-        yield f"{step / _STEPS:.2f}", value
+    for cls, measures in readers.items():
+        agents: list[Any] = [agent for agent in everybody if type(agent) is cls]
+        for name, read in measures.items() if len(agents) <= MOST_MEASURED else ():
+            values = {
+                agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
+                for agent in agents
+            }
+            counted = sum(value is not None for value in values.values())
+            yield {"kind": cls.__name__, "measure": name, "agents": counted, "values": values}
 
 
 def require_number(value: Any, what: str, owner: Any = None) -> float | int | bool | None:

@@ -41,18 +41,13 @@ class Network(Generic[AgentT]):
     Args:
         agents: The agents.
         pairs: Pairs of places of connected agents.
-        directed: Whether a connection leads one way only.
 
     Attributes:
-        directed: Whether a connection leads one way only.
         has_changed: Whether agents or connections were added or removed since it was made.
         width: Agents per row, on a grid.
     """
 
-    def __init__(
-        self, agents: Sequence[AgentT], pairs: Iterable[Pair], *, directed: bool = False
-    ) -> None:
-        self.directed: bool = directed
+    def __init__(self, agents: Sequence[AgentT], pairs: Iterable[Pair]) -> None:
         self.has_changed: bool = False
         self.width: int | None = None
         # a dict serves as a set that keeps its order
@@ -70,7 +65,7 @@ class Network(Generic[AgentT]):
         numbers = {agent: number for number, agent in enumerate(self._links)}
         for one, others in self._links.items():
             for other in others:
-                if self.directed or numbers[one] < numbers[other]:
+                if numbers[one] < numbers[other]:
                     yield one, other
 
     def pairs(self) -> list[Pair]:
@@ -90,8 +85,7 @@ class Network(Generic[AgentT]):
         if other not in self._links.get(one, ()):
             return
         del self._links[one][other]
-        if not self.directed:
-            del self._links[other][one]
+        del self._links[other][one]
         self._changed(one, other)
 
     def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:
@@ -112,12 +106,10 @@ class Network(Generic[AgentT]):
         own = self._links.pop(agent, None)
         if own is None:
             return
-        others = self._links if self.directed else own
-        beside = [each for each in others if agent in self._links[each]]
-        for other in beside:
+        for other in own:
             del self._links[other][agent]
         cast(Any, agent).neighbours = NOBODY
-        self._changed(*beside)
+        self._changed(*own)
 
     def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
         """Return the places on a grid, or the connections, for the log.
@@ -142,19 +134,14 @@ class Network(Generic[AgentT]):
 
     def __len__(self) -> int:
         """Return the number of connections."""
-        links = sum(map(len, self._links.values()))
-        return links if self.directed else links // 2
+        return sum(map(len, self._links.values())) // 2
 
     def _link(self, one: AgentT, other: AgentT) -> None:
         if one is other:
-            raise FieldValueError(
-                "an agent cannot be connected to itself: leave such pairs out, in networkx with "
-                "graph.remove_edges_from(networkx.selfloop_edges(graph))"
-            )
+            raise FieldValueError("an agent cannot be connected to itself: leave such pairs out")
 
         self._links[one][other] = None
-        if not self.directed:
-            self._links[other][one] = None
+        self._links[other][one] = None
 
     def _changed(self, *agents: AgentT) -> None:
         self.has_changed = True
@@ -281,62 +268,28 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
     return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
 
 
-def from_edges(
-    world: Populated[AgentT], edges: Any, *, directed: bool | None = None
-) -> Network[AgentT]:
-    """Connect agents as given by a list, or by a graph of networkx or igraph.
+def from_edges(world: Populated[AgentT], edges: Any) -> Network[AgentT]:
+    """Connect agents as given by a list, or by a graph of networkx.
 
     Args:
         world: The world, in its `World.setup`.
-        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places. If a graph
-            has a node for each agent, and none is an id or a place, as in a lattice of networkx,
-            they are the agents in their order.
-        directed: Whether a connection leads one way only. By default, as in the graph; pairs lead
-            both ways.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places;
+            directions are ignored.
 
     Raises:
         FieldValueError: If an end is not an agent of the world.
     """
     agents = world.agents
     places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
-
-    one_way = _is_directed(edges) if directed is None else directed
-
-    return Network(agents, pairs_in(edges, places, len(agents)), directed=one_way)
-
-
-def _is_directed(edges: Any) -> bool:
-    """Return whether a graph of networkx or igraph, or a network of ours, is directed."""
-    asked = getattr(edges, "is_directed", None)
-    return bool(asked() if callable(asked) else getattr(edges, "directed", False))
-
-
-def pairs_in(edges: Any, places: dict[Any, int], size: int) -> list[Pair]:
-    """Return the connections of a list or a graph as pairs of places."""
-    places = places | _in_order(edges, places, size)
-    return [
-        (_find_place(one, places, size), _find_place(other, places, size))
-        for one, other, *_ in _edges_of(edges)
-    ]
-
-
-def _in_order(edges: Any, places: dict[Any, int], size: int) -> dict[Any, int]:
-    """Return the places of the nodes of a graph of networkx if none is an id or a place."""
-    nodes = list(getattr(edges, "nodes", ()))
-    is_known = any(node in places or isinstance(node, SupportsIndex) for node in nodes)
-    return {} if is_known or len(nodes) != size else {node: n for n, node in enumerate(nodes)}
-
-
-def _edges_of(edges: Any) -> Iterable[Any]:
-    """Return the connections of a list, or of a graph of networkx or igraph."""
-    if hasattr(edges, "get_edgelist"):  # igraph
-        return cast(Iterable[Any], edges.get_edgelist())
-    if hasattr(edges, "edges") and callable(edges.edges):  # networkx, and a network of ours
-        return cast(Iterable[Any], edges.edges())
     if isinstance(edges, (set, frozenset)):
         raise FieldValueError("edges in a set have a different order in every process: pass a list")
 
-    return cast(Iterable[Any], edges)
+    # a graph of networkx has a method that returns its pairs
+    listed = edges.edges() if hasattr(edges, "edges") else edges
+    size = len(agents)
+    pairs = [(_find_place(a, places, size), _find_place(b, places, size)) for a, b in listed]
+
+    return Network(agents, pairs)
 
 
 def _find_place(end: Any, places: dict[Any, int], size: int) -> int:

@@ -18,7 +18,6 @@ def resume(
     folder: Path | str,
     *,
     model: Any = None,
-    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any] | None:
@@ -31,7 +30,6 @@ def resume(
     Args:
         folder: The folder of the run.
         model: The client of another library that the run asks. No run keeps it.
-        application: What the application provides for a single agent. No run keeps it.
         on_round: Called with every round as it ends, after it has been kept.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
@@ -48,7 +46,6 @@ def resume(
         path,
         _kind(read_summary(path)["config"]),
         model=model,
-        application=application,
         on_round=on_round,
         observer=observer,
     )
@@ -58,7 +55,6 @@ def replay(
     recorded: Path | str,
     folder: Path | str | None = None,
     *,
-    application: Mapping[str, Any] | None = None,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
 ) -> Outcome[Any]:
@@ -67,7 +63,6 @@ def replay(
     Args:
         recorded: The folder of the earlier run.
         folder: Where to keep the new run. Without one, nothing is written.
-        application: What the application provides for a single agent, which no run keeps.
         on_round: Called with every round as it ends, after it has been kept.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
 
@@ -83,7 +78,6 @@ def replay(
         path,
         _kind(read_summary(path)["config"]),
         folder,
-        application=application,
         on_round=on_round,
         observer=observer,
     )

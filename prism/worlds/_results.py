@@ -44,7 +44,7 @@ class WorldRound:
         decisions_asked: Questions to the reasoner.
         decisions_answered: Questions that it answered. The others took the fallback.
         timeouts: Time-outs by the state that they ended.
-        texts: Texts by their source: ``model``, ``cache``, ``replay``, ``template``, ``fallback``,
+        texts: Texts by their source: ``model``, ``cache``, ``template``, ``fallback``,
             or ``failed`` if there was none.
         fallbacks: Decisions that took the fallback, by kind of reason and server.
         fallback_examples: One full reason of each of these.

@@ -101,11 +101,6 @@ class Run(Generic[WorldT_co]):
             events of single agents, except the posts and votes of a feed. By default all, or 1,000
             if there are more than 100,000. Counts and measures cover all agents.
         agent_id: For a single agent: its name.
-        application: For a single agent: what the application provides, which no run keeps. For an
-            agent in YAML that is ``variables`` and ``on_action``, as
-            `prism.programs.yaml.WorkflowAgent` takes them.
-        context: For an agent in YAML: a YAML or JSON file of initial variables. ``parameters``
-            override them.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.
 

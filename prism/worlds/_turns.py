@@ -39,9 +39,6 @@ from prism.worlds._waiting import Asked, Waits
 from prism.worlds._waves import Waiting, advance, close, outside, settle_all, unawaited
 from prism.worlds._world import World
 
-_MOST_CONTENT = 2_000
-"""Most characters of a message that are logged."""
-
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
 _PLACE = itemgetter(0)
 

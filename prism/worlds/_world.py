@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
-MethodT = TypeVar("MethodT", bound=Callable[..., Any])
-MeasuredT = TypeVar("MeasuredT")
 
 DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10

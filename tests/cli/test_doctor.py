@@ -51,8 +51,9 @@ def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: Fak
 
 
 def test_a_place_that_decides_is_a_doubt(prism: Prism, server: FakeOllama) -> None:
-    """A model that takes the first place can be used, and the doubt is told."""
+    """A model that takes the first place can be used; with --strict the status is 1."""
     arguments = ("doctor", "--model", f"ollama:llama3.2@{server.url}")
     server.models = ("llama3.2",)
     ran = prism(*arguments)
     assert (ran.status, ran.out.count("doubt letter: ")) == (0, 1)
+    assert prism(*arguments, "--strict").status == 1

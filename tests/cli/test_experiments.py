@@ -83,7 +83,7 @@ def test_a_failed_run_is_told_with_status_1(plan: Prism) -> None:
         "    def round_begins(self):\n"
         "        assert not self.fails, 'broken'\n"
     )
-    text = PLAN.replace('"rumour"', '"own_fragile.py"') + "[vary]\nfails = [false, true]\n"
+    text = PLAN.replace('"rumour"', '"own_fragile.py:Fragile"') + "[vary]\nfails = [false, true]\n"
     (plan.folder / "plan.toml").write_text(text)
     ended = plan("batch", "plan.toml", "--workers", 1, "--out", "out")
     assert (ended.status, "1 of 2 runs are complete" in ended.out) == (1, True)

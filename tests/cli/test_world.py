@@ -81,11 +81,11 @@ def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
 def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     """What is found is printed, as data where it is asked for."""
     (prism.folder / "own_broken.py").write_text(BROKEN)
-    ran = prism("world", "check", "own_broken.py")
+    ran = prism("world", "check", "own_broken.py:Broken")
     assert ran.status == 1
     assert ran.out.startswith("with another hash seed, line ")
     assert "sort sets before you draw from them or loop over them" in ran.out
-    (found,) = prism("world", "check", "own_broken.py", "--json").rows
+    (found,) = prism("world", "check", "own_broken.py:Broken", "--json").rows
     assert found["cause"] == "hash seed"
     assert '"first":' in found["first"]
 
@@ -103,7 +103,7 @@ class Lonely(Rumour):
 def test_neighbours_without_a_network_are_named(prism: Prism) -> None:
     """Nobody is connected, which is silent otherwise; what a world prints changes nothing."""
     (prism.folder / "own_lonely.py").write_text(LONELY)
-    ran = prism("world", "check", "own_lonely.py", "--agents", 5, "--rounds", 2)
+    ran = prism("world", "check", "own_lonely.py:Lonely", "--agents", 5, "--rounds", 2)
     assert "Person reads its neighbours, but the world has no network" in ran.err
 
 

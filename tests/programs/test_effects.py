@@ -1,8 +1,9 @@
 """Effects on the outside world: in the journal, and never carried out twice."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -10,8 +11,10 @@ pytest.importorskip("pydantic_monty")
 
 from prism import Run, replay, resume
 from prism.llm import Model
-from prism.programs.yaml import Action
+from prism.programs.yaml import Action, Workflow, WorkflowAgent
+from prism.runs._dry_run import estimate
 from prism.testing import FakeOllama
+from prism.worlds import Guest, World
 from tests.kit.cognition import thought
 
 ACT = '{"reasoning": "why not", "action": {"kind": "pay"}}'
@@ -51,11 +54,27 @@ def killed_in(round_number: int) -> Any:
     return on_round
 
 
+class Paying(World[Any]):
+    """One agent, whose actions a test carries out."""
+
+    act: ClassVar[Callable[[Action], str]]
+
+    def populate(self, agents: int) -> list[Any]:
+        """Make the agent."""
+        workflow = Workflow.from_text(TEXT)
+        made = range(agents)
+        return [Guest(object=WorkflowAgent(workflow, on_action=type(self).act)) for _ in made]
+
+
 @pytest.mark.parametrize("instant", ["before", "between", "within"])
-def test_an_action_of_a_workflow_is_carried_out_once(tmp_path: Path, instant: str) -> None:
-    """Wherever the run is killed; nobody knows of one that was interrupted, and it is told so."""
-    file, done = tmp_path / "w.yaml", list[int]()
-    file.write_text(TEXT)
+def test_an_action_of_a_workflow_is_carried_out_once(
+    tmp_path: Path, instant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever the run is killed; nobody knows of one that was interrupted, and it is told so.
+
+    None is carried out while its costs are estimated.
+    """
+    done = list[int]()
 
     def act(action: Action) -> str:
         done.append(action.turn)
@@ -65,11 +84,14 @@ def test_an_action_of_a_workflow_is_carried_out_once(tmp_path: Path, instant: st
 
     with FakeOllama(write=lambda *_: ACT) as server:
         model = Model("llama3.2", hosts=(server.url,))
-        run = Run(file, rounds=4, reasoner=model, application={"on_action": act})
+        monkeypatch.setattr(Paying, "act", staticmethod(act), raising=False)
+        run = Run(Paying, 1, rounds=4, writer=model)
+        estimate(run.replace())
+        assert done == []
         kill = killed_in({"before": 1, "between": 2, "within": 9}[instant])
         with pytest.raises(Killed):
             run.keep(tmp_path / "run", on_round=kill)
-        resume(tmp_path / "run", application={"on_action": act})
+        resume(tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
     assert done == [1, 2, 3, 4]
     assert prompt.startswith("4: receipt 3")

@@ -99,7 +99,7 @@ def fragile(folder: Path) -> str:
     """Write a world into a file, whose name is that of no other test's module."""
     path = Path(f"{folder.name}.py")
     path.write_text(FRAGILE)
-    return str(path)
+    return f"{path}:Fragile"
 
 
 @pytest.fixture(scope="module")

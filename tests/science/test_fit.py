@@ -68,7 +68,7 @@ def adoption(folder: Path, **more: Any) -> Plan:
     path = folder / f"{folder.name}.py"
     path.write_text(ADOPTION)
     target = {"measure": "adopted", "value": 0.55, "spread": 0.02}
-    said = {"world": str(path), "agents": 40, "rounds": 6, "seeds": 3, "target": [target]}
+    said = {"world": f"{path}:Adoption", "agents": 40, "rounds": 6, "seeds": 3, "target": [target]}
 
     return Plan({**said, "bounds": {"pull": [0.0, 1.0]}, **more})
 
@@ -322,7 +322,7 @@ def test_one_signal_strength_gives_both_networks_of_centola(tmp_path: Path) -> N
     published = {"clustered": 0.54, "random": 0.38}
     plan = Plan(
         {
-            "world": str(path),
+            "world": f"{path}:Contagion",
             "agents": 128,
             "seeds": 10,
             "arm": [

@@ -54,7 +54,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     # a file is a module, and no other test's may have its name
     world = Path(f"{tmp_path.name}.py")
     world.write_text(ISHIGAMI)
-    return {"world": str(world), "agents": 1, "bounds": BOUNDS}
+    return {"world": f"{world}:Ishigami", "agents": 1, "bounds": BOUNDS}
 
 
 @pytest.mark.slow

@@ -79,7 +79,7 @@ def game(
 
     @contextmanager
     def played(**given: Any) -> Iterator[Game]:
-        playing = Playing({"world": "mine.py", "agents": 20, "rounds": 6, **given})
+        playing = Playing({"world": "mine.py:Faulty", "agents": 20, "rounds": 6, **given})
         watching = Watching(Shown(playing))
         watching.start()
         try:

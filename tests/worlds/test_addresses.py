@@ -22,26 +22,6 @@ def test_short_names_are_those_of_worlds_that_come_with_prism() -> None:
         _ = Run("nobody").agents
 
 
-def test_a_misspelt_member_is_told_by_the_files_own_line(tmp_path: Path) -> None:
-    """Not the line of Python's enum, but the one that has the slip, and what may be meant."""
-    code = 'from enum import StrEnum\nRoof = StrEnum("Roof", ["OWNER", "RENTER"])\nRoof.OWNR\n'
-    (tmp_path / "roofs.py").write_text(code)
-    told = r"^\S*roofs.py, line 3: AttributeError: .*OWNR.* Did you mean: 'OWNER'\?: Roof.OWNR$"
-    with pytest.raises(InputError, match=told) as caught:
-        _ = Run(f"{tmp_path}/roofs.py").agents
-    assert isinstance(caught.value.__cause__, AttributeError)
-
-
-def test_the_name_may_be_left_out_where_there_is_one_world(tmp_path: Path) -> None:
-    """A file's only world is found without its name; of several, one must be named."""
-    (tmp_path / "own_one.py").write_text(ONE)
-    (tmp_path / "own_two.py").write_text(f"{ONE}\nclass Other(Rumour):\n    pass\n")
-    assert Run(f"{tmp_path}/own_one.py").to_config()["world"] == f"{tmp_path}/own_one.py:Own"
-    told = r"must be followed by :Name of a world or agent: it has Own, Other$"
-    with pytest.raises(InputError, match=told):
-        _ = Run(f"{tmp_path}/own_two.py").agents
-
-
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -79,9 +59,3 @@ def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text(ONE)
     with pytest.raises(InputError, match="has the name of the module 'json', which is loaded"):
         Run(f"{tmp_path}/json.py:Own")
-
-
-def test_a_misspelled_world_is_told_with_the_nearest_name() -> None:
-    """A name that is nearly that of a world comes with the question whether that was meant."""
-    with pytest.raises(InputError, match="did you mean rumour"):
-        _ = Run("rumor").agents
