@@ -14,7 +14,7 @@ create table columns (
     states json, agent_ticks bigint, transitions bigint, posts bigint, replies bigint,
     reshares bigint, likes bigint, dislikes bigint, decisions_asked bigint,
     decisions_answered bigint, timeouts json, fallbacks json, stopped json,
-    fallback_examples json, texts json, measures json,
+    texts json, measures json,
     kind varchar, measure varchar, "values" json,
     state_names varchar[], agent_states json, agent_ids varchar[], space varchar, width double,
     height double, places json, edges json, colours json, sizes json, labels varchar[],

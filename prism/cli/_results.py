@@ -60,11 +60,8 @@ def print_results(results: Any) -> None:
     if ended := results.stopped:
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
-    totals = dict(results.totals())
-    examples = totals.pop("fallback_examples", {})
+    totals = results.totals()
     print_facts("count", _flat(totals))
-    for kind, example in examples.items():
-        say(f"Fallback: {kind}, such as: {example}")
     asked, answered = totals["decisions_asked"], totals["decisions_answered"]
     if asked > answered * 2:
         say(f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import keyword
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -60,7 +59,7 @@ def list_(as_json: AsJson = False) -> None:
 
 @app.command()
 def show(world: WorldArgument, as_json: AsJson = False) -> None:
-    """Describe a world: parameters, kinds of agents with their charts, steps and measures.
+    """Describe a world: parameters, kinds of agents with their states, treatments and measures.
 
     **Examples**
 
@@ -81,16 +80,10 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
     for line in about["doc"].splitlines():
         say(line)
     say(f"{counted(about['rounds'], 'round')} of {counted(about['ticks'], 'tick')}")
-    tables = {"parameters (--set NAME=VALUE)": about["parameters"], "state": about["state"]}
-    for kind in about["kinds"]:
-        tables[f"kind {kind['kind']}: {kind['doc']}"] = kind["fields"]
-        if kind["chart"] is not None:
-            tables[f"chart of {kind['kind']}"] = kind["chart"]["transitions"]
-    tables |= {name: about[name] for name in ("steps", "treatments", "measures")}
-    for heading, rows in tables.items():
-        if rows:
-            print_heading(heading)
-            draw_rows(rows)
+    for name in ("parameters", "kinds", "treatments", "measures"):
+        if about[name]:
+            print_heading(name)
+            draw_rows(about[name])
 
 
 _FIRST_WORLD = '''"""{name}: change the states, the step and the measure, and run it."""
@@ -162,7 +155,7 @@ def check(
     """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
     Report the first field or event that differs. Without `--treat`, every treatment is applied
-    once. Notes name probable mistakes in the charts, as `prism chart check` does.
+    once. Notes name events that did nothing or were never fired, and states nobody entered.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
@@ -188,20 +181,7 @@ def check(
 
     found = checked.findings
     print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
-    for each in () if as_json else (*checked.notes, *_chart_notes(world)):
+    for each in () if as_json else checked.notes:
         note(each)
     if not as_json:
         note("the world gave the same run with another hash seed and order of agents")
-
-
-def _chart_notes(world: str) -> Iterable[str]:
-    """Yield the probable mistakes in the charts of a world."""
-    from prism.statechart import Statechart
-    from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._world import kinds_of
-
-    for kind in kinds_of(load_world(address_of(world))):
-        # that of a workflow or a thinking agent belongs to the agent
-        chart = getattr(kind, "chart", None)
-        for each in chart.check() if isinstance(chart, Statechart) else ():
-            yield f"chart of {kind.__name__}: {each.message}"

@@ -25,8 +25,11 @@ def run_to_end(main: Coroutine[Any, Any, ResultT]) -> ResultT:
         await tasks[0]
 
     try:
-        asyncio.get_running_loop()
+        is_in_loop = asyncio.get_running_loop().is_running()
     except RuntimeError:
+        is_in_loop = False
+    # outside the handler, so that a fault of the run has no other error before it
+    if not is_in_loop:
         asyncio.run(keep())
         return tasks[0].result()
 

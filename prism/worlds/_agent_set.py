@@ -174,15 +174,10 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
 
 def unknown_state(state: Any, charts: Iterable[Any]) -> UnknownStateError:
     """Return the error for a state that no chart has, with those that there are."""
-    from difflib import get_close_matches
-
     nodes = (node.state for chart in charts for node in chart.hierarchy.nodes[1:])
-    known = {f"{type(each).__name__}.{getattr(each, 'name', each)}": each for each in nodes}
-    texts = {str(getattr(each, "value", each)): name for name, each in known.items()}
-    near = get_close_matches(str(getattr(state, "value", state)), texts, n=1)
-    guess = f" (did you mean {texts[near[0]]}?)" if near else ""
-    listed = ", ".join(known)
-    return UnknownStateError(f"no agent's chart has the state {state!r}{guess}: there are {listed}")
+    names = (f"{type(each).__name__}.{getattr(each, 'name', each)}" for each in nodes)
+    listed = ", ".join(dict.fromkeys(names))
+    return UnknownStateError(f"no agent's chart has the state {state!r}: there are {listed}")
 
 
 def leaves_in(state: Any) -> tuple[Any, ...]:

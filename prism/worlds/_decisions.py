@@ -66,7 +66,6 @@ class Answers:
         self.decisions_asked = self.decisions_answered = 0
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
-        self.fallback_examples: dict[str, str] = {}
 
     def count_drawn(self, number: int) -> None:
         """Count decisions that the policy has drawn."""
@@ -124,11 +123,7 @@ class Answers:
                 self.decisions_answered += 1
                 continue
             server = None if decision.cost is None else decision.cost.host
-            group, example = fallback_group(decision.reason, server)
-            self.fallbacks[group] += 1
-            # answers may come in any order
-            known = self.fallback_examples.get(group, example)
-            self.fallback_examples[group] = min(known, example)
+            self.fallbacks[fallback_group(decision.reason, server)] += 1
 
 
 # Decisions

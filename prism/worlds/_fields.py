@@ -6,7 +6,6 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from operator import methodcaller
 from pathlib import Path
 from typing import (
     Annotated,
@@ -35,7 +34,6 @@ class Field:
         default: Its value, if it has one.
         make: Makes its value for each object, such as ``list``.
         draw: Draws it from a stream when its agent joins a run.
-        drawn: How it is drawn, in words.
         is_state: Whether it changes during a run. In a world, others are parameters.
         is_measured: Whether it is measured for every agent at the end of every round.
         help: What it means.
@@ -46,7 +44,6 @@ class Field:
     default: Any = MISSING
     make: Callable[[], Any] | None = None
     draw: Callable[[RandomStream], Any] | None = None
-    drawn: str = ""
     is_state: bool = False
     is_measured: bool = False
     help: str = ""
@@ -129,50 +126,30 @@ def draw(function: Callable[[RandomStream], ValueT]) -> ValueT:
 
     Args:
         function: Takes the field's random stream: ``draw(lambda random: random.beta(2, 5))``.
-
-    Raises:
-        DefinitionError: If it is no function.
     """
-    is_function = callable(function) and not isinstance(function, Field)
-    _require(is_function, f"draw({function!r}) needs a function of a stream")
-    return _drawn(function, "by a function")
+    return cast(ValueT, Field(draw=function))
 
 
 def uniform(low: float, high: float) -> float:
     """Declare a number that is drawn once for each agent, uniformly from ``low`` to ``high``."""
-    _require(low <= high, f"uniform({low!r}, {high!r}): the first must not be the larger")
-    return cast(float, _drawn(methodcaller("between", low, high), f"uniform from {low} to {high}"))
+    return draw(lambda stream: stream.between(low, high))
 
 
 def whole(least: int, most: int) -> int:
     """Declare a whole number that is drawn once for each agent, including both ends."""
-    _require(least <= most, f"whole({least!r}, {most!r}): the first must not be the larger")
-    width = most - least + 1
-    return _drawn(lambda stream: least + stream.index(width), f"whole from {least} to {most}")
+    return draw(lambda stream: least + stream.index(most - least + 1))
 
 
 def one_of(*options: ValueT) -> ValueT:
     """Declare a value that is drawn once for each agent from several equally likely ones."""
-    _require(bool(options), "one_of() needs something to draw from")
     for option in options:
         refuse_shared(option, "tuples")
-    drawn = f"one of {', '.join(map(repr, options))}"
-    return cast(ValueT, _drawn(methodcaller("choice", options), drawn))
+    return draw(lambda stream: stream.choice(options))
 
 
 def normal(mean: float = 0.0, sd: float = 1.0) -> float:
     """Declare a number that is drawn once for each agent from a normal distribution."""
-    _require(sd >= 0, f"normal({mean!r}, {sd!r}): the second must be 0 or more")
-    return cast(float, _drawn(methodcaller("normal", mean, sd), f"normal({mean!r}, {sd!r})"))
-
-
-def _drawn(draws: Callable[[RandomStream], ValueT], drawn: str) -> ValueT:
-    return cast(ValueT, Field(draw=draws, drawn=drawn))
-
-
-def _require(is_right: bool, problem: str) -> None:
-    if not is_right:
-        raise DefinitionError(problem)
+    return draw(lambda stream: stream.normal(mean, sd))
 
 
 # to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named
@@ -229,13 +206,7 @@ class Declares:
                         f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
                         "draw it in setup, with self.random"
                     )
-                try:
-                    setattr(self, name, field.draw(stream(name)))
-                except Exception as error:
-                    error.add_note(
-                        f"for {cls.__name__}.{name} of {getattr(self, 'agent_id', '')!r}"
-                    )
-                    raise
+                setattr(self, name, field.draw(stream(name)))
             elif field.default is MISSING:
                 raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
@@ -252,17 +223,11 @@ def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
     """Refuse arguments that are no fields.
 
     Raises:
-        TypeError: If one is not; the message names the one that may be meant.
+        TypeError: If one is not; the message names those that there are.
     """
     for name in names:
         if name not in cls.fields:
-            from difflib import get_close_matches
-
-            near = get_close_matches(name, cls.fields, n=1)
-            guess = f" (did you mean {near[0]!r}?)" if near else ""
-            raise TypeError(
-                f"{cls.__name__} has no field {name!r}{guess}: declare it with its type"
-            )
+            raise TypeError(_unknown(cls, name, "field", cls.fields))
 
 
 def hints_of(cls: type) -> dict[str, Any]:
@@ -300,7 +265,7 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
         if name in cls.fields and name not in known:
             raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
         if name not in known:
-            raise TypeError(_unknown(cls, name, list(known)))
+            raise TypeError(_unknown(cls, name, "parameter", known))
 
     return {
         name: read_value(f"{cls.__name__}.{name}", known[name], hints.get(name, Any), value)
@@ -308,13 +273,13 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
     }
 
 
-def _unknown(cls: type, name: str, known: list[str]) -> str:
+def _unknown(cls: type, name: str, what: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches
 
     near = get_close_matches(name, known, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
-    listed = f"the parameters {', '.join(known)}" if known else "no parameters"
-    return f"{cls.__name__} has no parameter {name!r}: it has {listed}{guess}"
+    listed = ", ".join(known) or f"no {what}"
+    return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
 
 
 def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:

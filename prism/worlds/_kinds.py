@@ -300,10 +300,6 @@ def _kind_problems(cls: Any) -> Iterator[str]:
 
 
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
-    if cls.order not in ("random", "listed"):
-        yield f"{cls.__name__}.order must be 'random' or 'listed', got {cls.order!r}"
-    if cls.together and cls.independent:
-        yield f"{cls.__name__} is together and independent: leave one out"
     for mark in (STEP, MEASURE, TREATMENT, PICTURE):
         for name in marked(cls, mark):
             if hasattr(World, name):

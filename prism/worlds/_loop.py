@@ -59,12 +59,6 @@ _FEWEST_FIRED, _IDLE_SHARE = 100, 0.95
 
 _logger = logging.getLogger("prism.worlds")
 
-MANY = 100_000
-"""The largest number of agents for which the log covers each by default."""
-
-LOGGED_OF_MANY = 1_000
-"""Number of agents that the log of a larger run covers by default."""
-
 _OF_AN_AGENT = frozenset(
     (
         *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
@@ -160,8 +154,7 @@ class Loop(BaseLoop):
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
-        self._sampled = SampledLogger(logger) if covered is not None or _is_many(agents) else None
-        self._logged = LOGGED_OF_MANY if covered is None else covered
+        self._sampled = None if covered is None else SampledLogger(logger, covered)
         own: Any = logger if self._sampled is None else self._sampled
         given = world, run.seed, self._answers
         self.turns: Turns
@@ -239,7 +232,7 @@ class Loop(BaseLoop):
             by_key = sorted(
                 turns.population.everybody(), key=lambda each: (each._key, each.agent_id)
             )
-            self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._logged])
+            self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._sampled.size])
         world.setup()
         turns.begin()
 
@@ -330,7 +323,6 @@ class Loop(BaseLoop):
             dict(sorted(turns.timeouts.items())),
             dict(sorted(answers.texts.items())),
             dict(answers.fallbacks),
-            dict(answers.fallback_examples),
             turns.stopped,
             world.round_counts(),
         )
@@ -406,15 +398,18 @@ class SampledLogger:
 
     Args:
         logger: Where the events go.
+        size: How many agents they are.
 
     Attributes:
+        size: How many agents they are.
         logged: Ids of the agents whose events are passed on; None for all.
         relays: Marks a logger of this kind.
     """
 
     relays = True
 
-    def __init__(self, logger: EventLogger | None) -> None:
+    def __init__(self, logger: EventLogger | None, size: int) -> None:
+        self.size = size
         self.logged: frozenset[str] | None = None
         self._logger = logger
 
@@ -426,11 +421,6 @@ class SampledLogger:
     info = partialmethod(_log, "info")
     warning = partialmethod(_log, "warning")
     error = partialmethod(_log, "error")
-
-
-def _is_many(agents: Any) -> bool:
-    number = len(agents) if isinstance(agents, AgentTable) else agents
-    return isinstance(number, int) and number > MANY
 
 
 def _charts_told(kinds: Sequence[Kind]) -> dict[str, Any]:

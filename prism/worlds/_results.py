@@ -12,12 +12,11 @@ Measured = float | int | None
 
 _COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
 
-_MOST_EXAMPLE = 300
 _EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
 
 
-def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
-    """Return the group in which a fallback is counted, and its full reason.
+def fallback_group(reason: str | None, host: str | None) -> str:
+    """Return the group in which a fallback is counted.
 
     Args:
         reason: Its reason, which begins with the exception, as those of `Reasoner` do.
@@ -25,10 +24,7 @@ def fallback_group(reason: str | None, host: str | None) -> tuple[str, str]:
     """
     named = None if reason is None else _EXCEPTION.match(reason)
     kind = "other" if named is None else named[1]
-    example = reason or "no reason given"
-    brief = example if len(example) <= _MOST_EXAMPLE else f"{example[: _MOST_EXAMPLE - 3]}..."
-
-    return kind + (f" at {host}" if host else ""), brief
+    return kind + (f" at {host}" if host else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,6 @@ class WorldRound:
         texts: Texts by their source: ``model``, ``cache``, ``template``, ``fallback``,
             or ``failed`` if there was none.
         fallbacks: Decisions that took the fallback, by kind of reason and server.
-        fallback_examples: One full reason of each of these.
         stopped: If the run was stopped in this round, the tick, the time in rounds since the
             beginning, and the reason. Otherwise None.
         counts: The world's own counts by name; see `World.round_counts`.
@@ -63,7 +58,6 @@ class WorldRound:
     timeouts: Mapping[str, int]
     texts: Mapping[str, int] = field(default_factory=dict)
     fallbacks: Mapping[str, int] = field(default_factory=dict)
-    fallback_examples: Mapping[str, str] = field(default_factory=dict)
     stopped: Mapping[str, Any] | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
 
@@ -76,7 +70,7 @@ class WorldRound:
             **self.counts,
             "timeouts": dict(sorted(self.timeouts.items())),
             **({"texts": dict(self.texts)} if self.texts else {}),
-            **_told_fallbacks(self.fallbacks, self.fallback_examples),
+            **({"fallbacks": dict(sorted(self.fallbacks.items()))} if self.fallbacks else {}),
             "measures": dict(self.measures),
             **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
@@ -126,18 +120,13 @@ class WorldResults(Measuring):
             _added(getattr(each, name) for each in self.rounds)
             for name in ("timeouts", "texts", "fallbacks")
         )
-        examples = {
-            group: example
-            for each in reversed(self.rounds)
-            for group, example in each.fallback_examples.items()
-        }
 
         return {
             **sums,
             **_added(each.counts for each in self.rounds),
             "timeouts": timeouts,
             **({"texts": texts} if texts else {}),
-            **_told_fallbacks(fallbacks, examples),
+            **({"fallbacks": fallbacks} if fallbacks else {}),
             **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
 
@@ -148,19 +137,6 @@ class WorldResults(Measuring):
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
-
-
-def _told_fallbacks(
-    fallbacks: Mapping[str, int], examples: Mapping[str, str]
-) -> dict[str, dict[str, Any]]:
-    """Return the fallbacks as plain data, or nothing if there are none."""
-    if not fallbacks:
-        return {}
-
-    return {
-        "fallbacks": dict(sorted(fallbacks.items())),
-        "fallback_examples": dict(sorted(examples.items())),
-    }
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

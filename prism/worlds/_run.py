@@ -98,8 +98,8 @@ class Run(Generic[WorldT_co]):
             logger, once it is configured.
         clock: The run's clock.
         log_agents: How many agents the log covers, a sample drawn by the seed; 0 leaves out the
-            events of single agents, except the posts and votes of a feed. By default all, or 1,000
-            if there are more than 100,000. Counts and measures cover all agents.
+            events of single agents, except the posts and votes of a feed. By default all. Counts
+            and measures cover all agents.
         agent_id: For a single agent: its name.
         memory: For a thinking agent: the file of its memory, which the run changes in place and
             creates if it is missing. A repeated run has its own memory.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from math import ceil, fsum, hypot, inf
+from math import ceil, hypot
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -183,10 +183,6 @@ class Layer:
         """Set the number of a cell."""
         self.values[cell] = value
 
-    def total(self) -> float:
-        """Return the sum of all numbers."""
-        return fsum(self.values)
-
     def change(self, function: Callable[[float], float]) -> None:
         """Set each number to what a function makes of it."""
         self.values = [*map(function, self.values)]
@@ -236,9 +232,6 @@ class Plane(Generic[AgentT]):
         reach: The usual distance within which you look for neighbours.
         wraps: Whether one side is beside the opposite one.
         positions: The position of each agent. Change it with `put`.
-
-    Raises:
-        FieldValueError: If a size is not above 0.
     """
 
     def __init__(
@@ -249,9 +242,6 @@ class Plane(Generic[AgentT]):
         *,
         wraps: bool = False,
     ) -> None:
-        for name, value in (("width", width), ("height", height), ("reach", reach)):
-            if not (value > 0 and (name == "reach" or value < inf)):
-                raise FieldValueError(f"the {name} of a plane must be above 0, got {value!r}")
         self.width: float = width
         self.height: float = height
         self.reach: float = reach
@@ -298,22 +288,13 @@ class Plane(Generic[AgentT]):
             distance: The largest distance.
 
         Raises:
-            FieldValueError: If the distance is no finite number, or below 0, or the agent has no
-                position.
+            FieldValueError: If the agent has no position.
         """
         found = self.around(*self._position_of(agent), distance)
         return AgentSet(other for other in found if other is not agent)
 
     def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
-        """Return the agents within a distance of a position, in the order of `within`.
-
-        Raises:
-            FieldValueError: If the distance is no finite number, or below 0.
-        """
-        if not 0 <= distance < inf:
-            raise FieldValueError(
-                f"a distance must be a finite number, 0 or more, got {distance!r}"
-            )
+        """Return the agents within a distance of a position, in the order of `within`."""
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
 

@@ -81,8 +81,8 @@ UNKNOWN: dict[str, Callable[[Street], object]] = {
 def test_an_unknown_state_is_refused_with_the_known_ones(
     street: Street, ask: Callable[[Street], object]
 ) -> None:
-    """A state that no chart has would be nobody's for ever, so what may be meant is told."""
-    told = r"no agent's chart has the state 'brokn' \(did you mean Light.BROKEN\?\): there are "
+    """A state that no chart has would be nobody's for ever, so those that there are are listed."""
+    told = r"no agent's chart has the state 'brokn': there are "
     with pytest.raises(UnknownStateError, match=told + r"Light.OFF, Light.ON, Light.BROKEN"):
         ask(street)
 

@@ -150,10 +150,3 @@ def test_who_was_never_put_somewhere_has_no_neighbours() -> None:
     ):
         with pytest.raises(FieldValueError, match=r"<Lamp lamp_1 in off> .* put it .* first"):
             look()
-
-
-def test_a_plane_has_a_size() -> None:
-    """A plane without an area, or cells, is refused when it is made."""
-    for name, wrong in (("width", 0.0), ("height", inf), ("reach", 0.0), ("reach", -1.0)):
-        with pytest.raises(FieldValueError, match=f"the {name} of a plane must be above 0"):
-            Plane(**{name: wrong})

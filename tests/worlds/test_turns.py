@@ -247,35 +247,20 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert done.run.finished[-1].stopped == last["stopped"]
 
 
-def _world(**marks: Any) -> type[World[Any]]:
-    rate = marks.pop("rate", None)
-
+def _world(rate: Any) -> type[World[Any]]:
     class Wrong(World[Lamp]):
         @during(Light.ON, rate=rate)
         def shine(self, lamp: Lamp) -> None:
             del lamp
 
-    return type("Wrong", (Wrong,), {"__module__": __name__, **marks})
-
-
-@pytest.mark.parametrize(
-    ("marks", "problem"),
-    [
-        ({"order": "fair"}, "Wrong.order must be 'random' or 'listed', got 'fair'"),
-        ({"independent": True, "together": True}, "together and independent: leave one out"),
-    ],
-)
-def test_ways_to_act_that_cannot_be_are_refused(marks: Any, problem: str) -> None:
-    """What is wrong is said before anything is made."""
-    with pytest.raises(DefinitionError, match=problem):
-        Run(_world(**marks)(), 3).run()
+    return Wrong
 
 
 @pytest.mark.parametrize("rate", [-1, float("nan"), "fast", lambda _world, _lamp: None])
 def test_rates_are_numbers(rate: Any) -> None:
     """A rate that is none is refused with its step and state."""
 
-    class Fast(_world(rate=rate)):  # type: ignore[misc]
+    class Fast(_world(rate)):  # type: ignore[misc]
         fast: str = "very"
 
         def setup(self) -> None:
