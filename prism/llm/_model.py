@@ -56,7 +56,7 @@ class Model(Settings):
     one as a probe. Connections are made with the first question; use a model in one event loop at a
     time.
 
-    None stands for the default. Settings on decisions, spending and recorded prompts apply to runs;
+    None stands for the default. Settings on decisions and spending apply to runs;
     a `Reasoner` or `Writer` outside a run has its own arguments for them.
 
     Args:

@@ -17,7 +17,8 @@ from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16
 
-_HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
+HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
+"""What a decision of a model says about how it was asked."""
 
 Source = Literal["model", "cache", "policy", "fallback"]
 
@@ -75,7 +76,7 @@ class Decision:
         reason: Why the fallback was taken.
         probabilities: Probability of every option by its text, if known.
         cost: Its cost, if a model was asked.
-        decision_id: The id under which its prompt is recorded, if it is.
+        decision_id: Its id in the journal of a kept run.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
         question_kind: How the model was asked: for a ``letter`` or for the ``name`` of an option.
         option_mass: Probability of all options together, if read from a model's log-probabilities.
@@ -189,7 +190,7 @@ class BaseReasoner(ABC):
 def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keys of a decision before its context in the log, and those after it."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    how |= known(**{name: getattr(decision, name) for name in _HOW_ASKED})
+    how |= known(**{name: getattr(decision, name) for name in HOW_ASKED})
     cost = {} if decision.cost is None else cost_told(decision.cost)
     ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     return how, {**cost, **ids}

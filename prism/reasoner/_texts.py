@@ -83,7 +83,7 @@ class Written:
         value: The value that the call reads from the text; None if it failed.
         reason: Why it failed, or why the fallback was taken.
         cost: Its cost, if a model was asked.
-        text_id: The id under which its prompt is recorded, if it is.
+        text_id: Its id in the journal of a kept run.
     """
 
     text: str | None

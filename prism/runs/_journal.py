@@ -18,6 +18,7 @@ import orjson
 
 from prism.errors import ReplayError
 from prism.files._durable import write_durably
+from prism.reasoner._questions import HOW_ASKED
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
@@ -30,7 +31,7 @@ from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW = (*("prompt_hash", "question_kind", "option_mass", "rotation", "sampling_seed"),)
+_HOW = ("prompt_hash", *HOW_ASKED)
 _COST = (*COST_KEYS, *KNOWN_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"

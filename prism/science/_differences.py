@@ -66,17 +66,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Differences:
-    """What differs between groups of runs.
-
-    Args:
-        runs: The runs, each with its group; the first group is the control.
-        differences: A row for each measure, setting and group except the first.
-        notes: Remarks on the runs and the tests.
-        from_round: The first round included.
-        to_round: The last round included.
-        confidence: Confidence level of the intervals.
-        folder: The folder of the batch, if it is one.
-    """
+    """What differs between groups of runs; `Comparison` documents the fields."""
 
     runs: tuple[ComparedRun, ...]
     differences: tuple[Difference, ...]

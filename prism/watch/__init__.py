@@ -1,4 +1,4 @@
-"""Watching runs while they happen: one page in the browser, over their folders.
+"""Watching a run while it happens: one page in the browser, over its folder.
 
 ``watch("runs/first")`` shows it from a notebook; the command is ``prism watch RUN``.
 

@@ -113,6 +113,18 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
     assert (tmp_path / "again" / log).read_bytes() == (folder / log).read_bytes()
 
 
+@pytest.mark.parametrize("how", [{"rotations": "all"}, {"rotations": "drawn", "temperature": 1.0}])
+def test_how_a_decision_was_asked_is_replayed(how: dict[str, Any], tmp_path: Path) -> None:
+    """A replay writes what the log says about rotations and sampling, without a model."""
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, **how)
+        Run("vaccination", 8, rounds=1, model=model).keep(tmp_path / "run")
+    replay(tmp_path / "run", tmp_path / "again")
+    log = (tmp_path / "run" / "events.jsonl").read_bytes()
+    assert (b"rotations_apart" in log) is (how["rotations"] == "all")
+    assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
+
+
 def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
     """However often a run is stopped, it sends as many requests as it may, and no more."""
     stops = [1, 2]

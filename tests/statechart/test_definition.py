@@ -52,7 +52,6 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"states": ()}, "a chart needs at least one state"),
         (
             {"states": ("idle", 3)},
             "states must be members of a str-based Enum, such as a StrEnum, got 'idle', 3",
@@ -61,12 +60,7 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
             {"states": (S.IDLE, Light.RED)},
             "states must all come from one enum, got members of AgentState, Light",
         ),
-        ({"initial": "idle"}, "initial state 'idle' is not among the states (idle, scrolling,"),
         ({"initial": OTHER("idle")}, "initial state <Other.IDLE: 'idle'> is not among the states"),
-        (
-            {"decision_states": [OTHER("elsewhere")]},
-            "decision state <Other.ELSEWHERE: 'elsewhere'> is not among the states",
-        ),
         (
             {"timeouts": {S.IDLE: 0}},
             "timeouts[idle] must be a whole number of ticks, 1 or more, got 0",
@@ -76,11 +70,6 @@ def test_a_sound_definition_is_kept_in_one_form() -> None:
             {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
             "transition 1 (idle --go--> resting): "
             "source <Other.IDLE: 'idle'> is not among the states",
-        ),
-        (
-            {"states": (S.IDLE,), "transitions": [Transition("go", S.IDLE, S.RESTING)]},
-            "transition 1 (idle --go--> resting): "
-            "target <AgentState.RESTING: 'resting'> is not among the states",
         ),
     ],
 )

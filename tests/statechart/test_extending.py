@@ -111,29 +111,11 @@ def test_transitions_can_be_left_out() -> None:
     assert arrows(chart) == [text for text in arrows(base) if text not in gone]
 
 
-@pytest.mark.parametrize(
-    ("changes", "messages"),
-    [
-        (
-            {"without": [("dcides", None, None), MUTING[0]], "guards": {("x", "y", "z"): None}},
-            ["no transition ('dcides', None, None), Transition(trigger='mutes'", "('x', 'y', 'z')"],
-        ),
-        ({"states": [3]}, ["states must be members of a str-based Enum, such as a StrEnum, got 3"]),
-        (
-            {"transitions": MUTING, "initial": "gone", "timeouts": {"gone": 1}},
-            [
-                "target <More.MUTED: 'muted'> is not among the states",
-                "initial state 'gone' is not among the states",
-                "state with a limit in timeouts 'gone' is not among the states",
-            ],
-        ),
-    ],
-)
-def test_what_fits_nothing_is_refused(changes: dict[str, Any], messages: list[str]) -> None:
-    """A name that names no transition, a state that is none, and what a definition refuses."""
-    with pytest.raises(DefinitionError) as caught:
+def test_a_name_that_fits_no_transition_is_refused() -> None:
+    """With every name that fits none."""
+    changes: Any = {"without": [("dcides", None, None)], "guards": {("x", "y", "z"): None}}
+    with pytest.raises(DefinitionError, match=r"no transition \('dcides', .*\('x', 'y', 'z'\)"):
         social_media_chart().extended(**changes)
-    assert [message for message in messages if message not in str(caught.value)] == []
 
 
 @given(data=st.data())

@@ -10,61 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transitions import MachineError
 
-from prism.errors import DefinitionError
-from prism.statechart import PolicyReasoner, Statechart, Transition, state_enum
-
-Order = state_enum("Order", ["open", "paid", "shipped", "lost"])
-OPEN, PAID, SHIPPED, LOST = Order
-MOVES = [
-    Transition("pays", OPEN, PAID),
-    Transition("ships", PAID, SHIPPED),
-    Transition("timeout", "*", LOST),
-]
-
-
-def orders(**options: Any) -> Statechart[Any]:
-    """Return a chart that ends in two states."""
-    return Statechart(Order, MOVES, OPEN, final_states=[SHIPPED, LOST], name="orders", **options)
-
-
-def test_a_wildcard_does_not_stand_for_a_final_state() -> None:
-    """The source ``"*"`` becomes one transition for each state that is not final."""
-    chart = orders()
-    assert [str(item) for item in chart.transitions[2:]] == [
-        "open --timeout--> lost",
-        "paid --timeout--> lost",
-    ]
-    assert chart.final_states == chart.definition.final_states == {SHIPPED, LOST}
-
-
-@pytest.mark.parametrize(
-    ("given_", "message"),
-    [
-        (
-            {"transitions": [Transition("ships", PAID, SHIPPED), Transition("back", LOST, OPEN)]},
-            "transition 2 (lost --back--> open): it leaves 'lost', which is a final state",
-        ),
-        (
-            {"transitions": [Transition("again", LOST, LOST)]},
-            "transition 1 (lost --again--> lost): it leaves 'lost', which is a final state",
-        ),
-        (
-            {"final_states": ["lost"]},
-            "final state 'lost' is not among the states (open, paid, shipped, lost)",
-        ),
-        (
-            {"final_states": [state_enum("Other", ["lost"])("lost")]},
-            "final state <Other.LOST: 'lost'> is not among the states",
-        ),
-    ],
-)
-def test_what_a_final_state_cannot_have_is_refused_at_definition(
-    given_: dict[str, Any], message: str
-) -> None:
-    """A way out of a final state is a DefinitionError that names it."""
-    with pytest.raises(DefinitionError) as caught:
-        Statechart(Order, **{"transitions": [], "final_states": [LOST], **given_}, initial=OPEN)
-    assert message in str(caught.value)
+from prism.statechart import PolicyReasoner, Statechart
 
 
 def stock(chart: Statechart[Any]) -> Any:

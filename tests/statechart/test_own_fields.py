@@ -9,7 +9,6 @@ from typing import Any
 from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pytest
-from transitions import Machine
 
 from prism import Model, Reasoner
 from prism.agents import SocialAgent
@@ -120,11 +119,3 @@ async def test_a_mock_decides_and_remembers_as_any_object(client: str) -> None:
     left = S.EVALUATING if chosen is S.RESTING else chosen
     assert chart.fire(agent, "go") is left
     assert [each.trigger for each in chart.history(agent)][:2] == ["go", "next"]
-
-
-def test_text_stays_text_beside_a_live_machine() -> None:
-    """The Machine of the application finds its state after a chart has moved the object."""
-    door = SimpleNamespace()
-    Machine(door, ["idle", "resting"], "idle", [["wake", "resting", "idle"]])
-    Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE).fire(door, "go")
-    assert (door.state, type(door.state), door.wake(), door.state) == ("resting", str, True, "idle")

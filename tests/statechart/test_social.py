@@ -1,13 +1,11 @@
 """The chart of a social media agent."""
 
 import pickle
-import re
 from typing import Any
 
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.errors import DefinitionError
 from prism.statechart.social import social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
@@ -71,16 +69,6 @@ def test_a_composed_text_goes_where_it_was_meant_for(pending: str | None, target
     assert social_media_chart().fire(agent, "compose_done") is target
 
 
-class Rated(StatechartMixin):
-    """An agent of another engine, whose method takes a relevance."""
-
-    def __init__(self, threshold: float) -> None:
-        self.state, self.threshold, self.pending_action = S.EVALUATING, threshold, None
-
-    def should_engage(self, relevance: float) -> bool:
-        return relevance >= self.threshold
-
-
 def by_relevance(agent: Any, post: Any) -> Any:
     """Engage by the relevance that a post has."""
     return agent.should_engage(post["relevance"])
@@ -95,30 +83,3 @@ def test_an_adapted_chart_is_written_read_and_copied() -> None:
     assert chart != social_media_chart()
     named = social_media_chart(should_engage=by_relevance)
     assert pickle.loads(pickle.dumps(named)) == named
-
-
-async def _later(agent: Any, post: Any) -> bool:
-    return True
-
-
-class _Later:
-    async def __call__(self, agent: Any, post: Any) -> bool:
-        return True
-
-
-@pytest.mark.parametrize("make", [social_media_chart, social_media_guards])
-@pytest.mark.parametrize(
-    ("function", "problem"),
-    [
-        (0.5, "must be callable as should_engage(agent, context), got 0.5"),
-        ("should_engage", "must be callable as should_engage(agent, context), got 'should_engage'"),
-        (_later, "'_later' is async"),
-        (_Later(), "is async"),
-        (lambda agent: True, "must take two arguments, should_engage(agent, context)"),
-        (Rated(0.5).should_engage, "must take two arguments"),
-    ],
-)
-def test_only_a_plain_function_adapts(make: Any, function: Any, problem: str) -> None:
-    """What is no plain function of two arguments is refused when the chart is made."""
-    with pytest.raises(DefinitionError, match=f"should_engage .*{re.escape(problem)}"):
-        make(should_engage=function)

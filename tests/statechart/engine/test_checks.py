@@ -2,9 +2,7 @@
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from enum import StrEnum
 from threading import Event
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -42,24 +40,6 @@ def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str
     with pytest.raises(UnknownStateError, match=r"is no member of .* state_type = chart.state_typ"):
         DRIVES[drive](READ, agent)
     assert agent.state is S.IDLE
-
-
-@pytest.mark.parametrize("chart", [READ, social_media_chart()])
-def test_plain_text_is_taken_for_the_member(chart: Statechart[Any]) -> None:
-    """A plain text as state is allowed on any chart, and stays a text."""
-    agent = SimpleNamespace(state="idle")
-    assert chart.fire(agent, "feed_ready") is chart.state_of("scrolling")
-    assert (agent.state, type(agent.state)) == ("scrolling", str)
-
-
-def test_a_call_in_another_order_moves_nobody() -> None:
-    """What is no agent is refused by Python; a trigger may be a member of an enum."""
-    agent, event = SimpleNamespace(state=S.IDLE), StrEnum("Event", {"READY": "feed_ready"})
-    with pytest.raises(AttributeError, match="'str' object has no attribute 'state'"):
-        social_media_chart().fire("feed_ready", agent)
-    with pytest.raises(TypeError, match="current_state"):
-        social_media_chart().fire(agent, "feed_ready", current_state=S.IDLE)  # type: ignore[call-arg]
-    assert social_media_chart().fire(agent, event.READY) is S.SCROLLING
 
 
 # Triggers

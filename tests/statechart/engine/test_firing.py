@@ -3,7 +3,6 @@
 import asyncio
 import re
 import tracemalloc
-from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -43,16 +42,6 @@ def test_a_move_is_committed_whole(agent: Any, events: list[Any]) -> None:
     assert entry.to_dict() == {**ends, **about, "timestamp": "2026-01-30T10:00:00Z"}
     header = {"event": "statechart.transition", "log_level": "info", "chart": "statechart"}
     assert events == [{**header, "agent_id": "a1", **ends, "ticks_in_state": 4, **about}]
-
-
-def test_the_last_records_are_kept(agent: Any) -> None:
-    """The history is a deque that holds the last max_history_depth moves."""
-    agent.max_history_depth = 3
-    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
-    for number in range(5):
-        chart.fire(agent, "go", {"number": number})
-    assert isinstance(agent.state_history, deque)
-    assert [entry.context["number"] for entry in agent.state_history] == [2, 3, 4]
 
 
 def test_fifty_records_fit_in_ten_kilobytes() -> None:
@@ -167,24 +156,6 @@ def test_what_propagates_changes_nothing(agent: Any, error: Any, where: str, str
     assert chart.fire(agent, "on") is S.RESTING
 
 
-@pytest.mark.parametrize("field", ["guard", "action"])
-def test_history_starts_where_the_agent_is(field: str, capture: Any, logger: Any) -> None:
-    """If a guard or an action moves the agent, record and log start where it is then."""
-
-    def meddle(agent: Any, context: Any) -> bool:
-        agent.state = S.RESTING
-        return True
-
-    options: Any = {field: meddle}
-    chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING, **options)], S.IDLE, logger=logger)
-    # the second one takes the fast way, if anybody does
-    for _ in range(2):
-        walker = SimpleNamespace(state=S.IDLE, state_history=deque())
-        assert chart.fire(walker, "go") is S.SCROLLING
-        assert [record.from_state for record in walker.state_history] == [S.RESTING]
-    assert [each["from_state"] for each in capture.entries] == ["resting", "resting"]
-
-
 # Run to completion
 
 
@@ -225,28 +196,6 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
     with pytest.raises(RunawayError, match=message):
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING
-
-
-def test_an_interrupt_inside_a_chain_keeps_what_was_committed(agent: Any) -> None:
-    """An exception in a queued fire keeps earlier transitions and drops the rest of the queue."""
-
-    def stop(agent: Any, context: Any) -> None:
-        raise KeyboardInterrupt
-
-    def queue_two(agent: Any, context: Any) -> None:
-        chart.fire(agent, "on")
-        chart.fire(agent, "later")
-
-    chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, action=queue_two),
-        Transition("on", S.SCROLLING, S.EVALUATING, action=stop),
-        Transition("later", "*", S.COMPOSING),
-    )
-    with pytest.raises(KeyboardInterrupt):
-        chart.fire(agent, "go")
-    assert agent.state is S.SCROLLING
-    assert chart.fire(agent, "later") is S.COMPOSING
-    assert len(agent.state_history) == 2
 
 
 def test_without_configuration_moves_are_silent(

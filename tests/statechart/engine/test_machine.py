@@ -129,58 +129,6 @@ def test_changes_of_the_machine_count(change: Any) -> None:
         assert lamp.state == (expected or A)
 
 
-@pytest.mark.parametrize("hook", ["prepare_event", "before_state_change", "after_state_change"])
-@pytest.mark.parametrize("way", ["assigned", "inserted", "added"])
-def test_hooks_of_the_machine_run(hook: str, way: str) -> None:
-    """A hook runs in each fire until it is removed, however it was put there."""
-    chart, lamp, seen = lights(), Lamp(), []
-    chart.fire(lamp, "go")
-
-    def note(event: EventData) -> None:
-        seen.append(event.model)
-
-    hooks = getattr(chart.machine, hook)
-    if way == "assigned":
-        setattr(chart.machine, hook, note)
-    elif way == "inserted":
-        hooks.insert(0, note)
-    else:
-        hooks += [note]
-    assert chart.fire(lamp, "go") is A
-    getattr(chart.machine, hook).remove(note)
-    assert chart.fire(lamp, "go") is B
-    assert (seen, len(lamp.state_history), lamp.ticks_in_state) == ([lamp], 3, 0)
-
-
-def test_all_callbacks_run_in_the_packages_order() -> None:
-    """Those of transition and states do, and on_enter sees the record of the transition."""
-    chart, lamp, seen = lights(), Lamp(), []
-
-    def note(name: str) -> Any:
-        return lambda event: seen.append((name, len(event.model.state_history)))
-
-    arc = first_arc(chart)
-    arc.prepare.append(note("prepare"))
-    arc.before.append(note("before"))
-    arc.after.append(note("after"))
-    chart.machine.states[A.name].on_exit.append(note("exit"))
-    chart.machine.states[B.name].on_enter.append(note("enter"))
-    assert chart.fire(lamp, "go") is B
-    assert seen == [("prepare", 0), ("before", 0), ("exit", 0), ("enter", 1), ("after", 1)]
-
-
-def test_pictures_and_documents_read_a_changed_machine() -> None:
-    """What is added to a Machine is drawn, explained and checked."""
-    chart = lights()
-    chart.machine.add_transition("leap", B.name, C.name, conditions=[lambda _: True])
-    assert "leap" in f"{chart:mermaid}"
-    assert chart.explain(SimpleNamespace(state=B, agent_id="x"), "leap").target == C
-    assert [str(each) for each in chart.transitions] == [
-        "a text --go--> b",
-        "b --go--> a text",
-    ]
-
-
 # Both ways
 
 

@@ -110,7 +110,6 @@ def leave_and_come_back(chart: Any, agent: Any) -> None:
     [
         (leave, S.EVALUATING, True),
         (leave, S.EVALUATING, False),
-        (leave_by_name, S.EVALUATING, True),
         (leave_and_come_back, S.IDLE, False),
     ],
 )

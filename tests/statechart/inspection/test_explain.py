@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -53,41 +52,6 @@ def chart_of(
         decision_states=[IDLE] if decides else [],
         strict=strict,
     )
-
-
-def outcomes(explanation: Any) -> list[str]:
-    """Return what each guard says."""
-    return [line[:9].strip() for line in explanation.candidates]
-
-
-def test_decision_state_has_all_guards_asked() -> None:
-    """In a decision state every guard is evaluated once, and the options of afire are listed."""
-    chart = chart_of(True, False, True, decides=True)
-    explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
-    assert outcomes(explanation) == [
-        "passed",
-        "failed",
-        "passed",
-    ]
-    assert (explanation.outcome, explanation.target) == ("moves", SCROLLING)
-    assert explanation.options == (SCROLLING, RESTING)
-    assert str(explanation).endswith("afire asks the reasoner to choose from scrolling, resting")
-    assert [item.guard.asked for item in chart.transitions if isinstance(item.guard, Guard)] == [
-        1,
-        1,
-        1,
-    ]
-
-
-def test_guard_that_raises_is_shown_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
-    """An exception of a guard counts as no and stands in the explanation, and nothing is logged."""
-    chart = chart_of(LookupError("no such post"), True)
-    with caplog.at_level(logging.DEBUG):
-        explanation = chart.explain(SimpleNamespace(state=IDLE), "go")
-    assert outcomes(explanation)[0] == "raised"
-    assert "LookupError: no such post" in str(explanation)
-    assert explanation.target is EVALUATING
-    assert caplog.records == []
 
 
 def test_data_is_plain() -> None:

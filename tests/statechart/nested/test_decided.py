@@ -8,9 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from structlog.testing import CapturingLogger
 
-from prism.errors import RunawayError
 from prism.statechart import Configuration, History, State, Statechart, Transition, done
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, note, phone
 
@@ -63,22 +61,6 @@ def test_a_self_transition_exits_and_enters_and_is_not_recorded() -> None:
 # History
 
 
-@pytest.mark.parametrize(("deep", "end"), [(True, Phone.REPLYING), (False, Phone.READING)])
-def test_a_deep_history_leads_to_the_leaf_and_a_shallow_one_inside(deep: bool, end: Phone) -> None:
-    """The shallow one enters the child that was active, and begins there anew."""
-    inner = State(Phone.SENT, [Phone.READING, Phone.REPLYING])
-    chart = Statechart(
-        [Phone.POCKET, State(Phone.ENGAGING, [Phone.BROKEN, inner])],
-        [
-            Transition("opens", Phone.POCKET, Phone.REPLYING),
-            Transition("rings", Phone.ENGAGING, Phone.POCKET),
-            Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=deep)),
-        ],
-        initial=Phone.POCKET,
-    )
-    assert chart.fire(begun(chart, None, "opens", "rings"), "resumes") is end
-
-
 @pytest.mark.parametrize("left", [["reading", "sent"], ["broken"], ["gone"], ["engaging"], []])
 def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list[str]) -> None:
     """An agent may have been saved under a former chart, in which states lay elsewhere."""
@@ -97,26 +79,6 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
 # Settling
 
 
-def test_eventless_transitions_and_what_is_raised_come_before_queued_fires() -> None:
-    """Each step is logged on its own, in that order."""
-    logger = CapturingLogger()
-    chart = phone(
-        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET),
-        Transition("sends", Phone.READING, Phone.SENT, None, lambda a, c: chart.fire(a, "opens")),
-        Transition(None, Phone.REPLYING, Phone.SENT, lambda a, c: True),
-        logger=logger,
-    )
-    agent = begun(chart, None, "opens")
-    logger.calls.clear()
-    assert chart.fire(agent, "sends") is Phone.READING
-    triggers = [call.kwargs["trigger"] for call in logger.calls]
-    assert triggers == ["sends", "done.state.engaging", "opens"]
-    logger.calls.clear()
-    assert chart.fire(agent, "writes") is Phone.POCKET
-    triggers = [call.kwargs["trigger"] for call in logger.calls]
-    assert triggers == ["writes", "always", "done.state.engaging"]
-
-
 def test_a_tick_settles_once_too() -> None:
     """A guard of an eventless transition reads what others have changed meanwhile."""
     chart = phone(Transition(None, Phone.ENGAGING, Phone.POCKET, lambda a, c: a.is_busy))
@@ -126,16 +88,6 @@ def test_a_tick_settles_once_too() -> None:
     assert chart.tick(agent) is None
     agent.is_busy = True  # type: ignore[attr-defined]
     assert chart.tick(agent) is Phone.POCKET
-
-
-def test_an_agent_that_never_settles_is_stopped() -> None:
-    """A thousand steps of itself are an error that says where it is."""
-    chart = phone(
-        Transition(None, Phone.READING, Phone.REPLYING, lambda a, c: True),
-        Transition(None, Phone.REPLYING, Phone.READING, lambda a, c: True),
-    )
-    with pytest.raises(RunawayError, match="did not settle within 1000 steps"):
-        chart.fire(begun(chart), "opens")
 
 
 # Context
@@ -163,22 +115,6 @@ def test_settling_has_the_context_of_the_event_and_done_has_none() -> None:
 def failing(agent: Any, context: Any) -> None:
     """Fail, as an action of a user may."""
     raise ValueError("no")
-
-
-def test_a_failing_action_is_logged_and_the_others_run() -> None:
-    """The step is made all the same."""
-    logger = CapturingLogger()
-    used = State(Phone.ENGAGING, [Phone.READING], exit=[failing, note("lock")])
-    chart = Statechart(
-        [Phone.POCKET, used],
-        [Transition("rings", Phone.ENGAGING, Phone.POCKET)],
-        initial=Phone.READING,
-        logger=logger,
-    )
-    agent = begun(chart)
-    assert chart.fire(agent, "rings") is Phone.POCKET
-    assert agent.notes == ["lock@reading"]
-    assert logger.calls[0].kwargs["exc_info"].args == ("no",)
 
 
 @pytest.mark.parametrize("is_exit", [True, False])

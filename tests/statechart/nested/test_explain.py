@@ -7,21 +7,7 @@ from random import Random
 import pytest
 
 from prism.errors import DefinitionError
-from tests.statechart.nested.phone import Owner, Phone, whole_phone
 from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
-
-
-def test_each_candidate_names_the_state_it_belongs_to() -> None:
-    """A composite's transition stands behind the leaf's, and a history leads where it would."""
-    chart, agent = whole_phone(), Owner()
-    chart.begin(agent)
-    for event in ("opens", "writes"):
-        chart.fire(agent, event)
-    found = chart.explain(agent, "rings")
-    assert found.candidates == ("passed     engaging --rings--> pocket",)
-    chart.fire(agent, "rings")
-    assert chart.explain(agent, "resumes").target is Phone.REPLYING
-    assert "pocket --resumes--> engaging.H" in str(chart.explain(agent, "resumes"))
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -31,7 +31,6 @@ def whole(*more: Transition[Phone], **options: Any) -> Statechart[Phone]:
     "chart",
     [
         whole(),
-        whole(Transition("resumes fully", Phone.POCKET, History(Phone.ENGAGING, deep=True))),
         whole(Transition("bores", Phone.READING, Phone.POCKET, after=5)),
         whole(
             Transition("bores", Phone.READING, Phone.POCKET, after=5),
@@ -46,7 +45,6 @@ def whole(*more: Transition[Phone], **options: Any) -> Statechart[Phone]:
             Transition("looks", Phone.POCKET, Phone.READING, probability=0.4),
             Transition("looks", Phone.POCKET, Phone.REPLYING),
         ),
-        whole(Transition("timeout", Phone.ENGAGING, Phone.POCKET)),
         whole(Transition("writes", Phone.ENGAGING, Phone.REPLYING)),
         whole(BREAKS, states=[*PLAIN, Phone.BROKEN], final_states=[Phone.SENT, Phone.BROKEN]),
         day(),

@@ -6,9 +6,8 @@ import re
 from xml.etree import ElementTree
 
 from prism.drawing import Box
-from prism.statechart import State, Statechart, Transition
 from prism.statechart.outline import to_outline
-from tests.statechart.nested.phone import Phone, day, whole_phone
+from tests.statechart.nested.phone import day, whole_phone
 from tests.statechart.nested.test_json import everything
 
 
@@ -48,29 +47,6 @@ def test_dot_has_a_cluster_for_each_composite() -> None:
     assert text.count("{") == text.count("}")
 
 
-INNER = State(Phone.READING, [Phone.SENT])
-INSIDE: list[Phone | State[Phone]] = [State(Phone.ENGAGING, [INNER]), Phone.POCKET]
-
-
-def edges(source: Phone, target: Phone) -> list[str]:
-    """Return the lines of an only transition."""
-    chart = Statechart(INSIDE, [Transition("x", source, target)], initial=source)
-    return [line.strip() for line in format(chart, "dot").splitlines() if 'label="x"' in line]
-
-
-def test_dot_draws_an_arrow_between_a_composite_and_its_inside_at_the_composite() -> None:
-    """It has a node of its own for those; all other arrows end at the border of its cluster."""
-    outer, inner, leaf, beside = Phone.ENGAGING, Phone.READING, Phone.SENT, Phone.POCKET
-    assert edges(outer, leaf) == ['s0_self -> s2 [label="x"];']
-    assert edges(leaf, outer) == ['s2 -> s0_self [label="x"];']
-    assert edges(outer, outer) == ['s0_self -> s0_self [label="x"];']
-    assert edges(outer, inner) == ['s0_self -> s2 [label="x", lhead=cluster_s1];']
-    assert edges(beside, outer) == ['s3 -> s2 [label="x", lhead=cluster_s0];']
-    written = format(Statechart(INSIDE, [Transition("x", outer, leaf)], initial=beside), "dot")
-    assert '        s0_self [label="engaging", style="rounded,dashed"];' in written
-    assert "s1_self" not in written
-
-
 def test_svg_draws_what_lies_inside_in_its_box() -> None:
     """Every state once, regions apart by a dashed line, and histories as circles."""
     picture = day().to_svg()
@@ -84,19 +60,3 @@ def test_svg_draws_what_lies_inside_in_its_box() -> None:
     said = ["entry / unlock", "resumes → H*", "reading: idles (rate speed)", "swipes → replying"]
     for each in said:
         assert each in picture, each
-
-
-def test_svg_puts_labels_on_the_colour_that_is_behind_them() -> None:
-    """A label in a composite stands on the colour of its box, not on that of the page."""
-    states: list[Phone | State[Phone]] = [
-        State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING]),
-        Phone.POCKET,
-    ]
-    inside = Transition("go", Phone.READING, Phone.REPLYING)
-    leaving = Transition("leave", Phone.ENGAGING, Phone.POCKET)
-    picture = Statechart(states, [inside, leaving], initial=Phone.READING).to_svg()
-    grounds = re.findall(r'<rect (class="[^>]*?) x=[^>]*/><text class="small"[^>]*>(.*?)<', picture)
-    assert [*map(tuple, grounds)] == [
-        ('class="paper"', "leave"),
-        ('class="box" style="stroke: none"', "go"),
-    ]

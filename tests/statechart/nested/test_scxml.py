@@ -9,7 +9,6 @@ import pytest
 from prism.errors import DefinitionError
 from prism.statechart import (
     Statechart,
-    Transition,
 )
 from tests.statechart.nested.phone import day, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
@@ -41,21 +40,3 @@ def test_a_random_chart_comes_back_equal(seed: int) -> None:
     actions = functions_of(chart)
     text = chart.to_scxml()
     assert Statechart.from_scxml(text, actions=actions) == chart
-
-
-def test_a_chart_with_odd_texts_comes_back_equal() -> None:
-    """Names are told apart whatever signs they have."""
-    from prism.statechart import State, done, state_enum
-
-    Odd = state_enum("Odd", ["a b", "1", "done", "_x0020_", "é", "x.y"])
-    A, B, C, D, E, F = Odd
-    chart = Statechart(
-        [State(A, [B, State(C, [D])]), E, F],
-        [Transition("go on.", A, E), Transition(done(A), A, F), Transition("error", E, F)],
-        initial=A,
-        name="a chart",
-        description='two\nlines & "more"',
-        strict=True,
-        final_states=[B],
-    )
-    assert Statechart.from_scxml(format(chart, "scxml")) == chart

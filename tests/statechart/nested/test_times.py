@@ -17,9 +17,8 @@ import pytest
 from scipy.stats import binomtest, chisquare
 
 from prism.agents import SocialAgent
-from prism.errors import DefinitionError
 from prism.statechart import AgentState as S
-from prism.statechart import State, Statechart, Transition, done
+from prism.statechart import State, Statechart, Transition
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
 
 SEEDS = range(20)
@@ -135,26 +134,6 @@ def test_an_error_of_a_strict_chart_takes_no_timer_with_it() -> None:
     assert chart.tick(sleeper) == "feed+tired"
 
 
-@pytest.mark.parametrize("is_entry", [True, False])
-def test_an_error_of_a_strict_chart_takes_no_done_with_it(is_entry: bool) -> None:
-    """It is answered before the error is raised."""
-    entry, action = (failing_once, None) if is_entry else (None, failing_once)
-    sent = State(Phone.SENT, entry=entry)
-    chart = phone(
-        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.POCKET, None, action),
-        states=[Phone.POCKET, State(Phone.ENGAGING, [Phone.READING, Phone.REPLYING, sent])],
-        final_states=[Phone.SENT],
-        strict=True,
-    )
-    agent = Owner()
-    chart.begin(agent)
-    chart.fire(agent, "opens")
-    chart.fire(agent, "writes")
-    with pytest.raises(ValueError, match="once"):
-        chart.fire(agent, "sends")
-    assert agent.state is Phone.POCKET
-
-
 def test_dwell_times_under_a_rate_are_geometric() -> None:
     """In 20 seeds the share that leaves in the first ticks is that of ``1 - exp(-rate)``."""
     chart = phone(
@@ -211,19 +190,3 @@ def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFix
     assert "guard_failed" in caplog.text
     if rate != "often":
         assert f"a rate must be a finite number, 0 or more, got {float(rate)}" in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"after": 0}, "after must be a whole number of ticks, 1 or more, got 0"),
-        ({"after": lambda: 3}, "must take two arguments, after"),
-        ({"rate": -1}, "rate must be a number above 0 or a function, got -1"),
-        ({"probability": 1.5}, "probability must be above 0 and at most 1, got 1.5"),
-        ({"after": 1, "rate": 1}, "after and rate cannot be combined"),
-    ],
-)
-def test_times_that_cannot_be_are_refused(options: Any, message: str) -> None:
-    """Where the transition is written."""
-    with pytest.raises(DefinitionError, match=message):
-        Transition("x", S.IDLE, S.RESTING, **options)
