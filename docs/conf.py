@@ -45,7 +45,7 @@ autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 # a reader is told the type; the range is in the words beside it
-autodoc_type_aliases = {"Number": "int", "NumberOrNone": "int", "KeyPrefix": "str"}
+autodoc_type_aliases = {"_Number": "int", "_Text": "str", "_KeyPrefix": "str"}
 autodoc_preserve_defaults = True
 add_module_names = False
 python_use_unqualified_type_names = True

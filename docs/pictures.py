@@ -203,7 +203,8 @@ def thinking(_folder: Path) -> str:
     for cycle in asyncio.run(agent.run(cycles=30)):
         came_from, led_to = CognitiveState(cycle.state), CognitiveState(cycle.next_state)
         taken[came_from, led_to] += 1
-        taken[CognitiveState.THINKING, CognitiveState.PAGING] += cycle.has_overflowed
+        overflows = any(moved.why == "soft_limit" for moved in cycle.paged)
+        taken[CognitiveState.THINKING, CognitiveState.PAGING] += overflows
 
     return cognitive_chart().to_svg(taken)
 

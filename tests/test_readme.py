@@ -22,11 +22,11 @@ SLOW = (
     "gallery",
     "index",
     "models",
-    "report",
     "running",
     "science",
     "testing",
     "tutorial",
+    "watching",
     "workflows",
     "worlds",
 )

@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
 
 class Comparison(Differences):
-    """The results of a comparison, from `compare`; its attributes are those of `Differences`."""
+    """The results of a comparison, from `compare`.
+
+    Args:
+        runs: The runs, each with its group; the first group is the control.
+        differences: A row for each measure, setting and group except the first.
+        notes: Remarks on the runs and the tests.
+        from_round: The first round included.
+        to_round: The last round included.
+        confidence: Confidence level of the intervals.
+        folder: The folder of the batch, if it is one.
+    """
 
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""

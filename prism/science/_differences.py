@@ -42,7 +42,6 @@ class Difference:
         effect: The difference in units of the runs' standard deviation (Cohen's d_av); None if that
             is 0 or unknown.
         setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
-        title: The measure in words with its unit, as its world has them; else its name.
         remark: Why there is no test; empty if there is one.
     """
 
@@ -62,23 +61,12 @@ class Difference:
     p_holm: float | None = None
     effect: float | None = None
     setting: str = ""
-    title: str = ""
     remark: str = ""
 
 
 @dataclass(frozen=True)
 class Differences:
-    """What differs between groups of runs.
-
-    Args:
-        runs: The runs, each with its group; the first group is the control.
-        differences: A row for each measure, setting and group except the first.
-        notes: Remarks on the runs and the tests.
-        from_round: The first round included.
-        to_round: The last round included.
-        confidence: Confidence level of the intervals.
-        folder: The folder of the batch, if it is one.
-    """
+    """What differs between groups of runs; `Comparison` documents the fields."""
 
     runs: tuple[ComparedRun, ...]
     differences: tuple[Difference, ...]

@@ -54,7 +54,7 @@ def rerun(
     The rounds before are repeated with the same random numbers, to the same lines of the log. If a
     model decided, its answers in these rounds are taken from the journal, and cost nothing,
     although the log contains their original cost. From that round on, the model is asked. The new
-    run is an ordinary one, which `prism.resume` continues.
+    run is an ordinary one, which `prism.worlds.resume` continues.
 
     Args:
         run: The folder of a complete run.

@@ -361,9 +361,9 @@ class Agent(Declares):
         self.world.turns.send(Message(self, content), to)
 
     def remember(self, text: str) -> None:
-        """Store a note in the agent's memory for a model (see the ``memory`` of `prism.Reasoner`).
+        """Store a note in the agent's memory for a model; the last 50 are kept.
 
-        The last 50 notes are kept.
+        The ``memory`` of `prism.statechart.Reasoner` puts them into prompts.
         """
         if not isinstance(text, str):
             raise FieldTypeError(f"a note must be text, got {text!r}")

@@ -35,7 +35,6 @@ class Field:
         make: Makes its value for each object, such as ``list``.
         draw: Draws it from a stream when its agent joins a run.
         is_state: Whether it changes during a run. In a world, others are parameters.
-        is_measured: Whether it is measured for every agent at the end of every round.
         help: What it means.
         least: Smallest value.
         most: Largest value.
@@ -45,7 +44,6 @@ class Field:
     make: Callable[[], Any] | None = None
     draw: Callable[[RandomStream], Any] | None = None
     is_state: bool = False
-    is_measured: bool = False
     help: str = ""
     least: float | None = None
     most: float | None = None

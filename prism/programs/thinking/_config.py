@@ -24,6 +24,7 @@ INSTRUCTIONS = (
 )
 _Number = Annotated[WholeNumber, Field(ge=1, le=1_000_000_000)]
 _Text = Annotated[str, Field(min_length=1)]
+_KeyPrefix = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*[A-Za-z_.-]$")]
 
 
 class ThinkingLog(Declaration):
@@ -37,7 +38,7 @@ class ThinkingLog(Declaration):
 
     enable: bool = True
     max_entries: _Number = 10
-    key_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]*[A-Za-z_.-]$")] = "thinking_log_"
+    key_prefix: _KeyPrefix = "thinking_log_"
 
 
 class Limit(Declaration):

@@ -85,8 +85,8 @@ class Step(layer.Step):
 class Workflow(Document):
     """A workflow, read from YAML, which any number of agents can share.
 
-    Reading one raises a `MissingExtraError` if the extra ``workflow`` is not installed. Components
-    are read from files beside it.
+    Components are read from files beside it. Without the extra ``workflow``, reading one raises
+    `prism.errors.MissingExtraError`.
 
     Args:
         name: Its name.
