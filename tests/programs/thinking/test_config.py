@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from prism.errors import InputError
 from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
 
-DOCS = Path(__file__).parents[3] / "docs"
 LKJAGENT: dict[str, Any] = {
     "version": "1",
     "llm": {"endpoint": "http://localhost", "model": "x"},
