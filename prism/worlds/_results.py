@@ -76,24 +76,8 @@ class WorldRound:
         }
 
 
-class Measuring:
-    """The rounds of a run, as series and tables."""
-
-    __slots__ = ()
-
-    rounds: Any
-
-    def series(self, measure: str) -> list[Measured]:
-        """Return the value of a measure in every round.
-
-        Raises:
-            KeyError: If the measure does not exist.
-        """
-        return [each.measures[measure] for each in self.rounds]
-
-
 @dataclass(frozen=True, slots=True)
-class WorldResults(Measuring):
+class WorldResults:
     """The results of a whole run.
 
     Args:
@@ -112,6 +96,14 @@ class WorldResults(Measuring):
         """
         last = self.rounds[-1] if self.rounds else None
         return {"round": last.number, **last.stopped} if last and last.stopped else None
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return the value of a measure in every round.
+
+        Raises:
+            KeyError: If the measure does not exist.
+        """
+        return [each.measures[measure] for each in self.rounds]
 
     def totals(self) -> dict[str, Any]:
         """Return the sums of the counts of all rounds, as plain data."""
