@@ -88,6 +88,14 @@ class WorldResults:
     agents: int
     rounds: tuple[WorldRound, ...]
 
+    def series(self, measure: str) -> list[Measured]:
+        """Return the value of a measure in every round.
+
+        Raises:
+            KeyError: If the measure does not exist.
+        """
+        return [each.measures[measure] for each in self.rounds]
+
     @property
     def stopped(self) -> Mapping[str, Any] | None:
         """When and why the run was stopped: round, tick, time in rounds, and reason.
