@@ -105,14 +105,6 @@ class WorldResults:
         last = self.rounds[-1] if self.rounds else None
         return {"round": last.number, **last.stopped} if last and last.stopped else None
 
-    def series(self, measure: str) -> list[Measured]:
-        """Return the value of a measure in every round.
-
-        Raises:
-            KeyError: If the measure does not exist.
-        """
-        return [each.measures[measure] for each in self.rounds]
-
     def totals(self) -> dict[str, Any]:
         """Return the sums of the counts of all rounds, as plain data."""
         sums = {name: sum(getattr(each, name) for each in self.rounds) for name in _COUNTS}
