@@ -196,38 +196,6 @@ def test_script_fails_the_test(pytester: pytest.Pytester) -> None:
     )
 
 
-def test_script_of_texts_fails_the_test(pytester: pytest.Pytester) -> None:
-    """Unexpected text calls and unused texts fail a test that has not failed already."""
-    pytester.makepyfile(
-        """
-        import asyncio
-        from prism.statechart import TextCall
-
-        def ask(writer):
-            asyncio.run(writer.write(TextCall("ada", "mood", "How is Ada?")))
-
-        def test_unexpected(scripted_writer):
-            ask(scripted_writer([]))
-
-        def test_left_over(scripted_writer):
-            ask(scripted_writer(["calm", "cross"]))
-
-        def test_failed_anyway(scripted_writer):
-            scripted_writer(["calm"])
-            assert False, "for another reason"
-        """
-    )
-    result = pytester.runpytest_inprocess(*QUIET)
-    result.assert_outcomes(failed=2, passed=1, errors=1)
-    result.stdout.fnmatch_lines_random(
-        [
-            "E*call 1, 'mood' of agent 'ada': the script has no text for it",
-            "E*How is Ada?",
-            "E*AssertionError: after 1 call the script has texts left over: cross",
-        ]
-    )
-
-
 @pytest.mark.slow
 def test_a_test_that_ended_early_may_leave_answers_unused(pytester: pytest.Pytester) -> None:
     """A test that is skipped or fails as expected may leave answers unused."""

@@ -62,7 +62,7 @@ class WorkflowRun(AloneRun):
             turns=self.rounds,
             logger=logger,
         )
-        return _loop_of(self, agent, self.number_of_rounds, logger)
+        return _loop_of(self, agent, logger)
 
     def _inputs(self) -> Sequence[Path]:
         return [*self._workflow.files]
@@ -90,25 +90,20 @@ class CognitiveRun(AloneRun):
     memory: Path
 
     def _check(self) -> None:
-        super()._check()
         if self.memory is None:
             raise InputError("is needed to run a thinking agent: name it", field="memory")
         self.memory = Path(self.memory)
         if isinstance(self.file, type):
             self.file = Path(address_of(self.file))
-
-    @property
-    def number_of_rounds(self) -> int:
-        """How many cycles it has, whether it says so or its file does."""
-        return number_of_cycles(self._agent()[1], self.rounds)
+        self.rounds = number_of_cycles(self._agent()[1], self.rounds)
+        super()._check()
 
     def _make(self, logger: EventLogger | None) -> AloneLoop:
         thinker, config = self._agent()
-        cycles = number_of_cycles(config, self.rounds)
         memory = Memory.open(self.memory)
         with naming(self.file):
             agent = thinker(config, memory, agent_id=self.agent_id, logger=logger)
-        return _loop_of(self, agent, cycles, logger)
+        return _loop_of(self, agent, logger)
 
     def _agent(self) -> tuple[type[CognitiveAgent], Config]:
         """Return the class of the agent in this run, and its configuration."""
@@ -125,9 +120,7 @@ class CognitiveRun(AloneRun):
         return [Path(file if file.endswith((".py", ".json")) else file_of(own))]
 
 
-def _loop_of(
-    run: AloneRun, agent: ProgramAgent, rounds: int, logger: EventLogger | None
-) -> AloneLoop:
+def _loop_of(run: AloneRun, agent: ProgramAgent, logger: EventLogger | None) -> AloneLoop:
     """Return the loop of a run.
 
     Raises:
@@ -144,4 +137,4 @@ def _loop_of(
         raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
     else:
         writer = TemplateWriter()
-    return AloneLoop(agent, writer, rounds, run.seed, logger, SimulatedClock())
+    return AloneLoop(agent, writer, run.rounds, run.seed, logger, SimulatedClock())

@@ -91,8 +91,7 @@ def estimate(*runs: Any, times: Sequence[int] | None = None) -> Estimate:
 
 def _add(total: Estimate, options: Any, number: int) -> None:
     """Try a run, and add what so many of it ask."""
-    is_alone = hasattr(options, "number_of_rounds")
-    of_rounds = options.number_of_rounds if is_alone else options.rounds
+    is_alone, of_rounds = options.is_alone, options.rounds
     most = min(of_rounds, ROUNDS_ALONE if is_alone else ROUNDS)
     tried = options.replace(**_shortened(options, most, is_alone=is_alone))
     with documents():

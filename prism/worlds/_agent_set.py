@@ -108,17 +108,6 @@ class AgentSet(tuple[AgentT, ...]):
             raise FieldValueError(f"mean({of!r}) of an empty set")
         return self.sum(of) / len(self)
 
-    def group(self, by: str | Callable[[AgentT], ValueT]) -> dict[Any, AgentSet[AgentT]]:
-        """Return a set of agents for each value, in the order in which the values appear.
-
-        Args:
-            by: Name of a field, or a function of an agent.
-        """
-        groups: dict[Any, list[AgentT]] = {}
-        for agent, value in zip(self, self.values(by), strict=True):
-            groups.setdefault(value, []).append(agent)
-        return {value: AgentSet(agents) for value, agents in groups.items()}
-
     @overload
     def __getitem__(self, place: SupportsIndex, /) -> AgentT: ...
     @overload

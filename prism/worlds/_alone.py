@@ -168,7 +168,7 @@ class AloneRun(Run[Any]):
         "reasoner": None,
     }
 
-    # what every run has
+    is_alone = True
     writer = _logger = _clock = None
     treatments = ()
     _is_class, _agents = True, 1
@@ -191,7 +191,7 @@ class AloneRun(Run[Any]):
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        if self.rounds is not None and self.rounds < 1:
+        if self.rounds < 1:
             raise InputError(f"must be 1 or more, got {self.rounds}", field="rounds")
         require_seed(self.seed)
         if not self.agent_id:
@@ -200,11 +200,6 @@ class AloneRun(Run[Any]):
     def __repr__(self) -> str:
         """Show the file."""
         return f"<Run of {self.file}, seed {self.seed}>"
-
-    @property
-    def number_of_rounds(self) -> int:
-        """The number of rounds, given here or in the file."""
-        return self.rounds
 
     def to_config(self) -> dict[str, Any]:
         """Return the run as plain data, with the digests of the files that it reads.

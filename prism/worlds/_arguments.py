@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, ClassVar, Protocol, TypedDict
@@ -58,15 +58,10 @@ def treatments_of(treatments: Any) -> tuple[str, ...]:
         InputError: If they are something else.
     """
     # a text is a sequence of letters
-    is_list = isinstance(treatments, Iterable) and not isinstance(treatments, str)
-    listed = tuple(treatments) if is_list else ()
-    if not is_list or not all(isinstance(each, str) for each in listed):
-        raise InputError(
-            "must be a list of texts, such as ['warning@12', 'tiring=0.1@20']; "
-            f"got {brief(treatments)}",
-            field="treatments",
-        )
-    return listed
+    if isinstance(treatments, str):
+        problem = f"must be a list of texts, such as [{treatments!r}]"
+        raise InputError(problem, field="treatments")
+    return tuple(treatments)
 
 
 def decider_of(model: Any, reasoner: Any) -> Any:

@@ -35,7 +35,6 @@ class Field:
         make: Makes its value for each object, such as ``list``.
         draw: Draws it from a stream when its agent joins a run.
         is_state: Whether it changes during a run. In a world, others are parameters.
-        is_measured: Whether it is measured for every agent at the end of every round.
         help: What it means.
         least: Smallest value.
         most: Largest value.
@@ -45,7 +44,6 @@ class Field:
     make: Callable[[], Any] | None = None
     draw: Callable[[RandomStream], Any] | None = None
     is_state: bool = False
-    is_measured: bool = False
     help: str = ""
     least: float | None = None
     most: float | None = None
@@ -325,30 +323,6 @@ def _readings(value: Any) -> list[Any]:
     except ValueError:
         readings.append([each.strip() for each in value.split(",")])
     return readings
-
-
-def read_parameter_file(path: Path, cls: type[Declares]) -> Mapping[str, Any]:
-    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
-
-    Raises:
-        InputError: If it cannot be read or is invalid; the message lists all problems.
-    """
-    # most runs have no such file
-    from prism.errors import PrismError
-    from prism.files._source import Problems, Source
-
-    is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
-    source = Source.read(path, None if is_other else "toml")
-    values, problems = source.value, Problems(source)
-    if not isinstance(values, dict):
-        raise source.error("must map names of parameters to values")
-    for name, value in values.items():
-        try:
-            read_parameters(cls, {name: value})
-        except (TypeError, PrismError) as error:
-            problems.add((name,), str(error))
-    problems.raise_if_any()
-    return values
 
 
 def plain_value(value: Any) -> Any:

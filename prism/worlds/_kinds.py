@@ -162,13 +162,7 @@ def definitions_of(kinds: Iterable[Any]) -> list[Definition[Any]]:
 
 def measures_of(cls: type) -> dict[str, Callable[[Any], Any]]:
     """Return what is measured for each agent of a kind, by name."""
-    own = {name: getattr(cls, name) for name in marked(cls, MEASURE)}
-    fields = {
-        name: lambda agent, name=name: getattr(agent, name)
-        for name, each in getattr(cls, "fields", {}).items()
-        if each.is_measured
-    }
-    return {**fields, **own}
+    return {name: getattr(cls, name) for name in marked(cls, MEASURE)}
 
 
 # Steps

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from enum import Enum
 from functools import partial
 from inspect import isfunction
@@ -11,10 +10,8 @@ from math import inf
 from typing import Any, TypeVar, overload
 
 from prism.errors import DefinitionError
-from prism.worlds._fields import Field, refuse_shared
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
-MeasuredT = TypeVar("MeasuredT")
 
 STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
 """Marks of methods."""
@@ -59,34 +56,27 @@ def during(
 
 
 @overload
-def measure(of: MeasuredT, /) -> MeasuredT: ...
+def measure(method: MethodT, /) -> MethodT: ...
 @overload
 def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT]: ...
-def measure(of: Any = None, /, *, label: str = "", unit: str = "") -> Any:
-    """Mark a method or a field to be measured at the end of every round.
+def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
+    """Mark a method, without arguments, to be measured at the end of every round.
 
-    A method of a world, without arguments, returns a number, or None if there is nothing to
-    measure. A method of an agent is measured for each agent, and so is a field: ``wealth: float =
-    measure(state(1.0))``. Kinds of more than 500 agents are left out.
+    That of a world returns a number, or None if there is nothing to measure. That of an agent is
+    measured for each agent. Kinds of more than 500 agents are left out.
 
     Args:
-        of: The method or the field.
+        method: The method.
         label: The measure in words, for figures and papers.
         unit: Its unit.
     """
-    if of is None:
-        return partial(_labelled_measure, label=label, unit=unit)
-    if isfunction(of):
-        setattr(of, MEASURE, True)
-        return of
-    if not isinstance(of, Field):
-        refuse_shared(of, "state(list)")
-        of = Field(of)
-
-    return replace(of, is_measured=True)
+    if method is None:
+        return partial(_labelled, label=label, unit=unit)
+    setattr(method, MEASURE, True)
+    return method
 
 
-def _labelled_measure(method: Any, *, label: str, unit: str) -> Any:
+def _labelled(method: Any, *, label: str, unit: str) -> Any:
     method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
     return measure(method)
 

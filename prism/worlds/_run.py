@@ -113,6 +113,7 @@ class Run(Generic[WorldT_co]):
         world_class: The world's class.
         reasoner: What decides, as given, or the model.
         writer: What writes, as given.
+        is_alone: Whether it is of a single agent, without a world.
         repeats: The earlier run whose answers it takes, if any.
 
     Raises:
@@ -121,6 +122,7 @@ class Run(Generic[WorldT_co]):
     """
 
     repeats: Repeats | None = None
+    is_alone = False
 
     # type checkers would infer the type of a run from what __new__ returns
     if not TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 from prism.analysis import read_log
 from prism.runlog import configure
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
-from tests.kit.tables import agent_story, faults
+from tests.kit.tables import agent_story
 
 
 async def think() -> None:
@@ -34,35 +34,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with configure(path):
         asyncio.run(think())
     return path
-
-
-def test_faults_are_told_once(log: Path) -> None:
-    """A state that there is not, refused actions, a reply of no use, and a model that fails."""
-    table = faults(read_log(log))
-    told = table.select("fault", "from_state", "trigger", "error", "count").rows()
-    unread = "the text cannot be used: there is no agent element and no object with its keys"
-    assert told == [
-        ("text_failed", None, None, unread, 1),
-        ("text_failed", None, None, "down", 1),
-        ("reply_unusable", "thinking", None, unread, 1),
-        (
-            "action_refused",
-            "thinking",
-            "working_memory_add",
-            "an action is carried out while executing, not while thinking",
-            1,
-        ),
-        (
-            "action_refused",
-            "executing",
-            "storage_burn",
-            "'storage_burn' is no action that can be carried out: working_memory_add, "
-            "working_memory_remove, storage_load, storage_save, storage_search; did you mean "
-            "storage_search?",
-            1,
-        ),
-        ("state_reset", "dreaming", None, "there is no such state", 1),
-    ]
 
 
 def test_the_story_of_an_agent(log: Path) -> None:

@@ -5,7 +5,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from prism.analysis import read_log
@@ -55,17 +54,3 @@ def test_damaged_lines_and_an_earlier_run_are_left_out_with_a_note(
             assert [str(note) for note in log.notes] == [str(note) for note in whole.notes]
             for name in ("runs", "states", "transitions", "agents"):
                 assert log.rows(name) == whole.rows(name)
-
-
-def test_no_query_reads_or_writes_a_file(tmp_path: Path, folder: Path) -> None:
-    """The tables serve a page, so its queries reach nothing but them."""
-    with closing(GrowingLog(folder / "events.jsonl", "run")) as log:
-        for query in (
-            f"select * from read_text('{folder / 'events.jsonl'}')",
-            f"copy (select 1) to '{tmp_path / 'out.csv'}'",
-            f"attach '{tmp_path / 'other.duckdb'}'",
-            "set enable_external_access = true",
-        ):
-            with pytest.raises(duckdb.Error):
-                log.connection.execute(query)
-    assert [*tmp_path.iterdir()] == []

@@ -11,10 +11,7 @@ from prism.runlog import configure
 from prism.statechart import Written
 from prism.telemetry.events import TEXT_WRITTEN, WORKFLOW_REFUSED, WORKFLOW_STEP
 from prism.testing import ScriptedWriter
-from tests.kit.tables import (
-    agent_story,
-    faults,
-)
+from tests.kit.tables import agent_story
 
 WORKFLOW = Workflow.from_text(
     """
@@ -52,23 +49,6 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with configure(path):
         asyncio.run(walk())
     return path
-
-
-def test_faults_are_steps_texts_and_refusals(log: Path) -> None:
-    """Failed steps and texts and refused transitions are rows, alike ones together."""
-    rows = faults(read_log(log)).select("fault", "from_state", "trigger", "error", "count").rows()
-    assert rows == [
-        (
-            "step_failed",
-            "out",
-            "fall",
-            "line 1 of the code: ZeroDivisionError: division by zero",
-            3,
-        ),
-        ("step_failed", "home", "go", "E: gone", 1),
-        ("text_failed", None, None, "E: gone", 1),
-        ("transition_refused", "out", "back", "the condition 'tired' is false", 2),
-    ]
 
 
 def test_the_story_tells_texts_and_steps(log: Path) -> None:

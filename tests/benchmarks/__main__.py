@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
-from pathlib import Path
 
 from rich.console import Console
 
 from tests.benchmarks import display
-from tests.benchmarks.harness import FULL, QUICK, Effort, Table
+from tests.benchmarks.harness import FULL, QUICK, Effort
 from tests.benchmarks.registry import MODULES, load
 
 _LEAST_WIDTH = 140
@@ -22,25 +20,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     effort = QUICK if options.quick else FULL
     console = _console()
     console.print(f"{display.machine()}; {'quick' if options.quick else 'full'} run")
-    found = {name: _run(console, name, effort) for name in options.only}
-    if options.json is not None:
-        _save(options.json, found, quick=options.quick)
+    for name in options.only:
+        _run(console, name, effort)
 
 
-def _run(console: Console, name: str, effort: Effort) -> Sequence[Table]:
+def _run(console: Console, name: str, effort: Effort) -> None:
     with console.status(f"{name} ..."):
         tables = load(name)(effort)
     for table in tables:
         display.show(console, table)
-    return tables
-
-
-def _save(path: Path, found: dict[str, Sequence[Table]], *, quick: bool) -> None:
-    benchmarks = {
-        name: [display.as_data(table) for table in tables] for name, tables in found.items()
-    }
-    document = {"machine": display.machine(), "quick": quick, "benchmarks": benchmarks}
-    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def _console() -> Console:
@@ -58,7 +46,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only", type=_names, default=list(MODULES), metavar="NAME[,NAME]", help=", ".join(MODULES)
     )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="also save all figures")
     return parser
 
 

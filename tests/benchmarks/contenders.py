@@ -30,12 +30,10 @@ class Situation:
     """What a fire meets besides its guard.
 
     Args:
-        has_action: Whether the transition has an action.
         has_hook: Whether the application has set an ``after_state_change`` of the Machine.
         size: How many transitions the chart has.
     """
 
-    has_action: bool = False
     has_hook: bool = False
     size: int = 2
 
@@ -83,7 +81,7 @@ def allowed(agent: Any, context: Any) -> bool:
 
 
 def nothing(*_: Any) -> None:
-    """The action and the hook of every contender."""
+    """The hook of every contender."""
 
 
 def keep_books(agent: Any, source: Any, target: Any, trigger: str, context: Any) -> None:
@@ -103,10 +101,9 @@ def announce(source: Any, target: Any, trigger: str, context: Any) -> None:
 
 def two_state_chart(logger: Any = None, situation: Situation = USUAL) -> Statechart[AgentState]:
     """Make the chart of prism's contenders: to and fro, with a guard."""
-    action = nothing if situation.has_action else None
     moves = [
-        Transition("go", IDLE, SCROLLING, guard=allowed, action=action),
-        Transition("go", SCROLLING, IDLE, guard=allowed, action=action),
+        Transition("go", IDLE, SCROLLING, guard=allowed),
+        Transition("go", SCROLLING, IDLE, guard=allowed),
         *(Transition(*each, guard=allowed) for each in situation.others()),
     ]
     chart = Statechart(AgentState, moves, IDLE, logger=logger)
@@ -133,16 +130,6 @@ def _fired(name: str, agent: Any, context: Any, situation: Situation) -> tuple[d
     chart = two_state_chart(situation=situation)
     names = {"chart": chart, "agent": agent, "context": context}
     return agent.state_history, Column(name, "chart.fire(agent, 'go', context)", names)
-
-
-def prism_by_machine(
-    name: str, context: Any, situation: Situation = USUAL
-) -> tuple[deque[Any], Column]:
-    """The event of the chart's Machine, on an agent built on the mixin."""
-    agent: Any = MixinAgent()
-    event = two_state_chart(situation=situation).machine.events["go"]
-    names = {"event": event, "agent": agent, "context": context}
-    return agent.state_history, Column(name, "event.trigger(agent, context)", names)
 
 
 def by_hand(name: str, context: Any) -> tuple[deque[Any], Column]:
@@ -188,16 +175,6 @@ def stock_transitions(
     return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
 
 
-def adopted_transitions(
-    name: str, context: Any, situation: Situation = USUAL
-) -> tuple[deque[Any], Column]:
-    """``model.trigger`` of a Machine that a chart has adopted, which keeps the books."""
-    agent: Any = OpenAgent()
-    Statechart.from_machine(_stock_machine(agent, situation))
-    names = {"agent": agent, "context": context}
-    return agent.state_history, Column(name, "agent.trigger('go', context=context)", names)
-
-
 def _stock_machine(agent: Any, situation: Situation) -> Any:
     from transitions import EventData, Machine
 
@@ -207,9 +184,8 @@ def _stock_machine(agent: Any, situation: Situation) -> Any:
     machine = Machine(agent, AgentState, initial=IDLE, auto_transitions=False, send_event=True)
     if situation.has_hook:
         machine.after_state_change.append(nothing)
-    before = nothing if situation.has_action else None
     for trigger, source, target in situation.others():
         machine.add_transition(trigger, source, target, conditions=allowed_event)
-    machine.add_transition("go", IDLE, SCROLLING, conditions=allowed_event, before=before)
-    machine.add_transition("go", SCROLLING, IDLE, conditions=allowed_event, before=before)
+    machine.add_transition("go", IDLE, SCROLLING, conditions=allowed_event)
+    machine.add_transition("go", SCROLLING, IDLE, conditions=allowed_event)
     return machine

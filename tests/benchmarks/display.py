@@ -5,13 +5,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
-from typing import Any
 
 from rich import box
 from rich import table as rich_table
 from rich.console import Console
 
-from tests.benchmarks.harness import Claim, Measurement, Table
+from tests.benchmarks.harness import Claim, Table
 
 _STYLES = {"met": "green", "short": "bold red", "-": ""}
 
@@ -28,32 +27,6 @@ def show(console: Console, table: Table) -> None:
     if table.claims:
         console.print()
         console.print(_claims(table.claims))
-
-
-def as_data(table: Table) -> dict[str, Any]:
-    """Return one comparison as JSON values."""
-    return {
-        "title": table.title,
-        "unit": table.unit,
-        "measurements": [_measurement_data(found) for found in table.measurements],
-        "claims": [_claim_data(claim) for claim in table.claims],
-    }
-
-
-def _measurement_data(found: Measurement) -> dict[str, Any]:
-    if not found.samples:
-        return {"name": found.name, "installed": False}
-    return {
-        "name": found.name,
-        "best": found.best,
-        "median": found.median,
-        "samples": list(found.samples),
-    }
-
-
-def _claim_data(claim: Claim) -> dict[str, Any]:
-    figures = {"text": claim.text, "best": claim.best, "median": claim.median, "unit": claim.unit}
-    return {**figures, "target": claim.target, "result": claim.result}
 
 
 def _measurements(table: Table) -> rich_table.Table:

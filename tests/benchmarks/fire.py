@@ -29,13 +29,10 @@ CONTENDERS: dict[str, contenders.Contender] = {
 LIVING = {
     MIXIN: contenders.prism_on_mixin,
     PLAIN: contenders.prism_on_plain,
-    "prism, event.trigger": contenders.prism_by_machine,
-    "transitions, adopted": contenders.adopted_transitions,
     STOCK: contenders.stock_transitions,
 }
 SITUATIONS = {
     "a guard": contenders.USUAL,
-    "a guard and an action": contenders.Situation(has_action=True),
     "a hook of the application's": contenders.Situation(has_hook=True),
     "512 transitions": contenders.Situation(size=512),
 }
@@ -64,7 +61,7 @@ def _living_claims(situation: contenders.Situation, found: list[Measurement]) ->
         prism = named(name, found)
         if situation.has_hook:
             claims += ratio(f"{name}: how many times as long as {STOCK}", prism, stock, at_most=2.0)
-        elif not situation.has_action:
+        else:
             title = f"{name}: how many times faster than {STOCK}"
             claims += ratio(title, stock, prism, at_least=10.0)
     return claims

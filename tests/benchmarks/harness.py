@@ -41,13 +41,12 @@ class Column:
 
     Args:
         name: What the reader sees.
-        statement: The Python statement that is timed; None if the library it needs is not
-            installed.
+        statement: The Python statement that is timed.
         names: What the statement's names stand for.
     """
 
     name: str
-    statement: str | None
+    statement: str
     names: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -137,14 +136,16 @@ def measure(columns: Sequence[Column], effort: Effort) -> list[Measurement]:
     Returns:
         Microseconds for one execution of each column's statement, in the order of the columns.
     """
-    timers = [_timer(column) for column in columns]
-    counts = [0 if timer is None else _executions(timer, effort.seconds) for timer in timers]
+    timers = [
+        Timer(column.statement, setup="import gc; gc.enable()", globals=dict(column.names))
+        for column in columns
+    ]
+    counts = [_executions(timer, effort.seconds) for timer in timers]
     samples: list[list[float]] = [[] for _ in columns]
     for turn in range(effort.repeats):
         for index in _rotated(len(columns), turn):
-            timer, count = timers[index], counts[index]
-            if timer is not None:
-                samples[index].append(timer.timeit(count) / count * 1e6)
+            count = counts[index]
+            samples[index].append(timers[index].timeit(count) / count * 1e6)
     return [
         Measurement(column.name, tuple(found))
         for column, found in zip(columns, samples, strict=True)
@@ -172,12 +173,6 @@ def ratio(text: str, above: Measurement, below: Measurement, **target: float) ->
 def named(name: str, measurements: Iterable[Measurement]) -> Measurement:
     """Return the measurement of a column."""
     return next(found for found in measurements if found.name == name)
-
-
-def _timer(column: Column) -> Timer | None:
-    if column.statement is None:
-        return None
-    return Timer(column.statement, setup="import gc; gc.enable()", globals=dict(column.names))
 
 
 def _executions(timer: Timer, seconds: float) -> int:

@@ -100,7 +100,13 @@ def run(effort: Effort) -> Sequence[Table]:
         tables = {
             " ".join(command): _ran("-c", _MAIN, "log", *command, folder) for command in COMMANDS
         }
-        return [reading, _tables(tables, size), _memory(tables, size)]
+        seconds = {name: each.seconds for name, each in tables.items()}
+        memory = {name: each.megabytes for name, each in tables.items()}
+        return [
+            reading,
+            _compared(seconds, f"every table, {size}", "slowest table", "s", MOST_SECONDS),
+            _compared(memory, f"peak RSS of each, {size}", "largest table", "MB", MOST_MEGABYTES),
+        ]
 
 
 def write_log(path: Path, rounds: int, agents: int = AGENTS) -> None:
@@ -125,8 +131,9 @@ def write_log(path: Path, rounds: int, agents: int = AGENTS) -> None:
 
 def _reading(log: Path, turns: int) -> tuple[Table, int]:
     """Count transitions by json.loads and by prism in turns, each in a process, without imports."""
+    # DuckDB may show its progress first
     pairs = [
-        (_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split())
+        (_ran("-c", _JSON, log).out.split(), _ran("-c", _SCAN, log).out.split()[-2:])
         for _ in range(turns)
     ]
     if len({count for pair in pairs for count, _ in pair}) != 1:
@@ -141,26 +148,13 @@ def _reading(log: Path, turns: int) -> tuple[Table, int]:
     ), int(pairs[0][0][0])
 
 
-def _tables(ran: dict[str, Ran], size: str) -> Table:
-    found = [Measurement(f"prism log {name}", (each.seconds,)) for name, each in ran.items()]
-    slowest = max(ran, key=lambda name: ran[name].seconds)
-    seconds = ran[slowest].seconds
+def _compared(figures: dict[str, float], title: str, what: str, unit: str, at_most: float) -> Table:
+    found = [Measurement(f"prism log {name}", (figure,)) for name, figure in figures.items()]
+    worst = max(figures, key=lambda name: figures[name])
     claim = Claim(
-        f"slowest table ({slowest.split()[0]})", seconds, seconds, "s", at_most=MOST_SECONDS
+        f"{what} ({worst.split()[0]})", figures[worst], figures[worst], unit, at_most=at_most
     )
-    return Table(
-        f"every table, each a process of its own, {size}", "s", found[0].name, found, [claim]
-    )
-
-
-def _memory(ran: dict[str, Ran], size: str) -> Table:
-    found = [Measurement(f"prism log {name}", (each.megabytes,)) for name, each in ran.items()]
-    largest = max(ran, key=lambda name: ran[name].megabytes)
-    megabytes = ran[largest].megabytes
-    claim = Claim(
-        f"largest table ({largest.split()[0]})", megabytes, megabytes, "MB", at_most=MOST_MEGABYTES
-    )
-    return Table(f"greatest memory (peak RSS) of each, {size}", "MB", found[0].name, found, [claim])
+    return Table(title, unit, found[0].name, found, [claim])
 
 
 def _ran(*arguments: str | Path) -> Ran:

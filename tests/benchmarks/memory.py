@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.benchmarks.contenders import DEPTH, MixinAgent, PlainAgent, by_hand, two_state_chart
+from tests.benchmarks.contenders import DEPTH, MixinAgent, two_state_chart
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 LIMIT = 5_000.0
@@ -15,7 +14,6 @@ STEADY = 500
 POST_IDS = [f"post_{number}" for number in range(STEADY)]
 
 SHARED, FRESH, OWN = "ids of existing posts", "ids made for each fire", "ids no other agent has"
-EMPTY = "an empty history (not counted above)"
 
 Fire = Callable[[Any, str, Any], object]
 NameOf = Callable[[int, int], str]
@@ -30,8 +28,6 @@ def run(effort: Effort) -> Sequence[Table]:
         f"{DEPTH} fires, {FRESH}": _prism(effort, DEPTH, _fresh),
         f"{STEADY} fires, {FRESH}": _prism(effort, STEADY, _fresh),
         f"{STEADY} fires, {OWN}": _prism(effort, STEADY, _own),
-        f"by hand, {STEADY} fires, {SHARED}": _by_hand(effort, STEADY, _shared),
-        EMPTY: _empty_history(effort),
     }
     found = [Measurement(name, (size,)) for name, size in sizes.items()]
     title = f"memory, fifty entries with {{'post_id': ...}}, mean of {effort.agents:,} agents"
@@ -46,11 +42,6 @@ def _prism(effort: Effort, fires: int, name_of: NameOf) -> float:
     return _added(MixinAgent, two_state_chart().fire, effort.agents, fires, name_of)
 
 
-def _by_hand(effort: Effort, fires: int, name_of: NameOf) -> float:
-    _, column = by_hand("by hand", None)
-    return _added(PlainAgent, column.names["fire"], effort.agents, fires, name_of)
-
-
 def _added(make: Callable[[], Any], fire: Fire, count: int, fires: int, name_of: NameOf) -> float:
     """Return the bytes that fires add to an agent. Every fire has a context dict of its own."""
 
@@ -63,11 +54,6 @@ def _added(make: Callable[[], Any], fire: Fire, count: int, fires: int, name_of:
 
     made, full = _traced(make, count, fire_all)
     return (full - made) / count
-
-
-def _empty_history(effort: Effort) -> float:
-    made, _ = _traced(lambda: deque(maxlen=DEPTH), effort.agents, len)
-    return made / effort.agents
 
 
 def _traced(

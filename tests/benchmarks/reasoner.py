@@ -20,7 +20,6 @@ import ollama
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.llm import Model
-from prism.reasoner._prompts import answer_schema, chat_prompt
 from prism.social import Draft, Feed, Post
 from prism.statechart import AgentState, Decision, Question, Reasoner
 from prism.testing import FakeOllama
@@ -59,7 +58,6 @@ def _throughput(size: Size) -> Table:
     with ExitStack() as stack:
         hosts = [stack.enter_context(model_server())[0] for _ in range(3)]
         ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "gather over ollama.AsyncClient, 1 host": lambda: _bare(hosts[0], questions),
             "prism, 1 host": lambda: _prism(hosts[:1], questions),
             "prism, 3 hosts": lambda: _prism(hosts, questions),
         }
@@ -67,17 +65,16 @@ def _throughput(size: Size) -> Table:
         for _ in range(size.turns):
             for name, way in ways.items():
                 samples[name].append(_timed(way))
-    bare, one, three = (Measurement(name, tuple(taken)) for name, taken in samples.items())
+    one, three = (Measurement(name, tuple(taken)) for name, taken in samples.items())
     allowed = Measurement("what 16 slots allow", (size.questions / SLOTS * LATENCY,) * size.turns)
     return Table(
         f"{size.questions:,} decisions, 100 ms an answer, 16 slots a host",
         "s",
         allowed.name,
-        [allowed, bare, one, three],
+        [allowed, one, three],
         [
             *ratio("share of what the slots allow, one host", allowed, one, at_least=0.95),
             *ratio("one host against three", one, three, at_least=2.8),
-            *ratio("prism against a bare gather, one host", one, bare, at_most=1.0),
         ],
     )
 
@@ -195,7 +192,7 @@ def _simulation(size: Size) -> Table:
         [
             *ratio(
                 "share of the slots busy while decisions are pending", busy, pending, at_least=0.9
-            ),
+            )
         ],
     )
 
@@ -218,24 +215,6 @@ async def _prism(
     async with pool_of(hosts, concurrency) as pool:
         decisions = await Reasoner(pool, mode="chat").decide_many(questions)
     assert all(decision.source == "model" for decision in decisions), decisions[0]
-
-
-async def _bare(host: str, questions: Sequence[Question]) -> None:
-    slots = asyncio.Semaphore(SLOTS + SLOTS // 4)
-
-    async def ask(question: Question) -> str:
-        async with slots:
-            reply = await client.chat(
-                model=MODEL,
-                messages=[{"role": "user", "content": chat_prompt(question)}],
-                format=answer_schema(question.options),
-                options={"seed": 0, "temperature": 0.0},
-            )
-        return str(json.loads(reply.message.content or "")["next_state"])
-
-    client = ollama.AsyncClient(host=host, timeout=60)
-    await asyncio.gather(*(ask(question) for question in questions))
-    await client.close()
 
 
 def _timed(way: Callable[[], Coroutine[Any, Any, None]]) -> float:

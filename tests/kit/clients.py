@@ -22,12 +22,6 @@ class Model:
         return str(self.reply)
 
 
-class NeverSampled(Model):
-    """The same, which says that it samples nothing: equal questions share an answer."""
-
-    temperature = 0
-
-
 class Silent:
     """A client that never answers."""
 

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from prism.statechart import Question, Statechart, Transition
-from prism.worlds import Agent, World, during, measure, state, uniform
+from prism.worlds import Agent, World, during, measure, state
 
 
 class Light(StrEnum):
@@ -60,8 +60,12 @@ class Room(World[Lamp]):
 class Burner(Lamp):
     """A lamp that uses energy."""
 
-    energy: int = measure(state(0))
-    tint: float = measure(uniform(0, 1))
+    energy: int = state(0)
+
+    @measure
+    def used(self) -> int:
+        """Return the energy that it has used."""
+        return self.energy
 
     @measure
     def is_hot(self) -> bool | None:

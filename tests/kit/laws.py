@@ -15,11 +15,7 @@ ONE, FEW, ALL = range(1), range(2), range(20)
 
 on_fixed_seeds = pytest.mark.parametrize(
     "seeds",
-    [
-        ONE,
-        pytest.param(FEW, marks=pytest.mark.slow),
-        pytest.param(ALL, marks=pytest.mark.long),
-    ],
+    [ONE, pytest.param(FEW, marks=pytest.mark.slow), pytest.param(ALL, marks=pytest.mark.long)],
     ids=["1_seed", "2_seeds", "20_seeds"],
 )
 """A law is held with one seed in the suite, two in the slow tests, twenty in the long ones."""

@@ -27,10 +27,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, WorldResults]:
     clock = SimulatedClock()
     with RunLog(folder / "events.jsonl", clock) as log:
         simulation = Run(
-            Feed(
-                first_posts=opening_posts(population.agents, seed=SEED),
-                preset="classic",
-            ),
+            Feed(first_posts=opening_posts(population.agents, seed=SEED), preset="classic"),
             population.agents,
             rounds=ROUNDS,
             ticks=TICKS,

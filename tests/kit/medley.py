@@ -88,8 +88,13 @@ class Engine(Agent):
         Gear.CALM,
         name="engine",
     )
-    turns: int = measure(state(0))
+    turns: int = state(0)
     said: str = state("")
+
+    @measure
+    def turned(self) -> int:
+        """Return how often it has turned."""
+        return self.turns
 
 
 class Medley(World[Walker | Engine]):

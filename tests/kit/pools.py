@@ -3,22 +3,12 @@
 import asyncio
 from typing import Any
 
-import pytest
-
-from prism.errors import UnreachableError
-from prism.reasoner._slots import FAILURES_TO_REST
-from prism.testing import FakeOllama, Fault
 from tests.kit.servers import HELLO
 
 
 async def ask(pool: Any, times: int = 1) -> list[str]:
     """Ask many questions at once, and return the hosts that answered."""
     return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
-
-
-async def ask_in_turn(pool: Any, times: int) -> list[str]:
-    """Ask many questions one after the other, and return the hosts that answered."""
-    return [(await pool.chat(HELLO)).host for _ in range(times)]
 
 
 def impatient(pool: Any, *, pause: float = 0.0, patience: float = 0) -> Any:
@@ -33,14 +23,6 @@ def unpaused(pool: Any) -> Any:
     for server in pool.servers:
         server.backoff = lambda _failures: 0.0
     return pool
-
-
-async def fail_until_it_rests(server: FakeOllama, pool: Any) -> None:
-    """Have the server of a pool with one attempt fail until it is only probed."""
-    server.fail(*[Fault.drop()] * FAILURES_TO_REST)
-    for _ in range(FAILURES_TO_REST):
-        with pytest.raises(UnreachableError, match="broke"):
-            await pool.chat(HELLO)
 
 
 def at_rest(pool: Any) -> bool:

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
+from prism.reasoner._slots import FAILURES_TO_REST
 from prism.statechart import Reasoner
 from prism.testing import Asked, Fault
-from tests.kit.pools import FAILURES_TO_REST, at_rest
+from tests.kit.pools import at_rest
 from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, crowd
 from tests.kit.servers import BOTH, HELLO, Connect, Serve

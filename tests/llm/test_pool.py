@@ -9,8 +9,9 @@ from prism.errors import (
     ModelMissingError,
 )
 from prism.reasoner import Cost
+from prism.reasoner._slots import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import FAILURES_TO_REST, ask, at_rest, impatient, unpaused
+from tests.kit.pools import ask, at_rest, impatient, unpaused
 from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
 from tests.kit.waiting import until
 

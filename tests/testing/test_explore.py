@@ -1,6 +1,5 @@
 """Invariants over random sequences of events."""
 
-import unittest
 from collections.abc import Callable
 from enum import StrEnum
 from types import SimpleNamespace
@@ -77,42 +76,6 @@ def test_a_wrong_state_is_found_by_its_shortest_path() -> None:
     )
     path = "idle --feed_ready--> scrolling --sees_post--> evaluating --decides--> engaging_like"
     assert path_of(machine) == path
-
-
-@pytest.mark.slow
-def test_a_planted_fault_is_found_by_its_shortest_path() -> None:
-    """A counter that an action forgets to reset is found by the shortest sequence of events."""
-
-    def like(agent: Any, context: Any) -> None:
-        agent.likes += 1
-
-    def reset(agent: Any, context: Any) -> None:
-        agent.likes = 0
-
-    chart = Statechart(
-        S,
-        [
-            Transition("wakes", S.IDLE, S.SCROLLING),
-            Transition("likes", S.SCROLLING, S.ENGAGING_LIKE, action=like),
-            Transition("done", S.ENGAGING_LIKE, S.SCROLLING),
-            Transition("looks", S.SCROLLING, S.EVALUATING),
-            Transition("done", S.EVALUATING, S.SCROLLING),
-            Transition("sleeps", S.SCROLLING, S.IDLE, action=reset),
-            Transition("sleeps", S.ENGAGING_LIKE, S.IDLE),
-        ],
-        S.IDLE,
-    )
-
-    def make() -> SocialAgent:
-        agent: Any = ada()
-        agent.likes = 0
-        return agent  # type: ignore[no-any-return]
-
-    def starts_afresh(agent: Any) -> None:
-        assert agent.state is not S.IDLE or agent.likes == 0, "slept without forgetting"
-
-    machine = short(chart, make, invariants=[starts_afresh])
-    assert path_of(machine) == "idle --wakes--> scrolling --likes--> engaging_like --sleeps--> idle"
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -246,14 +209,6 @@ def test_a_final_state_does_not_end_an_exploration() -> None:
     """An agent that no event moves any more goes on being asked about."""
     chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
     short(chart, ada, max_steps=3, invariants=[lambda agent: None]).run()
-
-
-def test_an_exploration_is_a_unittest_test_case() -> None:
-    """The class offers a TestCase, which unittest and pytest run."""
-    case = short(CHART, ada, invariants=[lambda agent: agent.state is not S.EVALUATING]).TestCase
-    result = unittest.TestResult()
-    case("runTest").run(result)
-    assert (result.testsRun, len(result.failures) + len(result.errors)) == (1, 1)
 
 
 def test_a_subclass_can_add_rules() -> None:

@@ -190,14 +190,6 @@ def test_a_recorded_number_is_given_to_guards() -> None:
     assert "passed     angry --bumped--> gone" in shown
 
 
-def test_a_path_longer_than_the_agents_is_wrong() -> None:
-    """An agent that has not got so far, or went on, took another path; so did a shorter end."""
-    for path in ("idle > scrolling > idle", "idle", "... > resting > idle > scrolling"):
-        assert "took another path" in complaint(
-            lambda path=path: assert_path(sent("feed_ready"), path)
-        )
-
-
 def test_failure_names_all_events_for_a_missing_transition() -> None:
     """Where the path ended too early, every event that makes the next move is explained."""
     shown = complaint(

@@ -4,11 +4,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
-from prism import Run
-from prism.agents import SocialAgent, synthetic_population
-from prism.social import Feed
+from prism.agents import SocialAgent
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
 from prism.testing import (
     FailingReasoner,
@@ -75,13 +72,6 @@ async def test_ids_may_be_numbers() -> None:
     found = [await CHART.afire(agent, "decides", reasoner=reasoner) for agent in agents]
     assert found == ["composing", "scrolling", "engaging_like"]
     assert reasoner.left_over() == ["7: resting"]
-
-
-async def test_first_matching_rule_answers() -> None:
-    """Of several rules that fit the first with an answer left is taken."""
-    reasoner = ScriptedReasoner({"ada": ["engaging_like"], "decides": "scrolling"})
-    found = [await decide(reasoner), await decide(reasoner), await decide(reasoner, "bo")]
-    assert found == ["engaging_like", "scrolling", "scrolling"]
 
 
 async def test_unexpected_question_shows_the_prompt() -> None:
@@ -154,25 +144,6 @@ def test_script_must_be_a_list_or_rules(script: Any, mend: str) -> None:
     """What is no list and no mapping is refused, with the list to write instead."""
     with pytest.raises(TypeError, match="a list of answers or a mapping of rules.*" + mend):
         ScriptedReasoner(script)
-
-
-async def test_decisions_are_announced() -> None:
-    """A scripted decision is an event like any other reasoner's."""
-    with capture_logs() as entries:
-        await decide(ScriptedReasoner(["engaging_like"]))
-    (event,) = [entry for entry in entries if entry["event"] == "reasoner.decision"]
-    assert (event["chosen"], event["source"]) == ("engaging_like", "policy")
-
-
-def test_drives_a_simulation() -> None:
-    """A simulation takes its decisions from a script."""
-    reasoner = ScriptedReasoner({"evaluating": "engaging_like"})
-    population = synthetic_population(5, seed=1)
-    results = Run(
-        Feed(first_posts=population.posts), population.agents, rounds=1, reasoner=reasoner
-    ).run()
-    assert reasoner.questions
-    assert results.totals()["likes"] == len(reasoner.questions)
 
 
 def crowd(size: int) -> list[Question]:

@@ -78,9 +78,7 @@ def raises(agent: Any, context: Any) -> bool:
 
 
 FAULTY = Statechart(
-    AgentState,
-    [Transition("go", AgentState.IDLE, AgentState.RESTING, raises)],
-    AgentState.IDLE,
+    AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING, raises)], AgentState.IDLE
 )
 
 

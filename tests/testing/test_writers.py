@@ -4,7 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from prism.statechart import TextCall, Written
 from prism.testing import ScriptedWriter, WriterMaker
@@ -114,14 +113,6 @@ def test_script_must_be_a_list_rules_or_a_function(script: Any, mend: str) -> No
     """What is none of these is refused, with the list to write instead."""
     with pytest.raises(TypeError, match="a list of texts, a mapping of rules or a fun.*" + mend):
         ScriptedWriter(script)
-
-
-async def test_texts_are_announced() -> None:
-    """A scripted text is an event like any other writer's."""
-    with capture_logs() as entries:
-        await write(ScriptedWriter(["one"]), call())
-    (event,) = entries
-    assert (event["event"], event["text"], event["source"]) == ("text.written", "one", "script")
 
 
 async def test_the_fixture_makes_a_writer(scripted_writer: WriterMaker) -> None:

@@ -54,10 +54,7 @@ async def ask() -> None:
     client = OllamaChatClient("http://127.0.0.1:11434", "llama3.2")
     pool = Model("llama3.2", ["http://127.0.0.1:11434"], concurrency=4).as_client()
     reasoner = Reasoner(
-        pool,
-        mode="auto",
-        fallback=AgentState.SCROLLING,
-        budget=Budget(max_calls=10, deadline=3.5),
+        pool, mode="auto", fallback=AgentState.SCROLLING, budget=Budget(max_calls=10, deadline=3.5)
     )
     assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(client)), AgentState | None)

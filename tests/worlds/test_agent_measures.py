@@ -6,8 +6,8 @@ from typing import Any
 import orjson
 import pytest
 
-from prism.errors import DefinitionError, SimulationError
-from prism.worlds import Agent, Run, World, measure
+from prism.errors import SimulationError
+from prism.worlds import Run, World, measure
 from prism.worlds._measures import MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_in
@@ -21,12 +21,12 @@ def events_of(agents: int, folder: Path) -> list[dict[str, Any]]:
 
 
 def test_each_agent_is_measured_at_the_end_of_each_round(tmp_path: Path) -> None:
-    """Fields come first, then methods; each has a value for each agent."""
+    """Each measure has a value for each agent."""
     events = events_of(3, tmp_path / "run")
     told = [(event["round"], event["measure"], event["agents"]) for event in events]
-    assert told[:3] == [(1, "energy", 3), (1, "tint", 3), (1, "is_hot", 3)]
-    assert len(told) == 9
-    assert events[-3]["values"] == {"burner_1": 3, "burner_2": 3, "burner_3": 3}
+    assert told[:2] == [(1, "used", 3), (1, "is_hot", 3)]
+    assert len(told) == 6
+    assert events[-2]["values"] == {"burner_1": 3, "burner_2": 3, "burner_3": 3}
     assert events[-1]["values"] == {"burner_1": True, "burner_2": True, "burner_3": True}
 
 
@@ -51,39 +51,11 @@ class Texts(Lamp):
         return "red"
 
 
-class Changing(Lamp):
-    """A lamp that changes when it is measured."""
-
-    @measure
-    def energy(self) -> int:
-        """Count how often it is called."""
-        self.pressed += 1
-        return self.pressed
+class Room(World[Texts]):
+    """A room of them."""
 
 
-def world_of(kind: type[Agent]) -> World[Any]:
-    """Return a world of one kind."""
-
-    class Room(World[kind]):  # type: ignore[valid-type]
-        """A room."""
-
-    return Room()
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "problem"),
-    [
-        (
-            lambda: world_of(Texts),
-            SimulationError,
-            "Texts.label of 'texts_1' must return",
-        ),
-        (lambda: measure([]), DefinitionError, r"use state\(list\)"),
-    ],
-)
-def test_what_cannot_be_measured_is_refused(
-    make: Any, error: type[Exception], problem: str
-) -> None:
-    """A value that is no number, a change, and a field of a world are refused."""
-    with pytest.raises(error, match=problem):
-        Run(make(), 2, rounds=1).run()
+def test_a_measure_that_is_no_number_is_refused() -> None:
+    """The message names the measure and the agent."""
+    with pytest.raises(SimulationError, match=r"Texts\.label of 'texts_1' must return"):
+        Run(Room, 2, rounds=1).run()

@@ -136,21 +136,6 @@ def test_nobody_has_no_mean() -> None:
         nobody.mean("pressed")
 
 
-def test_groups_are_in_the_order_of_their_values(street: Street) -> None:
-    """Each value of a field, or of a function, has its set."""
-    groups = street.agents.group(lambda lamp: lamp.pressed % 3)
-    assert [(value, places(agents)) for value, agents in groups.items()] == [
-        (0, [0, 3, 6, 9]),
-        (1, [1, 4, 7, 10]),
-        (2, [2, 5, 8, 11]),
-    ]
-    assert {value.value: len(agents) for value, agents in street.agents.group("state").items()} == {
-        "on": 4,
-        "off": 8,
-    }
-    assert all(type(agents) is AgentSet for agents in groups.values())
-
-
 class Drawing(Street):
     """A world whose steps draw."""
 
@@ -188,7 +173,6 @@ SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {
         lambda street: street.agents,
         lambda street: street.agents.where(kind=Lantern),
         lambda street: street.agents.where(state=Light.OFF),
-        lambda street: street.agents.group("state")[Light.ON],
         lambda street: street.agents.shuffled(),
         lambda street: street.agents.sample(9),
         lambda street: street.agents[0].neighbours,

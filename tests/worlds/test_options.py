@@ -205,9 +205,7 @@ def test_what_is_for_a_world_is_refused_for_an_agent_alone(
             {"parameters": [("friends", 4)]},
             ".* must be a mapping, not list",
         ),
-        (Rumour, {"treatments": "warning@2"}, r"must be a list of texts.*got 'warning@2'"),
-        (Rumour, {"treatments": [2]}, r"field 'treatments': must be a list of texts.*got \[2\]"),
-        (Rumour, {"treatments": 2}, "field 'treatments': must be a list of texts.*got 2"),
+        (Rumour, {"treatments": "warning@2"}, r"must be a list of texts, such as \['warning@2'"),
         (Rumour, {"reasoner": "qwen3:4b"}, "a model is passed as model=...; got 'qwen3:4b'"),
     ],
 )

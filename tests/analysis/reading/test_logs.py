@@ -1,6 +1,5 @@
 """Opening logs: runs, notes on what is wrong with them, and the events of one kind."""
 
-import gzip
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +10,7 @@ import duckdb
 import pytest
 
 from prism.analysis import Note, read_log
+from prism.analysis._growing import GrowingLog
 from prism.errors import InputError
 from tests.kit.logs import AGENTS
 from tests.kit.tables import events_of, transition_counts
@@ -26,55 +26,25 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     """A sound log has one run with all of its facts, and no notes."""
     logs = read_log(folder)
     (run,) = logs.runs
-    assert (run.label, run.path, run.started, run.ended) == (
-        "real",
-        folder / "events.jsonl",
-        True,
-        True,
-    )
-    assert (run.agents, run.rounds, run.ticks_per_round, run.seed) == (
-        AGENTS,
-        4,
-        12,
-        3,
-    )
+    assert (run.label, run.path) == ("real", folder / "events.jsonl")
+    assert (run.started, run.ended, run.agents, run.rounds) == (True, True, AGENTS, 4)
+    assert (run.ticks_per_round, run.seed) == (12, 3)
     assert logs.notes == ()
 
 
-@pytest.mark.slow
-def test_compressed_log_reads_the_same(folder: Path, tmp_path: Path) -> None:
-    """A gzip copy gives the same tables."""
-    packed = tmp_path / "events.jsonl.gz"
-    packed.write_bytes(gzip.compress((folder / "events.jsonl").read_bytes()))
-    assert transition_counts(read_log(packed)).equals(transition_counts(read_log(folder)))
-    assert transition_counts(read_log(tmp_path)).equals(transition_counts(read_log(folder)))
-
-
-def test_values_of_other_types_are_null(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A value of another type is null, and its line is read."""
-    odd = make.move(
-        "x",
-        "a",
-        "b",
-        round="first",
-        tick=[1],
-        ticks_in_state="long",
-        timestamp="noon",
-        extra={"any": 1},
-    )
-    log = read_log(write_log([odd]))
-    columns = "round, tick, ticks_in_state, timestamp, agent_id, to_state"
-    (row,) = log.sql(f"select {columns} from events").fetchall()
-    assert row == (*[None] * 4, "x", "b")
-
-
-@pytest.mark.parametrize("number", [b"NaN", b"Infinity", b"-Infinity"])
-def test_a_number_that_is_none_is_null(number: bytes, write_log: WriteLog) -> None:
-    """Python writes such numbers, which JSON does not have: the rest of the line is read."""
-    line = b'{"event": "reasoner.decision", "agent_id": "x", "latency": ' + number + b"}"
+@pytest.mark.parametrize(
+    "keys",
+    [
+        b'"round": "first", "tick": [1], "latency": "long", "timestamp": "noon", "extra": {"a": 1}',
+        *(b'"latency": ' + number for number in (b"NaN", b"Infinity", b"-Infinity")),
+    ],
+)
+def test_a_value_that_is_none_of_its_column_is_null(keys: bytes, write_log: WriteLog) -> None:
+    """A value of another type, or a number that JSON does not have: the line is read."""
+    line = b'{"event": "reasoner.decision", "agent_id": "x", ' + keys + b"}"
     log = read_log(write_log([line]))
-    assert log.sql("select agent_id, latency from events").fetchall() == [("x", None)]
-    assert log.notes == ()
+    columns = "agent_id, round, tick, latency, timestamp"
+    assert log.sql(f"select {columns} from events").fetchall() == [("x", *[None] * 4)]
 
 
 def test_several_logs_make_one_table_with_labels(
@@ -165,17 +135,20 @@ def test_a_long_log_is_loaded_once(
     assert len([*kept.parent.iterdir()]) == 2
 
 
-def test_queries_of_a_locked_log_reach_no_file(folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("grows", [False, True])
+def test_queries_of_a_locked_log_reach_no_file(grows: bool, folder: Path, tmp_path: Path) -> None:
     """As those from a page: neither reading, writing, attaching nor unlocking."""
-    log = read_log(folder)
-    log.lock()
+    path = folder / "events.jsonl"
+    log = GrowingLog(path, "run") if grows else read_log(path)
+    if not grows:
+        log.lock()
     for query in (
-        f"from read_text('{folder / 'events.jsonl'}')",
+        f"from read_text('{path}')",
         f"copy (select 1) to '{tmp_path / 'out.csv'}'",
         f"attach '{tmp_path / 'other.duckdb'}'",
         "set enable_external_access = true",
     ):
         with pytest.raises((InputError, duckdb.Error)):
             log.sql(query).fetchall()
-    assert log.sql("select count(*) from events").fetchall()[0][0] > 0
+    log.close()
     assert not [*tmp_path.iterdir()]

@@ -110,10 +110,7 @@ def test_a_world_by_rates_tells_times_in_rounds(tmp_path: Path) -> None:
 
 def test_unknown_agent_is_refused(folder: Path) -> None:
     """An unknown agent is refused, with some known ones named."""
-    with pytest.raises(
-        InputError,
-        match="no agent 'nobody' in the log",
-    ):
+    with pytest.raises(InputError, match="no agent 'nobody' in the log"):
         agent_story(read_log(folder), "nobody")
 
 

@@ -184,15 +184,3 @@ def test_what_was_measured_said_and_went_wrong(both: Any) -> None:
     ]
     wrong = log.sql("select sum(count), sum(agents) from faults where fault = 'fallback'")
     assert wrong.fetchall()[0][0] == (len(fallbacks) or None)
-
-
-@every_log
-def test_cascades(both: Any) -> None:
-    """A post belongs to the tree of the post that it answers."""
-    log, events = both
-    roots = dict[str, str]()
-    for post in named(events, "post.published"):
-        parent = post.get("parent_id")
-        roots[post["post_id"]] = roots.get(parent, parent) if parent else post["post_id"]
-    sizes = dict(log.sql("select root_id, size from cascades").fetchall())
-    assert sizes == dict(Counter(roots.values()))

@@ -94,35 +94,29 @@ def test_lifetime_is_from_the_root_to_the_last_post(
     assert bare.select("lifetime_ticks", "lifetime_seconds").rows() == [(None, 180.5)]
 
 
-def test_lost_parent_is_put_back_below_the_root(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A lost post that others answer is put back, so the cascade stays one tree."""
-    lines = [
-        make.post("x", "root"),
-        b'{"event":"post.published","agent_id":"y","post_id":"lo',
-        make.post("z", "a", "lost", "root"),
-        make.post("z", "b", "lost", "root"),
-        make.post("z", "c", "a", "root"),
-    ]
-    (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["root_id"], row["size"], row["depth"], row["breadth"], row["missing"]) == (
-        "root",
-        5,
-        3,
-        2,
-        1,
-    )
-    assert row["agents"] == 2
-
-
-def test_lost_root_is_put_back_without_author(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A lost root is put back under its id, with no author, text or lifetime."""
-    lines = [make.post("x", "a", "root", "root"), make.post("y", "b", "root", None, root_id=None)]
-    (row,) = cascades(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["root_id"], row["author_id"], row["text"], row["size"], row["missing"]) == (
-        "root",
-        None,
-        None,
-        3,
-        1,
-    )
-    assert (row["started"], row["lifetime_seconds"]) == (None, None)
+@pytest.mark.parametrize(
+    ("lines", "cascade"),
+    [
+        (
+            [
+                ("x", "root", None, "root"),
+                ("z", "a", "lost", "root"),
+                ("z", "b", "lost", "root"),
+                ("z", "c", "a", "root"),
+            ],
+            ("root", "x", 5, 3, 2, 2, 1, 0),
+        ),
+        (
+            [("x", "a", "root", "root"), ("y", "b", "root", None)],
+            ("root", None, 3, 1, 2, 2, 1, None),
+        ),
+    ],
+)
+def test_a_lost_post_is_put_back(
+    lines: list[Any], cascade: tuple[Any, ...], write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Below the root, or as the root without author and lifetime: a cascade stays one tree."""
+    posts = [make.post(agent, post, parent, root_id=root) for agent, post, parent, root in lines]
+    columns = "root_id, author_id, size, depth, breadth, agents, missing, lifetime_seconds"
+    found = read_log(write_log(posts)).sql(f"select {columns} from cascades").fetchall()
+    assert found == [cascade]

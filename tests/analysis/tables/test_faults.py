@@ -73,6 +73,7 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
     """Each fault names where the agent was, what it was about, and why; the gravest come first."""
     about = {"chart": "c", "agent_id": "ann", "trigger": "go"}
     step = {"agent_id": "ann", "turn": 2, "step": "see", "state": "a"}
+    cycle = {"agent_id": "ann", "cycle": 2, "state": "a"}
     text = {"agent_id": "ann", "key": "2:see", "text": "t"}
     lines = [
         make.decision("ann", ["a", "b"], "b", source="fallback", reason="timed out"),
@@ -86,6 +87,9 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         make.event("workflow.refused", **step, target="b", reason="the condition 'x' is false"),
         make.event("workflow.refused", **step, target=None, reason="run_if 'x' failed: y"),
         make.event("cognition.reset", agent_id="ann", cycle=2, from_state="old", to_state="a"),
+        make.event("cognition.refused", **cycle, type="burn", reason="E: r"),
+        make.event("cognition.cycle", **cycle, outcome="unusable", reason="E: u"),
+        make.event("cognition.cycle", **cycle, outcome="done", reason=None),
         make.event("text.written", **text, source="failed", reason="E: t"),
         make.event("text.written", **text, source="model", reason=None),
         make.event("workflow.step", **step, outcome="skipped", moved_to=None, reason="E: s"),
@@ -96,10 +100,12 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
     table = faults(read_log(write_log(lines)))
     shown = ("fault", "from_state", "to_state", "trigger", "error", "count", "agents", "line")
     assert table.select(shown).rows() == [
-        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 14),
-        ("action_failed", "a", "b", "go", "E: a", 1, 1, 13),
-        ("step_failed", "a", None, "see", "E: s", 1, 1, 11),
-        ("text_failed", None, None, None, "E: t", 1, 1, 9),
+        ("guard_failed", "a", "b", "go", "E: g", 1, 1, 17),
+        ("action_failed", "a", "b", "go", "E: a", 1, 1, 16),
+        ("step_failed", "a", None, "see", "E: s", 1, 1, 14),
+        ("text_failed", None, None, None, "E: t", 1, 1, 12),
+        ("reply_unusable", "a", None, None, "E: u", 1, 1, 10),
+        ("action_refused", "a", None, "burn", "E: r", 1, 1, 9),
         ("state_reset", "old", "a", None, "there is no such state", 1, 1, 8),
         ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 6),
         ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 7),

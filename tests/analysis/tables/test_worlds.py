@@ -8,13 +8,7 @@ from typing import Any
 import polars as pl
 
 from prism.analysis import read_log
-from tests.kit.tables import (
-    agents,
-    events_of,
-    state_counts,
-    transition_counts,
-    world_event_counts,
-)
+from tests.kit.tables import agents, events_of, state_counts, transition_counts, world_event_counts
 
 WriteLog = Callable[..., Path]
 
@@ -77,14 +71,6 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
         line = joined[row["agent_id"]]
         assert row["chart"] == line["chart"]
         assert row.items() >= line["attributes"].items()
-
-
-def test_a_world_with_posts_has_a_feed(write_log: WriteLog, make: Any) -> None:
-    """A world in which agents post is shown with its posts."""
-    events = [make.started(world="W"), make.joined("ada"), make.post("ada", "p1")]
-    table = agents(read_log(write_log(events)))
-    assert table["posts"].to_list() == [1]
-    assert "archetype" in table.columns
 
 
 def test_transitions_of_two_charts_are_counted_apart(write_log: WriteLog, make: Any) -> None:

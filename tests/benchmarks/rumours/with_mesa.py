@@ -4,7 +4,6 @@ from enum import StrEnum
 from typing import Any
 
 import mesa
-import networkx as nx
 from mesa.discrete_space import CellAgent, Network
 
 
@@ -39,21 +38,10 @@ class Person(CellAgent):
 class Rumour(mesa.Model):
     """People who tell a rumour to their friends until they meet those who know it."""
 
-    def __init__(
-        self,
-        people: int = 100,
-        friends: int = 6,
-        rewired: float = 0.1,
-        tiring: float = 0.3,
-        warned_at: int | None = None,
-        begun: int = 1,
-        graph: Any = None,
-        seed: int | None = None,
-    ) -> None:
+    def __init__(self, graph: Any, begun: int, tiring: float, seed: int) -> None:
         super().__init__(seed=seed)
-        self.tiring, self.warned_at = tiring, warned_at
+        self.tiring = tiring
         self.told: dict[Any, None] = {}
-        graph = graph or nx.watts_strogatz_graph(people, friends, rewired, seed=seed)
         network = Network(graph, capacity=1, random=self.random)
         for cell in network.all_cells:
             Person(self, cell)
@@ -61,33 +49,16 @@ class Rumour(mesa.Model):
             person.friends = [cell.agents[0] for cell in person.cell.connections.values()]
         for person in list(self.agents)[:begun]:
             person.state = Mind.SPREADER
-        self.datacollector = mesa.DataCollector(model_reporters={"reached": Rumour.reached})
 
     def step(self) -> None:
         """Give everybody their turn; who was told makes up their mind when all have talked."""
-        if self.steps == self.warned_at:
-            self.tiring = 0.9
         self.agents.do("step")
         for person in self.told:
             if self.random.random() < person.trust:
                 person.state = Mind.SPREADER
         self.told.clear()
-        self.datacollector.collect(self)
 
     def reached(self) -> float:
         """Return the share of the people who know the rumour."""
         knowing = sum(person.state is not Mind.IGNORANT for person in self.agents)
         return knowing / len(self.agents)
-
-
-def prepare(rounds: int, **options: Any) -> Rumour:
-    """Return the model, which takes any number of rounds."""
-    return Rumour(**options)
-
-
-def run(model: Rumour, rounds: int) -> list[float]:
-    """Run the rumour; return the share reached, round by round."""
-    for _ in range(rounds):
-        model.step()
-
-    return list(model.datacollector.model_vars["reached"])
