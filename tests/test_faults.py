@@ -138,7 +138,7 @@ IN_RUN = {
     Measure: ("divided: return number / 0", "in Measure.reached, round 1"),
     Until: ("divided: return number / 0", "in Until.until, round 2, tick 1"),
     Empty: ("Empty.step: lamp.random.choice", "in the step of <Lamp lamp_1 in off>, round 1"),
-    Field: ("divided: return number / 0", "for Drawn.trust of 'drawn_1'"),
+    Field: ("divided: return number / 0", "in Drawn.<lambda>"),
     Library: ("Library.step: Path(", "in the step of <Lamp lamp_1 in off>, round 1, tick 1"),
 }
 

@@ -17,7 +17,7 @@ create table columns (
     texts json, measures json,
     kind varchar, measure varchar, "values" json,
     state_names varchar[], agent_states json, agent_ids varchar[], space varchar, width double,
-    height double, places json, edges json, colours json, sizes json, labels varchar[],
+    height double, places json, edges json, colours json,
     treatment varchar, experiment varchar, arm varchar,
     -- posts and messages
     post_id varchar, author_id varchar, parent_id varchar, root_id varchar, topics varchar[],

@@ -104,14 +104,21 @@ def command_group(text: str) -> typer.Typer:
     return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="markdown")
 
 
-def world_parameters(world: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
-    """Return the parameters of a world, of which those of the command line go before the file's."""
-    if file is None:
-        return {**named_values(pairs)}
-    from prism.worlds._addresses import address_of, load_world
-    from prism.worlds._fields import read_parameter_file
+def parameters_in(file: Path | None) -> dict[str, Any]:
+    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
 
-    return {**read_parameter_file(file, load_world(address_of(world))), **named_values(pairs)}
+    Raises:
+        InputError: If it cannot be read, or holds something else.
+    """
+    from prism.files._source import Source
+
+    if file is None:
+        return {}
+    is_other = file.suffix.lower() in (".json", ".yaml", ".yml")
+    source = Source.read(file, None if is_other else "toml")
+    if not isinstance(source.value, dict | None):
+        raise source.error("must map names of parameters to values")
+    return source.value or {}
 
 
 def named_values(pairs: Iterable[str] | None) -> dict[str, str]:

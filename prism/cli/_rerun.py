@@ -21,8 +21,9 @@ from prism.cli._options import (
     Treat,
     WriterText,
     model_of,
+    named_values,
+    parameters_in,
     read_settings,
-    world_parameters,
 )
 from prism.cli._screen import print_json, say, shortened
 
@@ -61,7 +62,6 @@ def rerun(
     from prism.cli._progress import run_screen
     from prism.cli._results import print_results
     from prism.runs import PolicyOptions
-    from prism.runs._folder import read_summary
     from prism.science import rerun as run_again
 
     # a file alone changes settings of the run's own model
@@ -71,13 +71,12 @@ def rerun(
     changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
     with run_screen(out) as screen:
-        world = "" if parameter_file is None else str(read_summary(run)["config"].get("world"))
         found = run_again(
             run,
             out,
             from_round=from_round,
             treatments=treatments or (),
-            parameters=world_parameters(world, parameter_file, parameters),
+            parameters={**parameters_in(parameter_file), **named_values(parameters)},
             on_round=screen.round_ended,
             observer=screen,
             **{name: value for name, value in changes.items() if value is not None},

@@ -26,7 +26,7 @@ from prism.cli._options import (
     model_of,
     named_values,
     option_of,
-    world_parameters,
+    parameters_in,
 )
 from prism.errors import InputError
 
@@ -109,7 +109,7 @@ def run(
     if key is None:
         given |= {name: shared[name] for name in ("agents", "ticks", "treatments", "log_agents")}
         given |= _askers(model, model_file, writer, policy, max_calls)
-        given["parameters"] = world_parameters(world, parameter_file, parameters)
+        given["parameters"] = {**parameters_in(parameter_file), **named_values(parameters)}
     elif key == "cognition" and memory is None:
         raise InputError("no memory is named: add --memory FILE; a missing one is created")
     else:
@@ -252,19 +252,7 @@ def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, A
     if key != "workflow":
         return {}
     read = {name: _value(name, each) for name, each in values.items()}
-    return {"parameters": {**_mapping_in(file), **read}}
-
-
-def _mapping_in(file: Path | None) -> dict[str, Any]:
-    from prism.files._source import Source
-
-    if file is None:
-        return {}
-    value = Source.read(file, "json" if file.suffix.lower() == ".json" else "yaml").value
-    if not isinstance(value, dict | None):
-        problem = f"must hold a mapping of variables, not a {type(value).__name__}"
-        raise InputError(problem, path=file)
-    return value or {}
+    return {"parameters": {**parameters_in(file), **read}}
 
 
 def _value(name: str, text: str) -> Any:

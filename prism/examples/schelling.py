@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Look, Space, World, during, measure, one_of, param, picture, state
+from prism.worlds import Agent, Space, World, during, measure, one_of, param, picture, state
 
 Home = StrEnum("Home", ["STAYS", "MOVES"])
 
@@ -50,9 +50,9 @@ class Schelling(World[Resident]):
         return sum(other.group == resident.group for other in beside) / (len(beside) or 1)
 
     @picture
-    def look(self, resident: Resident) -> Look:
+    def look(self, resident: Resident) -> str:
         """Draw residents in the colours of their groups."""
-        return Look(colour={"red": "#cc6677", "blue": "#332288"}[resident.group])
+        return {"red": "#cc6677", "blue": "#332288"}[resident.group]
 
     @measure
     def segregation(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import ceil, isfinite, sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import altair as alt
@@ -21,7 +21,7 @@ with pictures as (
     select * from events
     where event = 'agents.pictured' and ($number is null or round <= $number)
 )
-select round, space, width, height, state_names, agent_states, places, colours, sizes, labels,
+select round, space, width, height, state_names, agent_states, places, colours,
        (select arg_max(agent_ids, line) from pictures where agent_ids is not null) as agent_ids,
        (select arg_max(edges, line) from pictures where edges is not null) as edges
 from pictures order by line desc limit 1
@@ -116,17 +116,16 @@ def _extent(
 
 def _dots(marks: Rows, is_grid: bool, scale: float, names: Sequence[str]) -> alt.Chart:
     """Draw agents, as large as their cells or as there is room for."""
-    largest = max((mark["size"] for mark in marks), default=1.0) or 1.0
     area = min(max((_SIDE / sqrt(len(marks) or 1) * 0.5) ** 2, _LEAST_MARK), _MOST_MARK)
-    most = max((scale * 0.9) ** 2, _LEAST_MARK) if is_grid else area * largest
-    sizes = alt.Scale(domain=[0, largest], range=[0, most])
     dots = alt.Chart(alt.InlineData(values=marks)).mark_point(
-        shape="square" if is_grid else "circle", filled=True, opacity=1
+        shape="square" if is_grid else "circle",
+        filled=True,
+        opacity=1,
+        size=max((scale * 0.9) ** 2, _LEAST_MARK) if is_grid else area,
     )
     drawn: alt.Chart = dots.encode(
         _colour(marks, names),
-        alt.Size("size:Q", scale=sizes, legend=None),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state", "label")],
+        tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state")],
     )
     return drawn
 
@@ -149,23 +148,16 @@ def _point(place: Any, width: float) -> Point | None:
 def _marks(agents: Sequence[str], row: Mapping[str, Any], points: Sequence[Point | None]) -> Rows:
     """Return a mark for each agent that is somewhere."""
     count = len(agents)
-    columns = [
-        _list(row, name) or [default] * count
-        for name, default in (("agent_states", None), ("colours", None), ("sizes", 1.0))
-    ]
-    labels = row["labels"] or [""] * count
+    columns = [_list(row, name) or [None] * count for name in ("agent_states", "colours")]
     marks = []
-    for agent, point, state, colour, size, label in zip(
-        agents, points, *columns, labels, strict=True
-    ):
+    for agent, point, state, colour in zip(agents, points, *columns, strict=True):
         if point is None or state is None:
             continue
         name = str(row["state_names"][state])
         marks.append(
             {
                 **{"x": point[0], "y": point[1], "agent": short(agent), "state": short(name)},
-                **{"label": short(str(label)), "colour": short(colour or name)},
-                "size": float(size) if isfinite(size) and size >= 0 else 1.0,
+                "colour": short(colour or name),
             }
         )
     return marks

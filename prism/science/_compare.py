@@ -7,7 +7,8 @@ from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
-from prism.errors import FieldValueError, InputError
+from prism.errors import FieldValueError, InputError, PrismError
+from prism.runs._folder import read_summary
 from prism.science._batch_folder import BatchFolder
 from prism.science._comparison import Comparison
 from prism.science._differences import Difference
@@ -20,6 +21,8 @@ from prism.science._measured_runs import (
 )
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
+from prism.worlds._addresses import address_of, load_world
+from prism.worlds._marks import MEASURE, marked
 
 SAME = "the same in every run"
 FEW = f"fewer than {LEAST_RUNS} runs"
@@ -79,11 +82,13 @@ def compare(
         plan = Plan.from_batch(folder)
         runs, notes = runs_of_batch(folder, by, from_round, to_round)
         wanted = wanted or list(plan.data.get("measures", ())) or _measures_of_world(runs)
+        world = plan.data.get("world")
     elif by is not None:
         problem = "is for a batch whose plan has arms or varies parameters, given as one folder"
         raise InputError(problem, field="by")
     else:
         runs = runs_of_groups(groups, from_round, to_round)
+        world = read_summary(runs[0].path)["config"].get("world")
 
     last = to_round or max(run.rounds for run in runs)
     runs, short = _long_enough(runs, from_round, last)
@@ -93,8 +98,11 @@ def compare(
         for pair in _pairs(runs)
         for row in _differences(*pair, kinds, notes, confidence, paired=paired)
     ]
-    corrected = holm([row.p for row in rows])
-    rows = [replace(row, p_holm=p) for row, p in zip(rows, corrected, strict=True)]
+    corrected, titles = holm([row.p for row in rows]), _titles_of(world)
+    rows = [
+        replace(row, p_holm=p, title=titles.get(row.measure, row.measure))
+        for row, p in zip(rows, corrected, strict=True)
+    ]
     every_note = tuple(dict.fromkeys([*notes, *short]))
     return Comparison(tuple(runs), tuple(rows), every_note, from_round, last, confidence, folder)
 
@@ -258,3 +266,17 @@ def _difference(
         effect=found.effect,
         remark=SAME if len({*ones, *others}) == 1 else remark,
     )
+
+
+def _titles_of(world: object) -> dict[str, str]:
+    """Return the measures of a world in words with their units; empty if it cannot be loaded.
+
+    Args:
+        world: Its address, as ``run.json`` and plans have it.
+    """
+    try:
+        cls = load_world(address_of(str(world)))
+    except PrismError:
+        return {}
+    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
+    return {name: title for name, title in titles.items() if title}

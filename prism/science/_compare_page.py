@@ -18,6 +18,7 @@ _MOST_DRAWN = 24
 _LEVEL = 0.05
 _ROW = 20
 _HEADINGS = {
+    "title": "measure",
     "second": "group",
     "mean_first": "mean of first",
     "mean_second": "mean of second",
@@ -68,7 +69,7 @@ def _differences(comparison: Differences) -> Section:
     shown = [row for row in comparison.differences if row.mean_first or row.mean_second]
     columns = [
         name
-        for name in ("measure", "setting", "second", *_COLUMNS, "remark")
+        for name in ("title", "setting", "second", *_COLUMNS, "remark")
         if any(getattr(row, name) not in (None, "") for row in shown)
     ]
     rows = [{name: getattr(row, name) for name in columns} for row in shown]
@@ -82,14 +83,14 @@ def _rounds(comparison: Differences) -> Iterator[Section]:
         (row for row in comparison.differences if row.difference and not row.remark),
         key=lambda row: (row.kind != "own", row.p if row.p is not None else 1),
     )
-    names = dict.fromkeys(row.measure for row in ranked)
-    table = comparison.round_rows(names)
+    titles = {row.measure: row.title for row in ranked}
+    table = comparison.round_rows(titles)
     settings = dict.fromkeys(row["setting"] for row in table)
     figures: dict[str, alt.TopLevelMixin] = {}
-    for name, setting in product(names, settings):
+    for name, setting in product(titles, settings):
         rows = [row for row in table if (row["measure"], row["setting"]) == (name, setting)]
         if len({row["round"] for row in rows}) > 1 and len(figures) < _MOST_DRAWN:
-            title = ", ".join(filter(None, (name, setting)))
+            title = ", ".join(filter(None, (titles[name], setting)))
             figures[f"rounds-{len(figures) + 1}"] = _draw_rounds(rows, title, comparison)
     if figures:
         yield Section("Rounds", _ROUNDS.format(100 * comparison.confidence), figures)
@@ -99,7 +100,7 @@ def _draw_effects(rows: Iterable[Difference], comparison: Differences) -> alt.To
     """Draw every difference with its interval, in standard deviations."""
     points = [
         {
-            "measure": ", ".join(filter(None, (row.measure, row.setting))),
+            "measure": ", ".join(filter(None, (row.title, row.setting))),
             "group": row.second,
             "effect": row.effect,
             "low": _in_deviations(row, row.low),

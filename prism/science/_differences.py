@@ -42,6 +42,7 @@ class Difference:
         effect: The difference in units of the runs' standard deviation (Cohen's d_av); None if that
             is 0 or unknown.
         setting: The values of other parameters of a batch, such as ``friends=4``, or empty.
+        title: The measure in words with its unit, as its world has them; else its name.
         remark: Why there is no test; empty if there is one.
     """
 
@@ -61,6 +62,7 @@ class Difference:
     p_holm: float | None = None
     effect: float | None = None
     setting: str = ""
+    title: str = ""
     remark: str = ""
 
 

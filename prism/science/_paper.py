@@ -53,13 +53,13 @@ def write_paper(folder: Path, comparison: Differences) -> list[Path]:
 def latex_of(comparison: Differences) -> str:
     """Return the differences that were tested as a LaTeX table.
 
-    Its columns are the measure, the group, the difference, the interval, the
+    Its columns are the measure with its unit, the group, the difference, the interval, the
     corrected p-value and the effect.
     """
     percent = f"{100 * comparison.confidence:g}"
     rows = [
         (
-            ", ".join(filter(None, (row.measure, row.setting))),
+            ", ".join(filter(None, (row.title, row.setting))),
             row.second,
             f"${row.difference:.3g}$",
             f"$[{row.low:.3g}, {row.high:.3g}]$",
@@ -91,7 +91,7 @@ def methods_of(comparison: Differences) -> str:
     sentences = [
         f"{', '.join(others)} {were} compared with {control} in {len(comparison.runs)} runs"
         f"{seeds}, {rounds}, {comparison.pairing}.",
-        f"Measures: {', '.join(dict.fromkeys(row.measure for row in comparison.differences))}.",
+        f"Measures: {', '.join(dict.fromkeys(row.title for row in comparison.differences))}.",
     ]
     if tested:
         sentences.append(

@@ -433,11 +433,12 @@ class Hierarchy:
                 self._enter(come, self.nodes[target].initial, target, memory)
             self._enter_regions(come, target, memory)
 
-        # only then, since the regions around one may hold another
-        for number in self.effective(targets, memory):
-            for ancestor in self.ancestors(number, until):
-                come.add(ancestor)
-                self._enter_regions(come, ancestor, memory)
+        # only then, since the regions around one may hold another; each once, as many have the same
+        effective = self.effective(targets, memory)
+        around = (self.ancestors(number, until) for number in effective)
+        for ancestor in dict.fromkeys(chain.from_iterable(around)):
+            come.add(ancestor)
+            self._enter_regions(come, ancestor, memory)
 
     def _enter_regions(self, come: set[int], number: int, memory: Memory) -> None:
         if self.nodes[number].kind == "parallel":

@@ -17,7 +17,7 @@ from prism.worlds._fields import (
 )
 from prism.worlds._guests import Guest
 from prism.worlds._marks import during, measure, treatment
-from prism.worlds._measures import Look, picture
+from prism.worlds._measures import picture
 from prism.worlds._networks import (
     Network,
     from_edges,
@@ -40,7 +40,6 @@ __all__ = [
     "AgentTable",
     "Guest",
     "Layer",
-    "Look",
     "Message",
     "Network",
     "Plane",

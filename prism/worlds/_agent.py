@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
-from prism.errors import DefinitionError, FieldTypeError, SimulationError
+from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, WORD
 from prism.reasoner._situations import remembered, transition_in_words
@@ -365,8 +365,6 @@ class Agent(Declares):
 
         The ``memory`` of `prism.statechart.Reasoner` puts them into prompts.
         """
-        if not isinstance(text, str):
-            raise FieldTypeError(f"a note must be text, got {text!r}")
         if self.world.together and self.world.turns.acting not in (None, self):
             raise SimulationError(
                 f"{type(self.world).__name__} is a together world, in which the order of agents "

@@ -100,9 +100,7 @@ class AloneLoop(BaseLoop):
                 if on_round is not None:
                     on_round(self.finished[-1])
             results = agent.results(self.finished)
-            totals = results.totals
-            counts = totals() if callable(totals) else totals.to_dict()
-            self._events.emit(RUN_ENDED, **counts)
+            self._events.emit(RUN_ENDED, **results.totals())
         return results
 
     @property

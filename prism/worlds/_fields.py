@@ -325,30 +325,6 @@ def _readings(value: Any) -> list[Any]:
     return readings
 
 
-def read_parameter_file(path: Path, cls: type[Declares]) -> Mapping[str, Any]:
-    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
-
-    Raises:
-        InputError: If it cannot be read or is invalid; the message lists all problems.
-    """
-    # most runs have no such file
-    from prism.errors import PrismError
-    from prism.files._source import Problems, Source
-
-    is_other = path.suffix.lower() in (".json", ".yaml", ".yml")
-    source = Source.read(path, None if is_other else "toml")
-    values, problems = source.value, Problems(source)
-    if not isinstance(values, dict):
-        raise source.error("must map names of parameters to values")
-    for name, value in values.items():
-        try:
-            read_parameters(cls, {name: value})
-        except (TypeError, PrismError) as error:
-            problems.add((name,), str(error))
-    problems.raise_if_any()
-    return values
-
-
 def plain_value(value: Any) -> Any:
     """Return a value as JSON represents it: an enum by its value, a tuple as a list."""
     if isinstance(value, Enum):

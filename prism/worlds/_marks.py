@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from enum import Enum
+from functools import partial
 from inspect import isfunction
 from math import inf
 from typing import Any, TypeVar, overload
@@ -54,14 +55,30 @@ def during(
     return mark
 
 
-def measure(method: MethodT) -> MethodT:
+@overload
+def measure(method: MethodT, /) -> MethodT: ...
+@overload
+def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT]: ...
+def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     """Mark a method, without arguments, to be measured at the end of every round.
 
     That of a world returns a number, or None if there is nothing to measure. That of an agent is
     measured for each agent. Kinds of more than 500 agents are left out.
+
+    Args:
+        method: The method.
+        label: The measure in words, for figures and papers.
+        unit: Its unit.
     """
+    if method is None:
+        return partial(_labelled, label=label, unit=unit)
     setattr(method, MEASURE, True)
     return method
+
+
+def _labelled(method: Any, *, label: str, unit: str) -> Any:
+    method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
+    return measure(method)
 
 
 @overload

@@ -1,15 +1,13 @@
-"""Measures of worlds and of single agents at the end of a round, and how agents are drawn."""
+"""Measures of worlds and of single agents at the end of a round, and pictures of agents."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from prism._faults import place_of_method
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import SimulationError
 from prism.statechart.states import state_text
 from prism.worlds._marks import PICTURE, marked
 from prism.worlds._spaces import Plane, Space
@@ -74,42 +72,19 @@ def require_number(value: Any, what: str, owner: Any = None) -> float | int | bo
 # Pictures
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """How an agent is drawn. Whatever is left out has its default.
-
-    Args:
-        colour: A colour as ``#rrggbb``, or the name of a group, which gets a colour of its own.
-            Defaults to the colour of the agent's state.
-        size: The relative area of the agent: 2 is twice as large as 1.
-        label: Text to show besides its id and state when a reader points at it.
-
-    Raises:
-        FieldValueError: If the size is not a number of at least 0.
-    """
-
-    colour: str | None = None
-    size: float = 1.0
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid size."""
-        require_number(self.size, "Look.size")
-        if self.size is None or self.size < 0:
-            raise FieldValueError(f"Look.size must be a number, 0 or more, got {self.size!r}")
-
-
 def picture(method: MethodT) -> MethodT:
-    """Mark a method of a world, ``look(self, agent)``, that returns the `Look` of an agent.
+    """Mark a method of a world, ``look(self, agent)``, that returns the colour of an agent.
 
-    The report and ``prism watch`` draw each agent at its place in the world's space or network.
+    It is a colour as ``#rrggbb``, or the name of a group, which gets a colour of its own; None for
+    the colour of the agent's state. The report and ``prism watch`` draw each agent at its place in
+    the world's space or network.
     """
     setattr(method, PICTURE, True)
     return method
 
 
 class Pictures:
-    """The positions and looks of the agents of a world, for the log.
+    """The positions and colours of the agents of a world, for the log.
 
     Args:
         world: The world.
@@ -132,7 +107,7 @@ class Pictures:
         if places is not None:
             keys = places.pictured(agents, first=self._ids is None)
         if self._look is not None:
-            keys |= self._looks(agents)
+            keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
         if not keys:
             return {}
 
@@ -145,19 +120,4 @@ class Pictures:
             "state_names": [*numbers],
             "agent_states": [numbers[text] for text in texts],
             **({"agent_ids": ids} if is_new else {}),
-        }
-
-    def _looks(self, agents: Sequence[Any]) -> dict[str, Any]:
-        cls, name = type(self._world), str(self._look)
-        looks = [getattr(self._world, name)(agent) for agent in agents]
-        for agent, look in zip(agents, looks, strict=True):
-            if not isinstance(look, Look):
-                where = f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
-                raise SimulationError(
-                    f"{where} of {agent.agent_id!r} must return a Look, got {look!r}"
-                )
-        return {
-            "colours": [look.colour for look in looks],
-            "sizes": [look.size for look in looks],
-            "labels": [look.label for look in looks],
         }

@@ -184,11 +184,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
 
 
 def grid(
-    world: Populated[AgentT],
-    width: int | None = None,
-    *,
-    diagonal: bool = False,
-    wraps: bool = False,
+    world: Populated[AgentT], width: int | None = None, *, diagonal: bool = False
 ) -> Network[AgentT]:
     """Put agents on a grid, row by row, and connect each with those next to it.
 
@@ -196,26 +192,19 @@ def grid(
         world: The world, in its `World.setup`.
         width: Agents in a row; by default the root of their number.
         diagonal: Whether agents at the corners are also neighbours (Moore's neighbourhood).
-        wraps: Whether the first row and column are next to the last.
 
     Raises:
-        FieldValueError: If the last row is not full, or there are fewer than 3 rows or columns to
-            wrap.
+        FieldValueError: If the last row is not full.
     """
     size = len(world.agents)
     width = isqrt(size) if width is None else width
     if width < 1 or size % width:
-        fits = max(each for each in range(1, isqrt(size) + 1) if size % each == 0)
         raise FieldValueError(
-            f"{size} agents do not fill rows of {width}: pass another width, such as width={fits}, "
-            "or change the number of agents"
+            f"{size} agents do not fill rows of {width}: pass another width, or change their number"
         )
-    height = size // width
-    if wraps and min(width, height) < 3:
-        raise FieldValueError(f"a grid of {width} by {height} is too small to wrap")
 
     steps = [(1, 0), (0, 1), *([(1, 1), (-1, 1)] if diagonal else [])]
-    network = Network(world.agents, grid_pairs(width, height, steps, wraps=wraps))
+    network = Network(world.agents, grid_pairs(width, size // width, steps))
     network.width = width
     return network
 

@@ -76,24 +76,8 @@ class WorldRound:
         }
 
 
-class Measuring:
-    """The rounds of a run, as series and tables."""
-
-    __slots__ = ()
-
-    rounds: Any
-
-    def series(self, measure: str) -> list[Measured]:
-        """Return the value of a measure in every round.
-
-        Raises:
-            KeyError: If the measure does not exist.
-        """
-        return [each.measures[measure] for each in self.rounds]
-
-
 @dataclass(frozen=True, slots=True)
-class WorldResults(Measuring):
+class WorldResults:
     """The results of a whole run.
 
     Args:
@@ -103,6 +87,14 @@ class WorldResults(Measuring):
 
     agents: int
     rounds: tuple[WorldRound, ...]
+
+    def series(self, measure: str) -> list[Measured]:
+        """Return the value of a measure in every round.
+
+        Raises:
+            KeyError: If the measure does not exist.
+        """
+        return [each.measures[measure] for each in self.rounds]
 
     @property
     def stopped(self) -> Mapping[str, Any] | None:

@@ -15,7 +15,6 @@ from operator import itemgetter
 from typing import Any
 
 from prism.errors import (
-    FieldTypeError,
     FieldValueError,
     SimulationError,
     UnknownTriggerError,
@@ -191,8 +190,6 @@ class Turns:
 
     def stop(self, reason: str) -> None:
         """End the run after this tick or event."""
-        if not isinstance(reason, str):
-            raise FieldTypeError(f"stop: the reason must be text, got {reason!r}")
         if self.world.round == 0:
             raise SimulationError("the run cannot be stopped: it has not begun")
         if self.stopped is None:

@@ -14,7 +14,7 @@ from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.statechart import Written
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import apply, discard, question_of
+from prism.worlds._decisions import apply, discard, is_stale, question_of, settle
 from prism.worlds._fields import parameter_values
 from prism.worlds._guests import Guest
 from prism.worlds._waiting import Asked, Receiving, Waits, Writing
@@ -82,16 +82,21 @@ async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
 
 async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
     """Ask everything at once, then continue the steps in the order of the turns."""
-    asked = [waits for _, _, waits in waiting if type(waits) is Asked]
+    first: dict[Agent, Asked] = {}
+    late: set[int] = set()
+    for _, _, waits in waiting:
+        # a second question to an agent waits for the first one's answer
+        if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
+            late.add(id(waits))
     writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-    await ask(turns, asked, writing)
+    await ask(turns, [*first.values()], writing)
 
     # agents that wait for a message that nobody will send get None
     is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
     following: list[Waiting] = []
     try:
         for each in waiting:
-            then = _go_on(turns, each, is_quiet=is_quiet)
+            then = _go_on(turns, each, is_quiet=is_quiet, is_late=id(each[2]) in late)
             if then is not None and not isinstance(then[2], Waits):
                 then = await outside(turns, then)
             if then is not None:
@@ -102,7 +107,7 @@ async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
     return following
 
 
-def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool) -> Waiting | None:
+def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Waiting | None:
     """Continue a step with what it has waited for, unless it must wait longer."""
     agent, running, waits = waiting
     if agent.has_left:
@@ -112,7 +117,11 @@ def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool) -> Waiting | None:
         return None
     if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
         return waiting
-    return advance(turns, agent, running, value_of(turns, waits))
+    if not is_late:
+        return advance(turns, agent, running, value_of(turns, waits))
+    chart = turns.population.kinds[type(waits.agent)].chart
+    settled = None if is_stale(chart, waits) else settle(turns, waits)
+    return waiting if settled is waits else advance(turns, agent, running, settled)
 
 
 async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:

@@ -15,7 +15,7 @@ from typing import (
     get_origin,
 )
 
-from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
+from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
@@ -161,11 +161,6 @@ class World(Declares, Generic[AgentT]):
 
     @network.setter
     def network(self, network: Network[AgentT]) -> None:
-        if not isinstance(network, Network):
-            raise FieldTypeError(
-                f"{type(self).__name__}.network must be a Network, got {network!r}: make one of a "
-                "list or a graph with  self.network = from_edges(self, ...)"
-            )
         vars(self)["_network"] = network
         network.wire()
 

@@ -140,12 +140,10 @@ def _all_pairs(size: int) -> list[Pair]:
     return [(one, other) for one in range(size) for other in range(one)]
 
 
-def grid_pairs(width: int, height: int, steps: Sequence[Pair], *, wraps: bool) -> Iterator[Pair]:
+def grid_pairs(width: int, height: int, steps: Sequence[Pair]) -> Iterator[Pair]:
     """Yield the connections of a grid: from each place those at some steps, right and down."""
     for row, column in product(range(height), range(width)):
         for right, down in steps:
             x, y = column + right, row + down
-            if wraps:
-                x, y = x % width, y % height
-            if 0 <= x < width and 0 <= y < height:
+            if 0 <= x < width and y < height:
                 yield row * width + column, y * width + x

@@ -41,18 +41,26 @@ CONTEXTS = {"no context": None, "context {'post_id': ...}": {"post_id": "post_1"
 
 def run(effort: Effort) -> Sequence[Table]:
     """Compare all contenders, without a context and with one, and what the Machine may hold."""
-    return [
-        *(_table(f"fire, {title}", context, effort) for title, context in CONTEXTS.items()),
-        *(_living_table(title, each, effort) for title, each in SITUATIONS.items()),
-    ]
+    tables = []
+    for title, context in CONTEXTS.items():
+        prepared = [make(name, context) for name, make in CONTENDERS.items()]
+        found = _measured(prepared, context, effort)
+        tables.append(Table(f"fire, {title}", "µs", HAND, found, _claims(found)))
+    for title, situation in SITUATIONS.items():
+        prepared = [make(name, None, situation) for name, make in LIVING.items()]
+        found = _measured(prepared, None, effort)
+        claims = _living_claims(situation, found)
+        tables.append(Table(f"fire with {title}", "µs", STOCK, found, claims))
+    return tables
 
 
-def _living_table(title: str, situation: contenders.Situation, effort: Effort) -> Table:
-    prepared = [make(name, None, situation) for name, make in LIVING.items()]
+def _measured(
+    prepared: list[tuple[deque[Any], Column]], context: Any, effort: Effort
+) -> list[Measurement]:
     found = measure([column for _, column in prepared], effort)
     for history, column in prepared:
-        _check_books(history, column, None)
-    return Table(f"fire with {title}", "µs", STOCK, found, _living_claims(situation, found))
+        _check_books(history, column, context)
+    return found
 
 
 def _living_claims(situation: contenders.Situation, found: list[Measurement]) -> list[Claim]:
@@ -65,14 +73,6 @@ def _living_claims(situation: contenders.Situation, found: list[Measurement]) ->
             title = f"{name}: how many times faster than {STOCK}"
             claims += ratio(title, stock, prism, at_least=10.0)
     return claims
-
-
-def _table(title: str, context: Any, effort: Effort) -> Table:
-    prepared = [make(name, context) for name, make in CONTENDERS.items()]
-    found = measure([column for _, column in prepared], effort)
-    for history, column in prepared:
-        _check_books(history, column, context)
-    return Table(title, "µs", HAND, found, _claims(found))
 
 
 def _check_books(history: deque[Any], column: Column, context: Any) -> None:

@@ -184,7 +184,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
     ("given", "problem"),
     [
         (("--set", "beta=2"), "--set: Mine.beta: Input should be less than or equal to 1, got '2'"),
-        (("--set", "btea=1"), "Mine has no parameter 'btea': it has the parameters beta, cap"),
+        (("--set", "btea=1"), "Mine has no parameter 'btea': it has beta, cap"),
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),

@@ -22,7 +22,7 @@ def guide(load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Module
 def test_the_log_shows_the_decision(guide: ModuleType, prism: Prism) -> None:
     """The command finds the decision in the log of the guide."""
     assert guide.ada.state is guide.Work.ANSWERED
-    assert "answered" in prism("log", "decision", "Ada:1", "events.jsonl").out
+    assert "answered" in prism("log", "decision", "events.jsonl").out
 
 
 async def test_the_named_fallback_is_taken(guide: ModuleType) -> None:

@@ -59,23 +59,6 @@ def test_a_model_with_its_own_records_survives_json(guide: ModuleType) -> None:
     ]
 
 
-def test_a_transition_that_a_validator_refuses_is_undone(guide: ModuleType) -> None:
-    """A validator's error propagates, and state, history and ticks are unchanged."""
-
-    class Placid(guide.Walker):  # type: ignore[misc,name-defined]
-        @pydantic.field_validator("state")
-        @classmethod
-        def stay_calm(cls, state: Any) -> Any:
-            if state == "angry":
-                raise ValueError("never angry")
-            return state
-
-    agent = Placid(name="Ada", ticks_in_state=3)
-    with pytest.raises(ValidationError, match="never angry"):
-        guide.chart.fire(agent, "bumped", 9)
-    assert (agent.state, agent.ticks_in_state, agent.state_history) == (guide.Mood.CALM, 3, [])
-
-
 @pytest.mark.parametrize("mode", ["field", "model"])
 def test_a_refusal_halfway_undoes_the_whole_transition(
     mode: str, guide: ModuleType, transition_log: TransitionLog

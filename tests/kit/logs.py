@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.agents import opening_posts, synthetic_population
-from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.worlds import WorldResults
 
@@ -22,21 +20,9 @@ AGENTS, ROUNDS, TICKS, SEED = 50, 4, 12, 3
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, WorldResults]:
     """Return the folder of a real run and what the simulation says came of it."""
     folder = tmp_path_factory.mktemp("runs") / "real"
-    folder.mkdir()
-    population = synthetic_population(AGENTS, seed=SEED)
-    clock = SimulatedClock()
-    with RunLog(folder / "events.jsonl", clock) as log:
-        simulation = Run(
-            Feed(first_posts=opening_posts(population.agents, seed=SEED), preset="classic"),
-            population.agents,
-            rounds=ROUNDS,
-            ticks=TICKS,
-            seed=SEED,
-            logger=log.logger,
-            clock=clock,
-        )
-        results = simulation.run()
-    return folder, results
+    shape = {"rounds": ROUNDS, "ticks": TICKS, "seed": SEED}
+    outcome = Run(Feed, AGENTS, **shape, parameters={"preset": "classic"}).keep(folder)
+    return folder, outcome.results
 
 
 @pytest.fixture

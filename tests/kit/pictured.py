@@ -3,7 +3,7 @@
 from typing import Any
 
 from prism.examples.day import Day
-from prism.worlds import Look, Plane, Space, World, during, grid, picture, ring, state
+from prism.worlds import Plane, Space, World, during, grid, picture, ring, state
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.medley import Medley
@@ -23,13 +23,12 @@ class Row(World[Lamp]):
 
 
 class Looked(Row):
-    """Lamps with a look of their own, nowhere."""
+    """Lamps with colours of their own, nowhere."""
 
     @picture
-    def look(self, lamp: Lamp) -> Look:
-        """Draw the first lamp red and large."""
-        first = lamp is self.agents[0]
-        return Look(colour="#cc0000" if first else "others", size=2 if first else 1, label="a lamp")
+    def look(self, lamp: Lamp) -> str:
+        """Draw the first lamp red."""
+        return "#cc0000" if lamp is self.agents[0] else "others"
 
 
 class Street(Row):

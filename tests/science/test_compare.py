@@ -227,12 +227,27 @@ def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> 
     assert sum(line.startswith("reached, friends=") for line in table) == 2
 
 
+LABELLED = """
+from prism.examples.rumour import Rumour
+from prism.worlds import measure
+
+
+class Told(Rumour):
+    @measure(label="Share who know 100 % & {more}_", unit="%")
+    def known(self) -> float:
+        return self.reached() + len(self.agents) * 0.0
+"""
+
+
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 @pytest.mark.slow
 def test_the_table_compiles_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It needs no package."""
+    """Whatever the words of a measure hold, with no package."""
     monkeypatch.chdir(tmp_path)
-    done = batch(Plan(FACTORIAL), "out", keep="tables", workers=1)
+    Path("labelled_table.py").write_text(LABELLED)
+    done = batch(
+        Plan({**FACTORIAL, "world": "labelled_table.py:Told"}), "out", keep="tables", workers=1
+    )
     compare(done.folder).save_paper(tmp_path / "paper")
     Path("all.tex").write_text(
         r"\documentclass{article}\begin{document}\input{paper/differences.tex}\end{document}"
@@ -243,6 +258,18 @@ def test_the_table_compiles_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyP
         check=False,
     )
     assert made.returncode == 0, made.stdout[-800:]
+
+
+def test_measures_have_the_words_of_their_world(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The title of a measure stands in tables and, with its signs escaped, in LaTeX."""
+    monkeypatch.chdir(tmp_path)
+    Path("told.py").write_text(LABELLED)
+    done = batch(Plan({**FACTORIAL, "world": "told.py:Told"}), "out", keep="tables", workers=1)
+    found = compare(done.folder, measures=["known"])
+    assert found.differences[0].title == "Share who know 100 % & {more}_ (%)"
+    assert r"Share who know 100 \% \& \{more\}\_ (\%), friends=2" in found.latex()
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Types of charts, as users see them; checked by test_typing.py, never run."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import partial
@@ -86,7 +85,6 @@ assert_type(social.valid_triggers(AgentState.IDLE), list[str])
 assert_type(social.initial, AgentState)
 assert_type(social.states, frozenset[AgentState])
 assert_type(social.decision_states, frozenset[AgentState])
-assert_type(social.timeouts, Mapping[AgentState, int])
 assert_type(social.transitions, tuple[Transition[AgentState], ...])
 assert_type(
     social.fire_to(ada, "decides", AgentState.SCROLLING, post, asked_in=AgentState.EVALUATING),

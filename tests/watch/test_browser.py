@@ -198,8 +198,6 @@ def hostile_run(folder: Path, make: Any) -> Path:
         "state_names": states,
         "agent_states": list(range(len(names))),
         "colours": names,
-        "sizes": [1.0] * len(names),
-        "labels": names,
         "agent_ids": names,
     }
     events.append({**make.move(names[0], "a", "b"), "event": "agents.pictured", **told})

@@ -77,25 +77,23 @@ def test_a_ring_is_that_of_networkx() -> None:
         assert {frozenset(pair) for pair in network.pairs()} == set(map(frozenset, wanted.edges()))
 
 
-@pytest.mark.parametrize("wraps", [False, True])
-def test_a_grid_is_that_of_networkx(wraps: bool) -> None:
+def test_a_grid_is_that_of_networkx() -> None:
     """A grid has the connections of networkx's."""
-    network, _ = network_of(lambda world: grid(world, 5, wraps=wraps), 20)
-    wanted = networkx.grid_2d_graph(4, 5, periodic=wraps)
+    network, _ = network_of(lambda world: grid(world, 5), 20)
+    wanted = networkx.grid_2d_graph(4, 5)
     pairs = {frozenset((row * 5 + column for row, column in edge)) for edge in wanted.edges()}
     assert {frozenset(pair) for pair in network.pairs()} == pairs
 
 
 @pytest.mark.parametrize("diagonal", [False, True])
-@pytest.mark.parametrize("wraps", [False, True])
-def test_everybody_inside_a_grid_has_as_many_neighbours(diagonal: bool, wraps: bool) -> None:
+def test_everybody_inside_a_grid_has_as_many_neighbours(diagonal: bool) -> None:
     """They are 4 or 8, but for those at an edge, who have fewer."""
     degree = 8 if diagonal else 4
-    network, world = network_of(lambda world: grid(world, 8, diagonal=diagonal, wraps=wraps), 48)
+    network, world = network_of(lambda world: grid(world, 8, diagonal=diagonal), 48)
     inside = {row * 8 + column for row in range(1, 5) for column in range(1, 7)}
     for place, agent in enumerate(world.agents):
         assert len(network.neighbours(agent)) <= degree
-        if wraps or place in inside:
+        if place in inside:
             assert len(network.neighbours(agent)) == degree
 
 
@@ -141,10 +139,6 @@ def test_connections_come_and_go() -> None:
         (lambda world: ring(world, 8), "below the number of agents"),
         (lambda world: small_world(world, 4, 1.5), "rewired must be from 0 to 1"),
         (lambda world: grid(world, 3), "8 agents do not fill rows of 3"),
-        (
-            lambda world: grid(world, 2, wraps=True),
-            "a grid of 2 by 4 is too small to wrap",
-        ),
         (lambda world: scale_free(world, 2, 2.0), "exponent must be above 2"),
         (lambda world: random_graph(world, -1), "probability must be from 0 to 1"),
         (lambda world: scale_free(world, 8), "at least 1 and below the number of agents, 8; got 8"),

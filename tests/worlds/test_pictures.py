@@ -6,10 +6,7 @@ from typing import Any
 import pytest
 
 from prism import Run, resume
-from prism.errors import SimulationError
-from prism.worlds import picture
-from tests.kit.lamps import Lamp
-from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
+from tests.kit.pictured import Board, Chain, Looked, Sky, Street
 from tests.kit.worlds import Stopped, run_logged
 
 
@@ -49,12 +46,10 @@ def test_connections_are_told_again_once_they_change(tmp_path: Path) -> None:
     assert [0, 2] in found[3]
 
 
-def test_a_look_gives_colour_size_and_label(tmp_path: Path) -> None:
+def test_a_picture_gives_colours(tmp_path: Path) -> None:
     """What the method returns is told; agents need no space for it."""
     last = pictures(tmp_path, Looked())[-1]
     assert last["colours"] == ["#cc0000", *["others"] * 5]
-    assert last["sizes"] == [2, 1, 1, 1, 1, 1]
-    assert set(last["labels"]) == {"a lamp"}
 
 
 def test_a_resumed_run_has_the_same_pictures(tmp_path: Path) -> None:
@@ -71,18 +66,3 @@ def test_a_resumed_run_has_the_same_pictures(tmp_path: Path) -> None:
         run.replace().keep(parts, on_round=stop)
     resume(parts)
     assert (parts / "events.jsonl").read_bytes() == (whole / "events.jsonl").read_bytes()
-
-
-class Wordy(Row):
-    """A world whose picture is a text."""
-
-    @picture
-    def look(self, lamp: Lamp) -> Any:
-        """Return a text."""
-        return "red"
-
-
-def test_a_picture_returns_a_look(tmp_path: Path) -> None:
-    """What returns something else is refused by name."""
-    with pytest.raises(SimulationError, match="return a Look"):
-        pictures(tmp_path, Wordy())

@@ -136,21 +136,20 @@ def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: Simpl
             make.decision("x", ["b", "c"], "b", **call(source="fallback", model=None, attempts=0)),
             make.decision("x", ["b", "c"], "b"),
             text(model="large", input_tokens=None, output_tokens=None),
+            text(model="large", source="failed", input_tokens=None, output_tokens=None),
             text(model="small"),
         ]
     )
-    unknown = {"input_tokens": None, "output_tokens": None}
-    assert costs(read_log(log)).to_dicts() == [
-        {"model": "large", "answers": 1, "calls": 1, **unknown, "seconds": 0.25},
-        {
-            "model": "small",
-            "answers": 2,
-            "calls": 5,
-            "input_tokens": 30,
-            "output_tokens": 6,
-            "seconds": 0.75,
-        },
+    found = costs(read_log(log))
+    assert found.columns == [
+        "model",
+        "answers",
+        "calls",
+        "input_tokens",
+        "output_tokens",
+        "seconds",
     ]
+    assert found.rows() == [("large", 1, 2, None, None, 0.5), ("small", 2, 5, 30, 6, 0.75)]
     by_what = costs(read_log(log), by=["what", "model"]).select("what", "model", "answers")
     rows = [("decisions", "small", 1), ("texts", "large", 1), ("texts", "small", 1)]
     assert sorted(by_what.rows()) == rows

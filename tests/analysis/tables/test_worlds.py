@@ -74,13 +74,15 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
 
 
 def test_transitions_of_two_charts_are_counted_apart(write_log: WriteLog, make: Any) -> None:
-    """States of two charts may have one name: each has probabilities of its own."""
+    """Each has probabilities of its own; one without a trigger counts, one without an end not."""
     moves = [
-        make.move("a", "idle", "busy", chart="ants"),
+        make.move("a", "idle", "busy", None, chart="ants"),
         make.move("b", "idle", "gone", chart="bees"),
+        make.move("a", None, "busy", chart="ants"),
+        make.move("b", "idle", None, chart="bees"),
     ]
-    table = transition_counts(read_log(write_log(moves)))
-    assert table.select("chart", "to_state", "probability").rows() == [
-        ("ants", "busy", 1.0),
-        ("bees", "gone", 1.0),
+    columns = ("chart", "to_state", "trigger", "count", "probability")
+    assert transition_counts(read_log(write_log(moves))).select(columns).rows() == [
+        ("ants", "busy", None, 1, 1.0),
+        ("bees", "gone", "go", 1, 1.0),
     ]

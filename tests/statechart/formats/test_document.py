@@ -206,8 +206,10 @@ def many(text: str, count: int = 20_000) -> list[str]:
 )
 def test_a_hostile_document_is_refused_or_read_at_once(changes: dict[str, Any]) -> None:
     """Not in a time, nor with a message, that is a product of what stands in it."""
-    began = process_time()
-    with pytest.raises(DefinitionError) as caught:
+    began, message = process_time(), ""
+    try:
         Statechart.from_dict({**MINIMAL, **changes})
-    assert len(str(caught.value)) < 20_000
+    except DefinitionError as error:
+        message = str(error)
+    assert len(message) < 20_000
     assert process_time() - began < 5
