@@ -11,7 +11,7 @@ import pytest
 from prism import Run
 from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
-from prism.worlds import Agent, AgentSet, World, during, measure, ring, state
+from prism.worlds import Agent, AgentSet, World, ring, state
 from tests.kit.lamps import Lamp, Light
 
 
@@ -134,24 +134,6 @@ def test_nobody_has_no_mean() -> None:
     assert nobody.sum("pressed") == 0
     with pytest.raises(FieldValueError, match=r"mean\('pressed'\) of an empty set"):
         nobody.mean("pressed")
-
-
-class Drawing(Street):
-    """A world whose steps draw."""
-
-    together = True
-
-    @during(Light.OFF)
-    def look(self, lamp: Lamp) -> None:
-        """Look at two neighbours, and at two of all."""
-        lamp.heard = [
-            each.pressed for each in (*lamp.neighbours.sample(2), *self.agents.shuffled()[:2])
-        ]
-
-    @measure
-    def drawn(self) -> int:
-        """Draw where nothing may be drawn."""
-        return len(self.agents.sample(self.round - 1))
 
 
 SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {

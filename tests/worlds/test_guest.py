@@ -11,7 +11,7 @@ import pytest
 
 from prism import Run, replay
 from prism.agents import SocialAgent
-from prism.errors import AgentError, SimulationError, UnknownTriggerError
+from prism.errors import AgentError, SimulationError
 from prism.examples import Council
 from prism.llm import Model
 from prism.programs.yaml import Workflow, WorkflowAgent
@@ -151,38 +151,6 @@ def test_the_guest_has_what_its_object_has() -> None:
     assert agents[2].persona() == "You are r0."
     with pytest.raises(AttributeError, match="'Plain' object has no attribute 'stops'"):
         _ = agents[0].stops
-
-
-class Stirring(Mixed):
-    """A world that fires events at an object, and sets how long it has been in its state."""
-
-    rounds = 1
-    event: str = "stirs"
-
-    def tick_ends(self) -> None:
-        """Fire the event."""
-        walker = self.agents[1]
-        walker.fire(self.event)
-
-    @measure
-    def stirred(self) -> float:
-        """Fire where nothing may change, if it is asked to."""
-        return 0.0
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "problem"),
-    [
-        ({"event": "stirrs"}, UnknownTriggerError, "'stirrs'; did you mean 'stirs'"),
-    ],
-)
-def test_an_object_is_fired_at_like_an_agent(
-    given: dict[str, Any], error: type[Exception], problem: str
-) -> None:
-    """An event that no chart has, or at a time when nothing may change, is refused."""
-    Run(Stirring(), 4).run()
-    with pytest.raises(error, match=problem):
-        Run(Stirring(**given), 4).run()
 
 
 class Other(World[Any]):

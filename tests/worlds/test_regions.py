@@ -14,10 +14,9 @@ from prism.statechart import (
     State,
     Statechart,
     Transition,
-    agents_in_state,
 )
 from prism.testing import ScriptedReasoner
-from prism.worlds import Agent, World, during, from_edges, measure, ring, state
+from prism.worlds import Agent, World, during, from_edges, ring, state
 from tests.kit.days import STEPS, TREE, Day, person
 from tests.kit.worlds import run_in, run_logged
 
@@ -180,40 +179,6 @@ def test_an_answer_holds_while_its_own_region_does_not_move(
 
 
 # Counting
-
-
-def test_agents_are_counted_by_leaf_composite_and_configuration() -> None:
-    """By the world, by sets of agents, and by the round's own summary."""
-    kind = person()
-
-    class House(World[Any]):
-        rounds = 1
-
-        @measure
-        def awake(self) -> float:
-            return self.share(Day.AWAKE)
-
-    agents = [kind() for _ in range(6)]
-    for agent, place in zip(agents, ("work+feed", "asleep", "home+feed"), strict=False):
-        agent.begin_in(kind.chart.state_of(place))
-    run = Run(House, agents, seed=1)
-    results = run.run()
-    world = run.world
-    counts = [
-        world.count(each)
-        for each in (Day.AWAKE, Day.PLACE, Day.HOME, Day.WORK, Day.FEED, Day.WRITING, Day.ASLEEP)
-    ]
-    assert counts == [5, 5, 4, 1, 2, 0, 1]
-    assert world.share(Day.FEED) == pytest.approx(1 / 3)
-    assert world.count(kind.chart.state_of("home+pocket")) == 3
-    for each in (Day.AWAKE, Day.HOME, Day.FEED, Day.ASLEEP, kind.chart.state_of("work+feed")):
-        assert len(world.agents.where(state=each)) == world.count(each)
-        assert world.agents.count(each) == world.count(each)
-    assert len(world.agents.where(state=[Day.WORK, Day.ASLEEP])) == 2
-    assert agents_in_state(Day.FEED, agents, chart=kind.chart) == 2
-    summary = results.rounds[-1]
-    assert summary.states == {"home+pocket": 3, "home+feed": 1, "work+feed": 1, "asleep": 1}
-    assert summary.measures == {"awake": pytest.approx(5 / 6)}
 
 
 # Beginning

@@ -307,11 +307,6 @@ def test_a_world_and_a_run_are_used_once() -> None:
         _ = Run(world, 20).agents
 
 
-def interrupt(_summary: Any) -> None:
-    """End a run after a round."""
-    raise KeyboardInterrupt
-
-
 def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     """Whether anybody listens changes no result."""
     logged = run_logged(tmp_path, Medley(), 12, seed=6)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from prism.errors import (
 )
 from prism.statechart import PolicyReasoner, Statechart, Transition
 from prism.testing import RecordingReasoner, ScriptedReasoner
-from prism.worlds import Agent, Message, World, during
+from prism.worlds import Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
 from tests.kit.medley import Medley
 from tests.kit.worlds import run_logged
@@ -186,65 +185,6 @@ MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "logs the time": lambda world, _: at_once(lambda: world.log("seen", tick=1)),
     "logs badly": lambda world, _: at_once(lambda: world.log("Has Blanks")),
 }
-
-
-class Ladder(StrEnum):
-    """How high somebody has climbed."""
-
-    LOW = "low"
-    HIGH = "high"
-    DOWN = "down"
-
-
-class Climber(Agent):
-    """Whoever climbs, unless a guard keeps him from it."""
-
-    chart = Statechart(
-        Ladder,
-        [
-            Transition("climbs", Ladder.LOW, Ladder.LOW),
-            Transition("climbs", Ladder.LOW, Ladder.HIGH),
-            Transition("climbs", Ladder.HIGH, Ladder.HIGH, guard=lambda agent, context: False),
-            Transition("falls", Ladder.HIGH, Ladder.DOWN),
-        ],
-        Ladder.LOW,
-        decision_states=[Ladder.LOW],
-        final_states=[Ladder.DOWN],
-    )
-
-
-class Wall(World[Climber]):
-    """Climbers who weigh what the run says."""
-
-    rounds = 1
-    weighed: Ladder = Ladder.HIGH
-
-    @during(Ladder.LOW)
-    async def climb(self, climber: Climber) -> None:
-        """Climb or not."""
-        await climber.decide("climbs", weights={Ladder.LOW: 1, self.weighed: 1000})
-
-
-class Sure(Agent):
-    """Whoever has two ways to go, of which nobody decides."""
-
-    chart = Statechart(Ladder, Climber.chart.transitions[:2], Ladder.LOW)
-
-
-class Slope(World[Sure]):
-    """Agents who ask all the same, or for an event that there is not."""
-
-    rounds = 1
-    event: str = "climbs"
-    prompt: str = ""
-
-    @during(Ladder.LOW)
-    async def climb(self, sure: Sure) -> None:
-        """Ask with weights, or with a prompt."""
-        if self.prompt:
-            await sure.decide(self.event, prompt=self.prompt)
-        else:
-            await sure.decide(self.event, weights={Ladder.HIGH: 1})
 
 
 class Wrong(Room):

@@ -1,36 +1,12 @@
 """Ticks in which all act on what was there when the tick began."""
 
-from collections import deque
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.worlds import during, state
+from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
-
-
-class Twins(Room):
-    """A together world: what agents do shows at the end of the tick."""
-
-    together = True
-
-    @during(Light.OFF)
-    async def look(self, lamp: Lamp) -> None:
-        """Note what the other lamp is, then change."""
-        other = self.other(lamp)
-        lamp.heard += [other.state, other.pressed, len(other.heard)]
-        lamp.pressed += 1
-        if self.mode == "writes":
-            other.pressed = 7
-        if self.mode == "draws from another":
-            other.random.random()
-        if self.mode == "draws":
-            self.random.random()
-        lamp.send(other, lamp.name)
-        made = await lamp.decide("pressed")
-        assert lamp.pressed == 1, "what it has written it finds again"
-        lamp.pressed += made is Light.ON
 
 
 class Second(Room):
@@ -128,33 +104,3 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
     run = Run(Waiting(), 2)
     run.run()
     assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
-
-
-class Shelved(Room):
-    """A together world whose lamps change what is inside of their fields."""
-
-    together = True
-    rounds = 2
-
-    @during(Light.OFF)
-    def fill(self, keeper: Any) -> None:
-        """Look at the other lamp, then change one's own things."""
-        other: Any = self.other(keeper)
-        keeper.seen = repr((other.shelves, other.last, other.order))
-        keeper.shelves["a"].append(keeper.agent_id)
-        keeper.last.append([self.round])
-        keeper.last[0].append(0)
-        keeper.order["x"] = keeper.order.pop("x")
-
-    def populate(self, agents: int) -> list[Any]:
-        """Make the lamps."""
-        return [Keeper() for _ in range(agents)]
-
-
-class Keeper(Lamp):
-    """A lamp with fields that hold lists in dicts and in deques."""
-
-    shelves: dict[str, list[str]] = state(lambda: {"a": []})
-    last: deque[list[int]] = state(lambda: deque([[1]], maxlen=2))
-    order: dict[str, int] = state(lambda: {"x": 1, "y": 2})
-    seen: str = state("")
