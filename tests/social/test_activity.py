@@ -7,7 +7,6 @@ import pytest
 
 from prism import Run
 from prism.agents import SocialAgent
-from prism.errors import FieldValueError
 from prism.social import Feed
 
 AGENTS = [SocialAgent(f"a{number}") for number in range(1000)]
@@ -42,12 +41,6 @@ def test_nobody_is_more_active_than_the_limit() -> None:
     values = [*activities(activity="lognormal", most_active=5.0).values()]
     assert max(values) == pytest.approx(5)
     assert sum(values) == pytest.approx(1000)
-
-
-def test_where_nobody_may_be_more_active_than_the_mean_all_are_alike() -> None:
-    """A limit of 1 leaves everybody the mean."""
-    values = [*activities(activity="lognormal", most_active=1.0).values()]
-    assert values == pytest.approx([1.0] * 1000)
 
 
 def test_activity_does_not_depend_on_the_order_of_the_list() -> None:
@@ -86,15 +79,6 @@ def test_agents_are_awake_in_the_hours_of_their_file() -> None:
     assert hours.keys() == {9, 10}
     assert hours[9] == 100
     assert 35 < hours[10] < 65
-
-
-@pytest.mark.parametrize(
-    ("agent", "told"), [(SocialAgent("a0"), "'a0'.*got None"), (owl(*["often"] * 24), "'owl'")]
-)
-def test_hours_that_are_missing_are_named(agent: SocialAgent, told: str) -> None:
-    """The message names the agent and the column."""
-    with pytest.raises(FieldValueError, match=f"needs activity_level_frequency of agent {told}"):
-        Run(Feed(hours="file"), [agent]).prepare(None)
 
 
 def test_few_are_awake_at_night() -> None:

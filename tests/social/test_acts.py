@@ -88,14 +88,6 @@ def test_what_a_model_chooses_is_what_the_agent_does(run_logged: Any, act: str) 
     assert {*acts_of(done.events())} == {(act, ACTS[act])}
 
 
-def test_a_policy_chooses_only_to_write(run_logged: Any) -> None:
-    """Nobody is offered to reply, and the chart is the plain one."""
-    done = simulated(run_logged, PolicyReasoner(1), parameters={"preset": "classic"})
-    assert done.events("run.started")[0]["chart"] == "social_media"
-    offered = {option for each in done.events("reasoner.decision") for option in each["options"]}
-    assert not offered & {REPLY.value, RESHARE.value}
-
-
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     """One that has replied as often as it may, or has reshared a thread, has other options."""
     model = Chooser(REPLY, RESHARE)

@@ -99,37 +99,6 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert weighed(4) < weighed(2)
 
 
-class Watched(Feed):
-    """A feed that draws, measures and logs more."""
-
-    drawn: float = state(0.0)
-
-    def setup(self) -> None:
-        """Log that it is open."""
-        super().setup()
-        self.log("opened")
-
-    def round_begins(self) -> None:
-        """Draw a number."""
-        self.drawn = self.random.random()
-
-    @measure
-    def likes(self) -> int:
-        """Return the number of likes."""
-        return sum(post.likes for post in self.posts)
-
-
-def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
-    """Measures, events and draws of a feed of one's own leave its agents' story as it was."""
-    logs = []
-    for world in (Feed(), Watched()):
-        folder = tmp_path / type(world).__name__
-        Run(world, AGENTS, rounds=3).keep(folder)
-        logs.append(events_of(folder, "statechart.transition", "post.published"))
-    assert logs[0] == logs[1]
-    assert len(events_of(tmp_path / "Watched", "world.opened")) == 1
-
-
 def test_defaults_and_a_class_and_an_object_write_the_same(tmp_path: Path) -> None:
     """Whether no parameters are passed, or those of the default preset, the log is the same."""
     runs = (

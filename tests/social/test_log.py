@@ -200,25 +200,6 @@ def test_composing_leads_to_what_was_composed(
     assert published["parent_id"] == (None if kind == "post" else seed["post_id"])
 
 
-def test_liking_takes_one_tick(run_logged: Callable[..., Any]) -> None:
-    """An agent that likes is counted in the tick after it decided, and then rests."""
-    done = run_logged(
-        two_agents(),
-        [SeedPost("ben", "old", ("art",))],
-        rounds=1,
-        ticks=4,
-        reasoner=ScriptedReasoner({"decides": S.ENGAGING_LIKE}),
-    )
-    (like,) = done.events(POST_LIKED)
-    assert (like["agent_id"], like["author_id"], like["tick"]) == ("ann", "ben", 4)
-
-
-def test_an_agent_with_nothing_to_read_stays_idle(run_logged: Callable[..., Any]) -> None:
-    """Without posts nobody moves at all."""
-    done = run_logged(two_agents(), rounds=2)
-    assert done.results.totals() == {**counted([]), "agent_ticks": 48}
-
-
 @pytest.mark.parametrize(
     ("state", "path"),
     [
@@ -267,14 +248,3 @@ def test_only_social_agents_take_part() -> None:
     agent = SocialAgent("ann", interests=["art"])
     Run(Feed(), [agent, SocialAgent("bo")], rounds=2).run()
     assert (agent.interests, agent.state, [*agent.state_history]) == (["art"], S.IDLE, [])
-
-
-def test_a_setup_of_ones_own_begins_with_that_of_the_feed() -> None:
-    """Otherwise the message says what to write."""
-
-    class Hasty(Feed):
-        def setup(self) -> None:
-            self.log("opened")
-
-    with pytest.raises(Exception, match=r"Hasty.setup must begin with  super\(\).setup\(\)"):
-        Run(Hasty(), 5, rounds=1).run()

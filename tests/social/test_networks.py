@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.agents import SocialAgent, synthetic_population
+from prism.agents import synthetic_population
 from prism.errors import FieldTypeError, FieldValueError
 from prism.social import Feed
 from tests.kit.later import Later
@@ -50,21 +50,6 @@ def test_the_order_of_agents_changes_no_network(kind: str) -> None:
     assert follows(agents[::-1], 5, follow_network=kind) == before
     assert follows(agents, 6, follow_network=kind) != before
     assert follows(agents) == {agent.agent_id: agent.following for agent in agents}
-
-
-class Star(Feed):
-    """A feed with a network of its own."""
-
-    def populate(self, agents: int) -> list[SocialAgent]:
-        """Have everybody follow one agent."""
-        return [SocialAgent(f"a{n}", following=["a0"] if n else ()) for n in range(agents)]
-
-
-def test_a_population_of_ones_own_brings_its_network() -> None:
-    """A feed's own `populate` says who follows whom."""
-    feed = Star(first_posts=())
-    Run(feed, 5).prepare(None)
-    assert [[*reader.follows] for reader in feed.agents] == [[], *[["a0"]] * 4]
 
 
 def test_an_impossible_network_is_refused() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from prism import Run
 from prism.agents import SeedPost, SocialAgent
-from prism.errors import FieldValueError
 from prism.social import Feed
 from prism.telemetry.events import TRANSITION
 from prism.worlds import treatment
@@ -95,15 +94,3 @@ def test_a_treatment_fills_feeds_that_were_empty() -> None:
     agents = [SocialAgent(name) for name in "abc"]
     results = Run(feed, agents, rounds=2, treatments=[wider]).run()
     assert [each.transitions for each in results.rounds] == [0, 10]
-
-
-def test_a_post_by_nobody_is_refused() -> None:
-    """A post is published in the name of an agent of the population."""
-
-    class Strange(Feed):
-        @treatment(round=1)
-        def speak(self) -> None:
-            self.publish("nobody", "By nobody.")
-
-    with pytest.raises(FieldValueError, match="there is no agent 'nobody' in the run"):
-        Run(Strange(), 5, rounds=1).run()

@@ -44,12 +44,6 @@ def test_a_root_is_reshared_once_by_an_agent() -> None:
     assert max(replies.values()) <= 3
 
 
-def test_an_agent_without_a_chance_to_write_writes_about_no_post() -> None:
-    """The parameters' chances decide what comes of a post."""
-    kinds = Counter(post.kind for post in ran(**LIVELY | {"compose_chance": 0.0}).posts)
-    assert kinds["reply"] == 0 < kinds["post"]
-
-
 def test_a_post_on_ones_own_initiative_has_its_transitions(run_logged: Any) -> None:
     """An agent composes it, so that the number of those who compose is true."""
     done: LoggedRun = run_logged(parameters={**LIVELY, "post_share": 0.0}, rounds=4)
@@ -68,14 +62,6 @@ def test_agents_without_a_word_have_something_to_say() -> None:
     last = Run(Feed(**LIVELY), wordless, rounds=4).run().rounds[-1]
     assert last.counts["posts"] > 5
     assert last.decisions_answered > 5
-
-
-def test_what_is_under_way_goes_on_in_the_next_round(run_logged: Any) -> None:
-    """No round end is a transition, and rounds of one tick get as far as one long round."""
-    done = run_logged(parameters=LIVELY, rounds=24, ticks=1)
-    triggers = {each["trigger"] for each in done.events("statechart.transition")}
-    assert "round_ends" not in triggers
-    assert {"compose_done", "action_done"} <= triggers
 
 
 @pytest.mark.long
@@ -159,12 +145,6 @@ def test_chances_are_those_of_the_parameters() -> None:
     """Without votes, an agent of mean activity writes and likes with the chances that are set."""
     found = odds(compose_chance=0.25, like_chance=0.125, activity="equal")
     assert found == pytest.approx({S.COMPOSING: 0.25, S.ENGAGING_LIKE: 0.125, S.SCROLLING: 0.625})
-
-
-def test_inclinations_decide_without_chances() -> None:
-    """An agent without an archetype takes each option as often as the others."""
-    found = odds(compose_chance=None, like_chance=None, relevance_pull=0.0)
-    assert len({*found.values()}) == 1
 
 
 def test_a_root_has_one_virality() -> None:

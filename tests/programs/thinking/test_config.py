@@ -10,7 +10,6 @@ from pydantic import ValidationError
 from prism.errors import InputError
 from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
 
-DOCS = Path(__file__).parents[3] / "docs"
 LKJAGENT: dict[str, Any] = {
     "version": "1",
     "llm": {"endpoint": "http://localhost", "model": "x"},
@@ -67,10 +66,7 @@ def test_a_configuration_is_written_and_read() -> None:
     ("settings", "problem"),
     [
         ('"hard_limit": {"max_tokens": 0}', "agent.hard_limit.max_tokens"),
-        ('"hard_limit": {"max_tokens": "9"}', "valid integer"),
         ('"iterate": {"max_iterations": 2.5}', "agent.iterate.max_iterations"),
-        ('"thinking_log": {"key_prefix": "t1"}', "agent.thinking_log.key_prefix"),
-        ('"goal": 3', "agent.goal"),
         ('"paging_limit": {"max_tokens": 9000}', "must not be below paging_limit"),
     ],
 )
@@ -93,13 +89,9 @@ def test_what_is_no_configuration_is_refused(text: str) -> None:
     "make",
     [
         lambda: Config(role=None),  # type: ignore[arg-type]
-        lambda: Config(storage="xml"),  # type: ignore[call-arg]
         lambda: Config(rolle="x"),  # type: ignore[call-arg]
         lambda: Limit(max_tokens=0),
         lambda: Iterate(max_iterations=2.5),  # type: ignore[arg-type]
-        lambda: ThinkingLog(max_entries=True),
-        lambda: ThinkingLog(key_prefix="a b"),
-        lambda: Config(state_description={"dancing": "x"}),  # type: ignore[dict-item]
         lambda: Config(hard_limit=Limit(max_tokens=10)),
     ],
 )

@@ -51,11 +51,6 @@ def events_of(prism: Prism, name: str) -> list[dict[str, Any]]:
     return [event for event in map(json.loads, lines) if event["event"] == name]
 
 
-def test_nothing_is_wrong_with_the_configuration() -> None:
-    """The check finds nothing."""
-    assert Config.check(FOLDER / "config.json") == []
-
-
 @pytest.mark.slow
 def test_the_story_is_planned(planned: Prism) -> None:
     """After thirty cycles every piece of the plan is there, in working memory or in storage."""
@@ -88,14 +83,3 @@ def test_an_action_out_of_place_is_a_fault_of_the_log(planned: Prism) -> None:
     assert refused
     assert {(event["type"], event["state"]) for event in refused} == {("storage_save", "thinking")}
     assert "storage_save" in planned("log", "faults", "story").out
-
-
-@pytest.mark.slow
-def test_it_is_repeated_without_the_model(planned: Prism) -> None:
-    """Thirty cycles from the log write the same log and the same memory."""
-    assert planned("replay", "story", "--out", "again").status == 0
-    for one, other in (
-        ("story/events.jsonl", "again/events.jsonl"),
-        ("memory.json", "again/memories/agent.json"),
-    ):
-        assert (planned.folder / one).read_bytes() == (planned.folder / other).read_bytes()

@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable
 from itertools import count, cycle
-from typing import Any
 
 import pytest
 
-from prism.errors import AgentError, FieldValueError
+from prism.errors import AgentError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.statechart import TextCall
 from tests.kit.cognition import action as acts
@@ -107,14 +106,6 @@ async def test_two_cycles_at_once_are_refused() -> None:
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of(say))
     await agent.cycle()
     assert agent.memory.cycle == 1
-
-
-@pytest.mark.parametrize("cycles", [0, -1, 2.5, True, "3"])
-async def test_a_number_of_cycles_is_a_whole_number(cycles: Any) -> None:
-    """Anything else is refused where it is written."""
-    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([thought()]))
-    with pytest.raises(FieldValueError, match="cycles must be a whole number"):
-        await agent.run(cycles)
 
 
 async def test_ever_new_words_end_a_run() -> None:

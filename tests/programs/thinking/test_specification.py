@@ -100,19 +100,6 @@ async def test_executing_does_what_the_reply_asks_for(
     assert f": {outcome}" in prompts[1]
 
 
-async def test_what_happens_is_logged(logger: Any, capture: Any) -> None:
-    """Transitions, actions with their parameters, refusals and cycles are events."""
-    replies = [thought("on", "executing"), add("a", "1"), thought("so"), thought("x", "executing")]
-    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([*replies, "no"]), logger=logger)
-    await agent.run(5)
-    names = [event["event"] for event in capture.entries]
-    for name in ("statechart.transition", "cognition.action", "cognition.refused"):
-        assert name in names
-    (done,) = (event for event in capture.entries if event["event"] == "cognition.action")
-    assert (done["type"], done["tags"], done["outcome"]) == ("working_memory_add", "a", "done")
-    assert names.count("cognition.cycle") == 5
-
-
 async def test_an_unknown_state_is_reset_to_thinking() -> None:
     """A memory that another program wrote begins in thinking; another case is the same state."""
     _, (cycle,), _ = await cycles_of({"state": "dancing"}, thought())
@@ -213,14 +200,6 @@ async def test_the_hard_limit_is_never_exceeded() -> None:
     assert len(prompt) / 4 <= 8192
     assert cycle.paged[0].why == "hard_limit"
     assert len(agent.memory.working) + len(agent.memory.storage) == 300
-
-
-async def test_a_reply_may_ask_for_paging() -> None:
-    """The next cycle pages, and asks no model if memories go by use."""
-    agent, cycles, prompts = await cycles_of({}, thought("x", "paging"), thought("y"))
-    assert [cycle.state for cycle in cycles] == ["thinking", "paging"]
-    assert len(prompts) == 1
-    assert agent.state == "thinking"
 
 
 async def test_max_iterations_bounds_a_run() -> None:

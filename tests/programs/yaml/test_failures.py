@@ -37,19 +37,6 @@ async def test_max_retries_bounds_all_requests(
     assert turn.steps[0].cost.attempts == 1 + retries
 
 
-@pytest.mark.parametrize(("policy", "requests"), [("skip", 1), ("fail", 1), ("retry", 3)])
-async def test_only_retry_asks_again(
-    server: FakeOllama, connect: Any, policy: str, requests: int
-) -> None:
-    """Under skip and fail a useless reply is not asked for again."""
-    server.fail_always(EMPTY)
-    pool: Any = connect(attempts=5)
-    pool.backoff = lambda state: 0.0
-    workflow = Workflow.from_text(asking(f", on_failure: {policy}, max_retries: 2"))
-    turn = await WorkflowAgent(workflow, pool).turn()
-    assert (server.asked, turn.has_stopped) == (requests, policy != "skip")
-
-
 async def test_behind_a_skipped_step_code_runs_and_no_other_step_asks() -> None:
     """One request to a model in a turn holds for skipped ones, too."""
     writer = writer_of([OSError("down")])

@@ -7,7 +7,6 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import InputError
 from prism.programs.yaml import Action
 from tests.kit.writers import ACT, agent_of, turns_of
 
@@ -75,13 +74,6 @@ async def test_a_reply_that_cannot_be_used_fails_the_step(
     assert reason in run.reason
 
 
-@pytest.mark.parametrize("schema", ["{type: strin}", "{type: 3}"])
-def test_a_schema_that_is_none_is_refused_at_load(schema: str) -> None:
-    """With its place."""
-    with pytest.raises(InputError, match=r"line 1, .*: the output schema is not a JSON Schema"):
-        agent_of(f"steps: [{{name: s, type: llm, prompt: p, output: {schema}}}]\n")
-
-
 async def raise_late(action: Action) -> None:
     await asyncio.sleep(0)
     raise LookupError("late")
@@ -110,18 +102,6 @@ async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> 
     assert [turn.steps[0].outcome for turn in turns] == ["done", "done"]
     assert not agent.action_history[0]["succeeded"]
     assert agent.action_history[0]["result"].startswith(result)
-
-
-async def test_an_action_may_be_async() -> None:
-    """Its result is awaited."""
-
-    async def act(action: Action) -> dict[str, int]:
-        await asyncio.sleep(0)
-        return {"got": action.turn}
-
-    agent = agent_of(ACTION, on_action=act)
-    await agent.turn()
-    assert agent.action_history[-1]["result"] == {"got": 1}
 
 
 @pytest.mark.parametrize(

@@ -53,17 +53,6 @@ async def test_a_stopped_workflow_takes_no_further_turns() -> None:
     assert len(writer.calls) == 1
 
 
-async def test_the_target_may_be_the_state() -> None:
-    """A transition to the same state is made, is no entry of the history, and ends the turn."""
-    agent = agent_of(
-        "state_machine: {states: [a, b], transitions: [a->a]}\n"
-        "steps: [{name: s, type: llm, prompt: p, transition_to: a}]\n"
-    )
-    turn = await agent.turn()
-    assert (turn.state, turn.steps[0].moved_to, turn.steps[0].reason) == ("a", "a", None)
-    assert list(agent.state_history) == []
-
-
 KINDS = {
     "code": "code: ''",
     "llm": "type: llm\n    prompt: p",

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import FieldTypeError, FieldValueError
+from prism.errors import FieldTypeError
 from prism.programs.yaml import WorkflowAgent
 from tests.kit.writers import agent_of, prompts_of, turns_of, writer_of
 
@@ -26,15 +26,6 @@ async def test_time_is_known_where_the_number_of_turns_is() -> None:
     assert await kept(names, after=1, turns=4) == [4, 0.0]
     assert await kept(names, after=3, turns=4) == [2, 50.0]
     assert await kept(names, after=5, turns=4) == [0, 100.0]
-
-
-async def test_without_a_number_of_turns_there_is_no_time() -> None:
-    """A prompt shows the name as it stands, and says that it is unknown."""
-    writer = writer_of()
-    agent = agent_of("steps: [{name: s, type: llm, prompt: '{time_remaining}'}]\n", writer)
-    turn = await agent.turn()
-    assert prompts_of(writer) == ["{time_remaining}"]
-    assert turn.steps[0].unknown == ("time_remaining",)
 
 
 async def test_results_of_actions_are_variables_of_the_next_turn() -> None:
@@ -110,13 +101,6 @@ def test_what_is_not_data_is_refused_at_once(where: str, value: Any) -> None:
     """What JSON would not bring back is an error that names the variable."""
     with pytest.raises(FieldTypeError, match="'thing' must be data that JSON can hold, got"):
         agent_of(KEEP % "tick", **{where: {"thing": value}})
-
-
-@pytest.mark.parametrize("turns", [0, -1, 2.5, True, "3"])
-def test_a_number_of_turns_is_a_whole_number(turns: Any) -> None:
-    """Anything else is refused where it is written."""
-    with pytest.raises(FieldValueError, match="turns must be a whole number"):
-        agent_of(KEEP % "1", turns=turns)
 
 
 async def test_a_hosts_variable_that_code_repeats_stays_the_hosts() -> None:

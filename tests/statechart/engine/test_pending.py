@@ -96,10 +96,6 @@ def leave(chart: Any, agent: Any) -> None:
     chart.fire(agent, "look")
 
 
-def leave_by_name(chart: Any, agent: Any) -> None:
-    chart.fire_to(agent, "look", S.EVALUATING)
-
-
 def leave_and_come_back(chart: Any, agent: Any) -> None:
     chart.fire(agent, "look")
     chart.fire(agent, "look")
