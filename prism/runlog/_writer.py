@@ -40,7 +40,9 @@ class Moment:
     __slots__ = ("round", "seconds", "stamp", "tick", "time")
 
     def __init__(self, time: datetime, round: int = 0, tick: int = 0) -> None:  # noqa: A002 - as in a log
-        self.time, self.round, self.tick = time, round, tick
+        self.time: datetime = time
+        self.round: int = round
+        self.tick: int = tick
         # the forms in which it is written, once for all uses
         self.seconds: float = time.timestamp()
         text = time.isoformat().replace("+00:00", "Z")
@@ -276,7 +278,9 @@ class LineLogger:
         stamp = self._clock.moment.stamp
         self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
 
-    warning = error = critical = info
+    warning = info
+    error = info
+    critical = info
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,11 +66,11 @@ class StandardLogger:
         data = {"event": event, **keys}
         self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
 
-    debug = partialmethod(log, logging.DEBUG)
-    info = partialmethod(log, logging.INFO)
-    warning = partialmethod(log, logging.WARNING)
-    error = partialmethod(log, logging.ERROR)
-    critical = partialmethod(log, logging.CRITICAL)
+    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
+    info: partialmethod[None] = partialmethod(log, logging.INFO)
+    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
+    error: partialmethod[None] = partialmethod(log, logging.ERROR)
+    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
 
 
 class LateLogger:
@@ -90,9 +90,9 @@ class LateLogger:
     def _log(self, level: Level, event: str, /, **keys: Any) -> None:
         report(self, level, event, **keys)
 
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
+    info: partialmethod[None] = partialmethod(_log, "info")
+    warning: partialmethod[None] = partialmethod(_log, "warning")
+    error: partialmethod[None] = partialmethod(_log, "error")
 
 
 class _ObservedLogger:

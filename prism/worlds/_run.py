@@ -147,7 +147,8 @@ class Run(Generic[WorldT_co]):
     def __init__(self, world: Any, agents: Agents = None, **options: Any) -> None:
         if unknown := options.keys() - Arguments.__annotations__.keys():
             raise TypeError(f"Run() got an unexpected keyword argument {min(unknown)!r}")
-        self.world_class, self._address = class_of(world)
+        found, self._address = class_of(world)
+        self.world_class: type[World[Any]] = found
         self._is_class = not isinstance(world, World)
         self._parameters: Any = options.get("parameters") or {}
         if self._parameters and not self._is_class:
