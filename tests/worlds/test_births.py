@@ -4,7 +4,6 @@ from enum import StrEnum
 from math import exp
 from pathlib import Path
 from statistics import mean, stdev
-from typing import Any
 
 import orjson
 import pytest
@@ -274,39 +273,6 @@ def test_a_newcomer_acts_from_the_next_tick_on() -> None:
     ]
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_births_and_deaths_do_not_depend_on_the_list(together: bool, tmp_path: Path) -> None:
-    """Ids and numbers of newcomers are those of their parents, whoever comes first."""
-    del tmp_path
-
-    class Either(Town):
-        rounds = 6
-
-    Either.together = together
-    kept: list[Any] = []
-    for order in (range(9), reversed(range(9))):
-        agents = [Cell(agent_id=f"c{number}") for number in order]
-
-        class Free(Either):
-            def setup(self) -> None:
-                self.place = Space(5, 5, wraps=True, capacity=None)
-                for cell in self.agents:
-                    self.place.put(cell, 12)
-                self.network = ring(self, 0) if False else _nobody(self)
-
-        run = Run(Free(), agents, seed=3)
-        run.run()
-        kept.append(sorted((cell.agent_id, cell.turns) for cell in run.agents))
-    assert kept[0] == kept[1]
-    assert any("." in name for name, _ in kept[0])
-
-
-def _nobody(world: Any) -> Any:
-    from prism.worlds import from_edges
-
-    return from_edges(world, [])
-
-
 def test_a_run_with_births_is_resumed_and_replayed_with_the_same_bytes(tmp_path: Path) -> None:
     """Stopped after any rounds, or repeated."""
     options = Run(Town, 12, seed=2)
@@ -320,14 +286,6 @@ def test_a_run_with_births_is_resumed_and_replayed_with_the_same_bytes(tmp_path:
 
 def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> None:
     """Its answer is discarded, and the log says so."""
-    decides = Statechart(
-        Life,
-        [Transition("lives", Life.ALIVE, Life.ALIVE), Transition("lives", Life.ALIVE, Life.ALIVE)],
-        Life.ALIVE,
-        name="life",
-        decision_states=[Life.ALIVE],
-    )
-    del decides
     turn = StrEnum("Turn", ["HERE", "THERE"])
 
     class Walker(Agent):

@@ -139,18 +139,6 @@ async def endless(lamp: Lamp) -> None:
         await lamp.receive()
 
 
-async def hasty(lamp: Lamp) -> None:
-    """Forget the first await."""
-    lamp.decide("pressed", "first")
-    await lamp.decide("pressed")
-
-
-async def forgetful(lamp: Lamp) -> None:
-    """Forget the second await."""
-    await lamp.receive()
-    lamp.receive()
-
-
 async def raising(_lamp: Lamp) -> None:
     """Raise an error."""
     raise ValueError("mine")
@@ -164,26 +152,15 @@ async def at_once(do: Callable[[], Any]) -> None:
 MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
     "sleeps": lambda _, lamp: asyncio.sleep(0),
     "forgets await": lambda _, lamp: at_once(lambda: lamp.decide("pressed")),
-    "forgets the first await": lambda _, lamp: hasty(lamp),
-    "forgets the second await": lambda _, lamp: forgetful(lamp),
     "raises": lambda _, lamp: raising(lamp),
-    "declares nothing": lambda _, lamp: at_once(lambda: setattr(lamp, "colour", "red")),
-    "declares nothing of a Thing": lambda _, lamp: at_once(
-        lambda: setattr(Message(sender=lamp), "colour", "red")
-    ),
-    "writes a constant": lambda _, lamp: at_once(lambda: setattr(lamp, "watts", 60)),
-    "sets a state": lambda _, lamp: at_once(lambda: setattr(lamp, "state", Light.ON)),
     "never ends": lambda _, lamp: endless(lamp),
     "weighs strangers": lambda _, lamp: lamp.decide("pressed", weights={Medley: 1}),
     "misspells": lambda _, lamp: lamp.decide("pressed", weights={"brokn": 1}),
     "weighs nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.OFF: 1}),
-    "weighs a list": lambda _, lamp: lamp.decide("pressed", weights=[1, 2]),
     "weighs less than nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.ON: -1}),
     "begins again": lambda _, lamp: at_once(lambda: lamp.begin_in(Light.ON)),
-    "sets a parameter": lambda world, _: at_once(lambda: setattr(world, "mode", "other")),
     "sends away": lambda _, lamp: at_once(lambda: lamp.send(Lamp())),
     "logs the time": lambda world, _: at_once(lambda: world.log("seen", tick=1)),
-    "logs badly": lambda world, _: at_once(lambda: world.log("Has Blanks")),
 }
 
 
