@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, ClassVar, Protocol, TypedDict
@@ -46,6 +47,8 @@ def population_of(agents: Any) -> Any:
         agents = int(agents)
     if isinstance(agents, (str, Path)):
         return AgentTable(agents)
+    if isinstance(agents, Integral):
+        agents = int(agents)
     if isinstance(agents, int) and agents < 1:
         raise InputError(f"must be 1 or more, got {agents}", field="agents")
     return DEFAULT_AGENTS if agents is None else agents
@@ -101,9 +104,10 @@ def require_whole(name: str, value: int, least: int) -> int:
     Raises:
         FieldValueError: If it is not a whole number of at least so much.
     """
-    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+    # numpy's whole numbers are whole numbers, too
+    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
         raise FieldValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    return value
+    return int(value)
 
 
 def require_seed(value: int) -> int:
@@ -113,12 +117,12 @@ def require_seed(value: int) -> int:
         FieldValueError: If it is not a whole number.
         InputError: If it is too large.
     """
-    if not isinstance(value, int) or isinstance(value, bool):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise FieldValueError(f"seed must be a whole number, got {value!r}")
     # the largest whole number that every reader of JSON reads exactly
     if abs(value) > 2**53:
         raise InputError(f"must lie between -2^53 and 2^53, got {value}", field="seed")
-    return value
+    return int(value)
 
 
 def askers_of(run: Any, fallback: Any) -> tuple[Any, BaseWriter | None]:

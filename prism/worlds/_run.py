@@ -168,7 +168,7 @@ class Run(Generic[WorldT_co]):
         self.log_agents: int | None = options.get("log_agents")
         for name, least in {"rounds": 1, "ticks": 1, "log_agents": 0}.items():
             if (value := getattr(self, name)) is not None:
-                require_whole(name, value, least)
+                setattr(self, name, require_whole(name, value, least))
         self.seed: int = require_seed(options.get("seed", 0))
         self._agents = population_of(agents)
         self.treatments: tuple[str, ...] = treatments_of(options.get("treatments", ()))
