@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable
 from itertools import count, cycle
+from typing import Any
 
 import pytest
 
-from prism.errors import AgentError
+from prism.errors import AgentError, FieldValueError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.statechart import TextCall
 from tests.kit.cognition import action as acts
@@ -115,3 +116,11 @@ async def test_ever_new_words_end_a_run() -> None:
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer)
     assert len(await agent.run(100)) == 20
     assert agent.stopped == "20 cycles in a row have only words: no action had an effect"
+
+
+@pytest.mark.parametrize("cycles", [0, 2.5, True])
+async def test_a_number_of_cycles_is_a_whole_number(cycles: Any) -> None:
+    """Anything else is refused where it is written."""
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([thought()]))
+    with pytest.raises(FieldValueError, match="cycles must be a whole number"):
+        await agent.run(cycles)
