@@ -91,6 +91,9 @@ class Shown:
         playing = self.playing
         with self._lock:
             path = self._path if playing is None else playing.begun
+            if path is None and self._open is not None:
+                # a world that was reset shows its last run until the next one begins
+                return self._open
             if path is None:
                 raise InputError("nothing has been played yet")
             if self._open is None or self._open.watched.run != path:

@@ -1,12 +1,13 @@
 """Fixtures of the report's tests: logs of real runs, what a page holds, and a real browser."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 import pytest
 
@@ -19,7 +20,7 @@ from prism.report import make_report
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import AgentState, Reasoner
-from prism.testing import FakeOllama, Fault
+from prism.testing import Asked, FakeOllama
 
 
 @dataclass
@@ -151,7 +152,8 @@ def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("model") / "model.jsonl"
     population, clock = synthetic_population(16, seed=5), SimulatedClock()
     with FakeOllama() as server, RunLog(path, clock) as log:
-        server.choose = lambda asked: _answer(server, asked.options)
+        server.choose = _answer
+        server.latency = 0.002
         Run(
             Feed(first_posts=opening_posts(population.agents, seed=5)),
             population.agents,
@@ -166,12 +168,12 @@ def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def _answer(server: FakeOllama, options: Sequence[str]) -> str:
-    asked = len(server.questions)
-    server.latency = 0.0005 * (asked % 7)
-    if asked % 9 == 8:
-        server.fail(Fault.body(b"</script><script>window.hacked = 1</script>"))
-    return options[asked % len(options)]
+def _answer(asked: Asked) -> str:
+    """Choose by the first message alone, so that a question that is asked again fails again."""
+    number = crc32(asked.body["messages"][0]["content"].encode())
+    if number % 9 == 8:
+        return "</script><script>window.hacked = 1</script>"
+    return asked.options[number % len(asked.options)]
 
 
 @pytest.fixture(scope="session")
