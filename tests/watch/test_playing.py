@@ -101,6 +101,8 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.wait(applied="warning")
         found.do("play")
         found.wait(state="complete")
+        # the log is read by a thread of its own
+        wait_until(lambda: found.client.get("/head").json()["rounds"] == 6)
         view = found.client.get("/round", params={"round": 3}).json()
         assert {"the-world", "the-chart"} <= {each["anchor"] for each in view["sections"]}
         assert found.do("keep", folder="runs/kept") == {"kept": "runs/kept"}
