@@ -398,15 +398,8 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.is_plain:
             step = kind.steps.get(agent.state)
-            if step is None:
-                return None
-            self.acting = agent
-            running = step(self.world, agent)
-            if running is not None:
-                return advance(self, agent, running, None)
-            if self.unawaited is not None:
-                raise unawaited(self.unawaited)
-            return None
+            return None if step is None else self._begin(agent, step)
+
         # with timers, the step is that of the state in which the turn begins
         step = kind.step_of(agent.state) if kind.is_ticked else None
         if (kind.is_ticked or kind.limits) and self._pass_time(agent):
