@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import DefinitionError, FieldValueError, ReasonerError
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
 from prism.reasoner._wording import USUAL_WORDING
@@ -155,6 +155,12 @@ def _options(kind: Kind, agent: Agent, trigger: str, context: Any) -> tuple[Any,
     is_open = state in chart.decision_states
     if is_open or (isinstance(state, Configuration) and chart.decides(state)):
         return tuple(chart.enabled_targets(agent, trigger, context))
+    if shadowed := kind.shadowed.get((state, trigger)):
+        targets = " and ".join(map(repr, map(state_text, shadowed)))
+        raise DefinitionError(
+            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {targets}, but "
+            f"nobody decides there: add decision_states=[{type(state).__name__}.{state.name}] to the chart"
+        )
     return ()
 
 
