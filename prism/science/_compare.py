@@ -22,7 +22,7 @@ from prism.science._measured_runs import (
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
 from prism.worlds._addresses import address_of, load_world
-from prism.worlds._marks import MEASURE, marked
+from prism.worlds._fields import MEASURE, marked
 
 SAME = "the same in every run"
 FEW = f"fewer than {LEAST_RUNS} runs"

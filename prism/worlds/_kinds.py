@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,8 +17,8 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
+from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
 from prism.worlds._guests import Guest, GuestChart, act
-from prism.worlds._marks import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
 from prism.worlds._world import World, kinds_of
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Kind:
         is_nested: Whether its chart has states inside states.
         has_regions: Whether its chart has regions.
         channels: Its events in continuous time.
+        counts: Agents in each state, unless they are objects of other classes.
 
     Attributes:
         is_plain: Whether its turns are steps of its states, and nothing else.
@@ -77,6 +79,7 @@ class Kind:
     is_nested: bool
     has_regions: bool
     channels: list[Channel] = field(default_factory=list)
+    counts: Counter[Any] = field(default_factory=Counter)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
