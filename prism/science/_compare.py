@@ -24,7 +24,7 @@ from prism.science._paper import latex_of, write_paper
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
 from prism.worlds._addresses import address_of, load_world
-from prism.worlds._marks import MEASURE, marked
+from prism.worlds._fields import MEASURE, marked
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat, Page
