@@ -175,13 +175,6 @@ class Answers:
         self._count(decisions, texts)
         return decisions, texts
 
-    async def close(self) -> None:
-        """Close the connections of both."""
-        for each in (self.reasoner, self.writer):
-            close = getattr(each, "close", None)
-            if close is not None:
-                await close()
-
     async def _decide(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:

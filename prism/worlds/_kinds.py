@@ -163,11 +163,6 @@ def definitions_of(kinds: Iterable[Any]) -> list[Definition[Any]]:
     return [each.definition for each in charts if isinstance(each, Statechart)]
 
 
-def measures_of(cls: type) -> dict[str, Callable[[Any], Any]]:
-    """Return what is measured for each agent of a kind, by name."""
-    return {name: getattr(cls, name) for name in marked(cls, MEASURE)}
-
-
 # Steps
 
 
