@@ -333,7 +333,7 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any,
                 f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
                 "the chart"
             )
-    if kind.has_regions:
+    if isinstance(options[0], Configuration):
         common = frozenset.intersection(*(frozenset(leaves_in(each)) for each in options))
         weights = {option: _of_leaves(option, weights, common) for option in options}
     if not any(weights.get(each) for each in options):
