@@ -58,7 +58,7 @@ class Kind:
         chart: Its chart, with the run's logger and clock.
         steps: The step for each leaf state.
         limits: Ticks after which an agent times out, by state.
-        open: The targets of decisions that no guard changes, by state and trigger.
+        open: The targets of events whose transitions have no condition, by state and trigger.
         is_nested: Whether its chart has states inside states, or timers, rates and eventless
             transitions of its own.
         channels: Its events in continuous time.
@@ -203,17 +203,16 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 
 def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
-    """Return the targets of decisions about transitions without a guard."""
+    """Return the targets of events whose transitions have no condition, by state and trigger."""
     if definition.tree is not None:
         return {}
 
     targets: dict[tuple[Any, str], tuple[Any, ...]] = {}
     for each in definition.transitions:
         key = each.source, each.trigger
-        if each.source in definition.decision_states:
-            targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
+        targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
     for each in definition.transitions:
-        if each.guard is not None:
+        if each.guard is not None or each.probability is not None:
             targets.pop((each.source, each.trigger), None)
     return targets
 
