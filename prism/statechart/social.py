@@ -8,9 +8,10 @@ from time import time
 from typing import Any
 
 from prism.errors import DefinitionError
+from prism.statechart._parts import Guard, callable_problems
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import TIMEOUT, Guard, Transition, callable_problems
+from prism.statechart.transitions import TIMEOUT, Transition
 from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"

@@ -117,8 +117,10 @@ class Called:
 def test_whatever_does_not_take_both_is_refused_at_definition(
     kind: str, function: Any, name: str
 ) -> None:
-    """A function that two arguments do not fit is refused by name."""
-    with pytest.raises(DefinitionError, match=f"^transition 'go': {kind} {name}.* must take two"):
+    """A function that agent and context do not fit is refused by name."""
+    with pytest.raises(
+        DefinitionError, match=f"^transition 'go': {kind} {name}.* must be callable as"
+    ):
         Transition("go", S.IDLE, S.RESTING, **{kind: function})
 
 

@@ -15,8 +15,9 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._hierarchy import CHART, Arc, Memory
+from prism.statechart._parts import Action, EventDescriptor, done
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge, EventDescriptor, done, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy

@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import RunawayError
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Faults
+from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
 from prism.statechart._hierarchy import Arc, Hierarchy
@@ -198,7 +198,7 @@ class Steps:
         for action in plan.after:
             faults.keep(chart._run_action, action, agent, edge, context)
         for state in plan.started if agent.state == edge.to_state else ():
-            faults.keep(self.schedule.begin, agent, state, context)
+            faults.keep(self.schedule.begin, agent, state)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)

@@ -12,7 +12,7 @@ from tests.statechart.nested.phone import Phone, day, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
 
-def speed(agent: Any, context: Any) -> float:
+def speed(agent: Any, context: Any = None) -> float:
     """Return a rate."""
     return 0.5
 
