@@ -10,18 +10,10 @@ from prism.statechart.memory import count_of
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
+from prism.telemetry import loggers
 from prism.telemetry.events import ANSWER_DISCARDED, DECISION, EVENT_REFUSED, TRANSITION
 from prism.telemetry.instruments import Level, join_hooks
-from prism.telemetry.loggers import (
-    EventLogger,
-    active_logger,
-    debug_logger,
-    listener,
-    pass_over,
-    report,
-    report_fault,
-    synchronous,
-)
+from prism.telemetry.loggers import EventLogger
 
 
 class Decider(Protocol):
@@ -69,27 +61,24 @@ class Reporter:
 
     def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
         self._chart = chart
-        self.logger: EventLogger | None = synchronous(logger)
+        self.logger: EventLogger | None = loggers.synchronous(logger)
         self._strict = strict
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        # not by `report`: of all events this is the one that there are millions of
-        try:
-            if (logger := active_logger(self.logger)) is not None:
-                logger.info(
-                    TRANSITION,
-                    chart=self._chart,
-                    agent_id=agent_name(agent),
-                    from_state=edge.from_text,
-                    to_state=edge.to_text,
-                    trigger=edge.trigger,
-                    ticks_in_state=dwell,
-                    context=identify(context),
-                )
-        except Exception as error:
-            pass_over(error, TRANSITION)
+        loggers.report(
+            self.logger,
+            "info",
+            TRANSITION,
+            chart=self._chart,
+            agent_id=agent_name(agent),
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            ticks_in_state=dwell,
+            context=identify(context),
+        )
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -109,7 +98,7 @@ class Reporter:
             context: The event's context.
         """
         self.met(agent, state)
-        if debug_logger(self.logger) is None:
+        if loggers.debug_logger(self.logger) is None:
             return
         names = [*filter(None, guards)]
         self._report(
@@ -136,10 +125,12 @@ class Reporter:
             raise error
         ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
         name = agent_name(agent)
-        report_fault(self.logger, event, error, chart=self._chart, agent_id=name, **ends)
+        loggers.report_fault(self.logger, event, error, chart=self._chart, agent_id=name, **ends)
 
     def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
-        report(self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys)
+        loggers.report(
+            self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys
+        )
 
 
 def announce(
@@ -161,23 +152,17 @@ def announce(
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
         more: Further keys, which stand after the context.
     """
-    level: Level = "warning" if source == "fallback" else "info"
-    # not by `report`, whose copy of the keys takes a fifth of the time
-    try:
-        if (listening := listener(logger, level)) is None:
-            return
-        log = listening.info if level == "info" else listening.warning
-        log(
-            DECISION,
-            agent_id=agent_name(asked.agent),
-            state=state_text(asked.state),
-            trigger=asked.trigger,
-            options=[*map(state_text, asked.options)],
-            chosen=state_text(chosen),
-            source=source,
-            **how,
-            context=identify(asked.context),
-            **more,
-        )
-    except Exception as error:
-        pass_over(error, DECISION)
+    loggers.report(
+        logger,
+        "warning" if source == "fallback" else "info",
+        DECISION,
+        agent_id=agent_name(asked.agent),
+        state=state_text(asked.state),
+        trigger=asked.trigger,
+        options=[*map(state_text, asked.options)],
+        chosen=state_text(chosen),
+        source=source,
+        **how,
+        context=identify(asked.context),
+        **more,
+    )
