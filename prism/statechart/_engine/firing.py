@@ -320,12 +320,13 @@ class Engine(Making[StateT]):
                 been asked.
             has_passed: Whether the guard of the first has been asked, too, and passed.
         """
-        state = self._require_known_state(agent)
-        self._require_trigger(trigger)
         made: StateT | None
         if self._steps is not None:
             made = self._steps.fire(agent, trigger, context)
             return made
+
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
         machine = self._machine
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:

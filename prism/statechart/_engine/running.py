@@ -48,7 +48,16 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        reaction = self.rows.reaction(agent.state, trigger)
+        try:
+            state = agent.state
+            reaction = self.rows.reaction(state, trigger)
+            is_sound = reaction is not None and reaction.place.state is state
+        except (AttributeError, KeyError, TypeError):
+            is_sound = False
+        if not is_sound:
+            state = self._chart._require_known_state(agent)
+            self._chart._require_trigger(trigger)
+            reaction = self.rows.reaction(state, trigger)
         step = self._first(reaction, agent, context)
         if step is not None:
             return self.run(agent, step, context)
@@ -89,8 +98,8 @@ class Steps:
 
     def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
-        if reaction is None:
-            return None
+        if reaction is None or reaction.sure is not None:
+            return reaction and reaction.sure
         return reaction.first(
             self._asking(agent, context),
             lambda: random_of(agent).random(),
