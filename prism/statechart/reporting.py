@@ -124,8 +124,8 @@ class Reporter:
         if self._strict:
             raise error
         ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
-        name = agent_name(agent)
-        loggers.report_fault(self.logger, event, error, chart=self._chart, agent_id=name, **ends)
+        said = loggers.describe(error)
+        self._report("error", event, agent, exc_info=error, error=said, **ends)
 
     def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
         loggers.report(

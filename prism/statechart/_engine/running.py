@@ -98,8 +98,10 @@ class Steps:
 
     def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
-        if reaction is None or reaction.sure is not None:
-            return reaction and reaction.sure
+        if reaction is None:
+            return None
+        if reaction.sure is not None:
+            return reaction.sure
         return reaction.first(
             self._asking(agent, context),
             lambda: random_of(agent).random(),
