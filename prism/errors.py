@@ -123,16 +123,15 @@ class MissingExtraError(PrismError, ImportError):
     """A room needs an optional package that is not installed.
 
     Args:
-        room: The room.
+        room: The room, whose extra brings the package.
         package: The package that could not be imported.
-        extra: The extra that brings it; by default that of the room's name.
     """
 
-    def __init__(self, room: str, package: str, *, extra: str | None = None) -> None:
+    def __init__(self, room: str, package: str) -> None:
         super().__init__(
             f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{extra or room}]'  or, in a checkout,  "
-            f"pip install '.[{extra or room}]'"
+            f"run  pip install 'prism-statecharts[{room}]'  or, in a checkout,  "
+            f"pip install '.[{room}]'"
         )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Generator, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
 
@@ -37,6 +37,8 @@ __all__ = [
     "social_chart",
     "transition_log",
 ]
+
+MakerT = TypeVar("MakerT", "ScriptMaker", "WriterMaker")
 
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
 _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
@@ -83,10 +85,7 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
     """
     from prism.testing import ScriptMaker
 
-    maker = ScriptMaker()
-    yield maker
-    if not request.node.stash.get(_ENDED_EARLY, False):
-        maker.assert_used_up()
+    yield from _used_up(ScriptMaker(), request)
 
 
 @pytest.fixture
@@ -97,7 +96,10 @@ def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
     """
     from prism.testing import WriterMaker
 
-    maker = WriterMaker()
+    yield from _used_up(WriterMaker(), request)
+
+
+def _used_up(maker: MakerT, request: pytest.FixtureRequest) -> Iterator[MakerT]:
     yield maker
     if not request.node.stash.get(_ENDED_EARLY, False):
         maker.assert_used_up()
@@ -106,9 +108,10 @@ def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
 @pytest.fixture
 def transition_log() -> Iterator[TransitionLog]:
     """The events of charts and reasoners during the test, whichever logger they use."""
-    from prism.testing._stand_ins import transition_log
+    from prism.telemetry import instrumented
+    from prism.testing import TransitionLog
 
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         yield log
 
 

@@ -31,16 +31,14 @@ into a query to count otherwise. Needs the extra ``analysis``: ``pip install '.[
 checkout.
 """
 
-from prism.errors import MissingExtraError
+from typing import TYPE_CHECKING
 
-try:
-    import duckdb as _duckdb  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name != "duckdb":
-        raise
-    raise MissingExtraError("analysis", "duckdb") from None
+from prism._lazy import lazy_names
 
-from prism.analysis._check import Conformance, check_log
-from prism.analysis._log import Log, Note, Run, read_log
+if TYPE_CHECKING:
+    from prism.analysis._check import Conformance, check_log
+    from prism.analysis._log import Log, Note, Run, read_log
+else:
+    __getattr__, __dir__ = lazy_names(__name__, extra="analysis")
 
 __all__ = ["Conformance", "Log", "Note", "Run", "check_log", "read_log"]

@@ -10,13 +10,13 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from importlib import import_module
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from prism.errors import InputError, MissingExtraError
+from prism._lazy import import_extra
+from prism.errors import InputError
 from prism.files._records import reading
 
 Where = tuple[str | int, ...]
@@ -83,19 +83,12 @@ def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDoc
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=path)
 
-    yaml = _yaml()
+    yaml = import_extra("yaml", "programs")
     reader = _Reader(yaml, text, path)
     try:
         return reader.document()
     except yaml.YAMLError as error:
         raise _unreadable(error, path) from None
-
-
-def _yaml() -> ModuleType:
-    try:
-        return import_module("yaml")
-    except ImportError as error:
-        raise MissingExtraError("programs.yaml", "PyYAML", extra="workflow") from error
 
 
 def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:

@@ -5,19 +5,15 @@
 Needs the extra ``report``: ``pip install '.[report]'`` in a checkout.
 """
 
-from prism.errors import MissingExtraError
+from typing import TYPE_CHECKING
 
-try:
-    import altair as _altair  # noqa: F401
-    import markupsafe as _markupsafe  # noqa: F401
-    import vl_convert as _vl_convert  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name not in ("altair", "markupsafe", "vl_convert"):
-        raise
-    raise MissingExtraError("report", _error.name) from None
+from prism._lazy import lazy_names
 
-from prism.report._drawing import FigureFormat
-from prism.report._html import Page, Section
-from prism.report._report import make_report
+if TYPE_CHECKING:
+    from prism.report._drawing import FigureFormat
+    from prism.report._html import Page, Section
+    from prism.report._report import make_report
+else:
+    __getattr__, __dir__ = lazy_names(__name__, extra="report")
 
 __all__ = ["FigureFormat", "Page", "Section", "make_report"]

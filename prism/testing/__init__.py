@@ -1,4 +1,4 @@
-"""Parts for testing agents: reasoners, writers, a model server, assertions, coverage.
+"""Parts for testing agents: reasoners, writers, model servers, assertions, coverage.
 
 Most of them are also pytest fixtures: see `prism.pytest_plugin` and ``docs/testing.md``.
 `explore` needs the extra: ``pip install 'prism-statecharts[testing]'``.
@@ -8,22 +8,22 @@ from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 from prism.testing._paths import assert_path
-from prism.testing._reasoners import (
+from prism.testing._scripts import ScriptedReasoner, ScriptedWriter, ScriptMaker, WriterMaker
+from prism.testing._stand_ins import (
+    AgentMaker,
     FailingReasoner,
+    FrozenClock,
     LateReasoner,
     RecordingReasoner,
-    ScriptedReasoner,
-    ScriptMaker,
+    TransitionLog,
 )
-from prism.testing._stand_ins import AgentMaker, FrozenClock, TransitionLog
-from prism.testing._writers import ScriptedWriter, WriterMaker
 
 if TYPE_CHECKING:
     from prism.testing._explore import Exploration, explore
-    from prism.testing._server.fake_ollama import FakeOllama
-    from prism.testing._server.fake_openai import FakeOpenAI
-    from prism.testing._server.faults import Fault
-    from prism.testing._server.wire import Asked
+    from prism.testing._fake_ollama import FakeOllama
+    from prism.testing._fake_openai import FakeOpenAI
+    from prism.testing._faults import Fault
+    from prism.testing._wire import Asked
 else:
     # they take time to import, and one needs a package of the extra
     __getattr__, __dir__ = lazy_names(__name__, extra="testing")

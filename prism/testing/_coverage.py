@@ -7,8 +7,7 @@ are one chart here, however often they were built, also in several processes.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -63,7 +62,7 @@ class CoveragePlugin:
             session.config.workeroutput[_OUTPUT] = self.recorder.dump()
             return
 
-        percent, least = percent_of(self.recorder.used()), self._fail_under
+        percent, least = _percent(self.recorder.used(), KINDS), self._fail_under
         if least is not None and percent < least:
             self._complaint = (
                 f"statechart coverage of {percent:g}% is below the required {least:.12g}%"
@@ -74,8 +73,9 @@ class CoveragePlugin:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the report."""
         terminalreporter.section("statechart coverage")
-        for line in report_lines(self.recorder):
-            terminalreporter.line(line)
+        for line in self.recorder.report():
+            # control characters in names and states would reach the terminal
+            terminalreporter.line(printable(showable(line)))
         if self._lost:
             lost = ", ".join(self._lost)
             terminalreporter.line(f"workers that crashed and are not counted: {lost}")
@@ -84,14 +84,7 @@ class CoveragePlugin:
 
 
 class Move(NamedTuple):
-    """A transition of a chart.
-
-    Args:
-        source: State that it leaves.
-        target: State that it leads to.
-        text: ``source --trigger--> target [guard]``.
-        is_guarded: Whether it has a guard.
-    """
+    """A transition of a chart, with its text ``source --trigger--> target [guard]``."""
 
     source: str
     target: str
@@ -99,19 +92,7 @@ class Move(NamedTuple):
     is_guarded: bool
 
 
-class Share(NamedTuple):
-    """How much of something was exercised.
-
-    Args:
-        total: How many there are.
-        missing: The parts that were never exercised, as text.
-    """
-
-    total: int
-    missing: list[str]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class ChartUse:
     """A chart, and what of it was exercised.
 
@@ -119,37 +100,33 @@ class ChartUse:
         name: Name of the chart.
         states: Its states, in definition order.
         moves: Its transitions, in definition order.
-        visited: The states in which an agent was seen.
-        counts: How often a transition, by its place, was ``made``, or its guard ``passed``,
-            ``failed`` or ``raised``.
+        seen: The states in which an agent was; pairs of the place of a transition and what became
+            of it: ``made``, or its guard ``passed``, ``failed`` or ``raised``.
     """
 
     name: str
     states: tuple[str, ...]
     moves: tuple[Move, ...]
-    visited: set[str] = field(default_factory=set)
-    counts: Counter[tuple[int, str]] = field(default_factory=Counter)
+    seen: set[str | tuple[int, str]] = field(default_factory=set)
 
-    def shares(self) -> dict[str, Share]:
-        """Return the share of ``states``, ``transitions`` and outcomes of ``guards`` exercised."""
-        unmade = [move.text for place, move in enumerate(self.moves) if not self._is(place, "made")]
-        guards = 2 * sum(move.is_guarded for move in self.moves)
+    def totals(self) -> dict[str, int]:
+        """Return how many states, transitions and outcomes of guards there are."""
+        guards = sum(move.is_guarded for move in self.moves)
+        return dict(zip(KINDS, (len(self.states), len(self.moves), 2 * guards), strict=True))
+
+    def missing(self) -> dict[str, list[str]]:
+        """Return the states, transitions and outcomes of guards that were never exercised."""
+        moves = list(enumerate(self.moves))
         return {
-            "states": Share(len(self.states), [s for s in self.states if s not in self.visited]),
-            "transitions": Share(len(self.moves), unmade),
-            "guards": Share(guards, [*self._missing_outcomes()]),
+            "states": [text for text in self.states if text not in self.seen],
+            "transitions": [move.text for at, move in moves if (at, "made") not in self.seen],
+            "guards": [
+                f"{move.text}: never {outcome}"
+                for at, move in moves
+                for outcome in ("passed", "failed")
+                if move.is_guarded and (at, outcome) not in self.seen
+            ],
         }
-
-    def _is(self, place: int, outcome: str) -> bool:
-        return self.counts[place, outcome] > 0
-
-    def _missing_outcomes(self) -> Iterator[str]:
-        for place, move in enumerate(self.moves):
-            raised = self.counts[place, "raised"]
-            note = f" (raised {raised} x)" if raised else ""
-            for outcome in ("passed", "failed"):
-                if move.is_guarded and not self._is(place, outcome):
-                    yield f"{move.text}: never {outcome}{note}"
 
 
 class Recorder(Instrument):
@@ -169,49 +146,65 @@ class Recorder(Instrument):
         self._use_of(details.chart)
 
     def guard(self, details: GuardEvaluated, /) -> None:
-        """Count the outcome of a guard."""
+        """Note the outcome of a guard."""
         use = self._use_of(details.chart)
         for place in _places(details.number):
-            use.visited.add(use.moves[place].source)
-            use.counts[place, details.outcome] += 1
+            use.seen |= {use.moves[place].source, (place, details.outcome)}
 
     def transition(self, details: TransitionDetails, /) -> None:
-        """Count a transition that was made."""
+        """Note a transition that was made."""
         use = self._use_of(details.chart)
         for place in _places(details.number):
-            use.visited.update(use.moves[place][:2])
-            use.counts[place, "made"] += 1
+            use.seen |= {*use.moves[place][:2], (place, "made")}
 
         # a target names only one of the states that a chart with composites enters
         if (tree := details.chart.tree) is not None:
             leaves = leaf_texts(details.agent.state)
-            use.visited.update(state_text(each) for leaf in leaves for each in tree.around(leaf))
+            use.seen.update(state_text(each) for leaf in leaves for each in tree.around(leaf))
 
     def used(self) -> list[ChartUse]:
         """Return the charts of which anything was exercised."""
-        return [chart for chart in self.charts.values() if chart.counts]
+        return [chart for chart in self.charts.values() if chart.seen]
 
     def dump(self) -> str:
         """Return everything as a text, for the `load` of another process."""
         return json.dumps(
-            [
-                (use.name, use.states, use.moves, [*use.visited], [*use.counts.items()])
-                for use in self.charts.values()
-            ]
+            [(use.name, use.states, use.moves, [*use.seen]) for use in self.charts.values()]
         )
 
     def load(self, text: str) -> None:
         """Add what another process has recorded."""
-        for name, states, moves, visited, counts in json.loads(text):
+        for name, states, moves, seen in json.loads(text):
             use = self._known(ChartUse(name, tuple(states), tuple(Move(*move) for move in moves)))
-            use.visited.update(visited)
-            use.counts.update({(place, outcome): count for (place, outcome), count in counts})
+            use.seen.update(each if isinstance(each, str) else tuple(each) for each in seen)
+
+    def report(self) -> Iterator[str]:
+        """Yield the lines of the report: a table of the charts, then what was never exercised."""
+        used = self.used()
+        rows = [("chart", *KINDS, "total"), *(_row(chart.name, [chart]) for chart in used)]
+        if len(used) > 1:
+            rows.append(_row("all", used))
+        width = max(len(row[0]) for row in rows)
+        for name, *cells in rows if used else ():
+            yield name.ljust(width) + "".join(cell.rjust(16) for cell in cells)
+        if not used:
+            yield "no chart was used"
+
+        for chart in used:
+            missing = [(kind, text) for kind in KINDS for text in chart.missing()[kind]]
+            if missing:
+                yield f"never exercised in {chart.name}:"
+            for kind, text in missing:
+                yield f"  {kind.removesuffix('s'):<10}  {text}"
+
+        if unused := sorted({chart.name for chart in self.charts.values() if not chart.seen}):
+            yield f"built but never used: {', '.join(unused)}"
 
     def _use_of(self, chart: Definition[Any]) -> ChartUse:
         use = self._uses.get(chart)
         if use is None:
-            moves = (_move(each) for each in chart.written)
-            use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), tuple(moves)))
+            moves = tuple(map(_move, chart.written))
+            use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), moves))
             self._uses[chart] = use
 
         return use
@@ -232,66 +225,24 @@ def _places(number: int | tuple[int, ...]) -> tuple[int, ...]:
     return number if isinstance(number, tuple) else (number,)
 
 
-def percent_of(charts: Iterable[ChartUse]) -> float:
-    """Return the percent of states, transitions and guard outcomes that were exercised.
-
-    Returns:
-        The share of them all together, rounded down to a tenth, so that 100 means all; 0 if there
-        are no charts.
-    """
-    shares = [share for chart in charts for share in chart.shares().values()]
-    return _percent(shares) if shares else 0.0
-
-
-def _percent(shares: Iterable[Share]) -> float:
-    total, missing = _sums(shares)
-    # of nothing, nothing is missing
-    return (total - missing) * 1000 // total / 10 if total else 100.0
-
-
-def _sums(shares: Iterable[Share]) -> tuple[int, int]:
-    pairs = [(share.total, len(share.missing)) for share in shares]
-    return sum(total for total, _ in pairs), sum(missing for _, missing in pairs)
-
-
-def report_lines(recorder: Recorder) -> Iterator[str]:
-    """Yield the report as lines: a table of the charts, then everything never exercised.
-
-    Control characters in names and states are not shown.
-    """
-    for line in _lines(recorder):
-        yield printable(showable(line))
-
-
-def _lines(recorder: Recorder) -> Iterator[str]:
-    used = recorder.used()
-    rows = [("chart", *KINDS, "total"), *(_row(chart.name, [chart]) for chart in used)]
-    if len(used) > 1:
-        rows.append(_row("all", used))
-    if used:
-        width = max(len(row[0]) for row in rows)
-        for name, *cells in rows:
-            yield name.ljust(width) + "".join(cell.rjust(16) for cell in cells)
-    else:
-        yield "no chart was used"
-
-    for chart in used:
-        shares = chart.shares()
-        if any(share.missing for share in shares.values()):
-            yield f"never exercised in {chart.name}:"
-        for kind, share in shares.items():
-            for text in share.missing:
-                yield f"  {kind.removesuffix('s'):<10}  {text}"
-
-    if unused := sorted({chart.name for chart in recorder.charts.values() if not chart.counts}):
-        yield f"built but never used: {', '.join(unused)}"
-
-
 def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
     cells = []
     for kind in KINDS:
-        shares = [chart.shares()[kind] for chart in charts]
-        total, missing = _sums(shares)
-        cells.append(f"{total - missing}/{total} {_percent(shares):4.0f}%")
+        seen, total = _counted(charts, [kind])
+        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4.0f}%")
 
-    return name, *cells, f"{percent_of(charts):g}%"
+    return name, *cells, f"{_percent(charts, KINDS):g}%"
+
+
+def _percent(charts: Sequence[ChartUse], kinds: Sequence[str]) -> float:
+    """Return the percent exercised, rounded down to a tenth, so that 100 means all.
+
+    Of nothing, nothing is missing; but without any chart it is 0.
+    """
+    seen, total = _counted(charts, kinds)
+    return seen * 1000 // total / 10 if total else 100.0 * bool(charts)
+
+
+def _counted(charts: Sequence[ChartUse], kinds: Sequence[str]) -> tuple[int, int]:
+    total = sum(chart.totals()[kind] for chart in charts for kind in kinds)
+    return total - sum(len(chart.missing()[kind]) for chart in charts for kind in kinds), total

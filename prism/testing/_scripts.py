@@ -1,82 +1,105 @@
-"""Scripts of stand-ins: the replies to each caller, and whether a test has used them up."""
+"""Doubles that follow a script, and fail the test on what the script does not expect."""
 
 from __future__ import annotations
 
+import json
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from enum import Enum
+from typing import Any, ClassVar, Generic, TypeVar
+
+from prism.reasoner._prompts import chat_prompt
+from prism.reasoner._texts import or_fallback, read_as
+from prism.statechart import BaseReasoner, BaseWriter, Decision, Question, TextCall, Written
+from prism.statechart.names import agent_name, id_text
+from prism.statechart.states import state_text
 
 AskedT = TypeVar("AskedT")
-GivenT = TypeVar("GivenT")
-MadeT = TypeVar("MadeT", bound="Scripted[Any, Any]")
+MadeT = TypeVar("MadeT", bound="Scripted[Any]")
+
+Answer = Enum | str
+"""A state, or its text."""
+
+Script = Sequence[Answer] | Mapping[Any, Answer | Sequence[Answer]] | Callable[[Question], Answer]
+"""Answers in their order; rules, which map an agent's id, a trigger, a state or a predicate to an
+answer or a list of answers; or a function."""
+
+Text = str | Mapping[str, Any] | Written
+"""A text; an object, which is written as JSON; or a whole answer, such as a failure."""
+
+TextScript = Sequence[Text] | Mapping[Any, Text | Sequence[Text]] | Callable[[TextCall], Text]
+"""Texts in their order; rules, which map an agent's id, a key, the part of it behind a colon or a
+predicate to a text or a list of texts; or a function."""
+
+_LONGEST_SHOWN = 60
 
 
 @dataclass(slots=True)
-class Rule(Generic[AskedT, GivenT]):
-    """The replies of a script to the calls that match.
+class _Rule:
+    """The replies to the calls that match.
 
     Args:
         matcher: Which calls; None for all.
-        given: One reply for every call, or several in their order.
-        used: Whether any reply was given.
+        replies: One reply for every call, a function that gives one, or several in their order.
+        used: Whether any reply was used.
     """
 
     matcher: Any
-    given: deque[GivenT] | GivenT
+    replies: Any
     used: bool = False
 
-    def next(self) -> GivenT:
-        """Return the next reply."""
-        self.used = True
-        return self.given.popleft() if isinstance(self.given, deque) else self.given
+    @property
+    def is_open(self) -> bool:
+        return not isinstance(self.replies, deque) or bool(self.replies)
 
-    def left(self) -> list[GivenT]:
-        """Return the unused replies; a function leaves none."""
-        if isinstance(self.given, deque):
-            return list(self.given)
-        return [] if self.used or callable(self.given) else [self.given]
+    def left(self) -> list[Any]:
+        if isinstance(self.replies, deque):
+            return list(self.replies)
+        return [] if self.used or callable(self.replies) else [self.replies]
 
 
-class Scripted(Generic[AskedT, GivenT]):
-    """What stand-ins that follow a script have in common.
-
-    Args:
-        rules: The rules of the script.
-        kinds: What is asked, and what it is given, such as ``question`` and ``answers``.
-        expects: Whether a rule with a matcher is for a call.
-        name_of: Returns a matcher as text.
-        shown: Returns a reply as text.
+class Scripted(ABC, Generic[AskedT]):
+    """What doubles that follow a script have in common.
 
     Attributes:
         complaints: Messages about failures; `assert_used_up` reports them again in case the
             application has swallowed them.
     """
 
-    def __init__(
-        self,
-        rules: list[Rule[AskedT, GivenT]],
-        kinds: tuple[str, str],
-        *,
-        expects: Callable[[Any, AskedT], bool],
-        name_of: Callable[[Any], str],
-        shown: Callable[[GivenT], str],
-    ) -> None:
+    _kinds: ClassVar[tuple[str, str]]
+    """What is asked, and what it is given: ``question`` and ``answers``."""
+
+    _single: ClassVar[tuple[type, ...]]
+    """The types of a single reply, as opposed to a list of several."""
+
+    def __init__(self, script: Any) -> None:
         super().__init__()
         self.complaints: list[str] = []
         self._asked: list[AskedT] = []
-        self._rules = rules
-        self._asked_as, self._given_as = kinds
-        self._expects, self._name_of, self._shown = expects, name_of, shown
+        if isinstance(script, Mapping):
+            self._rules = [
+                _Rule(key, each if isinstance(each, self._single) else deque(each))
+                for key, each in script.items()
+            ]
+        elif callable(script):
+            self._rules = [_Rule(None, script)]
+        elif isinstance(script, Sequence) and not isinstance(script, str):
+            self._rules = [_Rule(None, deque(script))]
+        else:
+            raise TypeError(
+                f"a script must be a list of {self._kinds[1]}, a mapping of rules or a function, "
+                f"got {script!r}"
+            )
 
     def left_over(self) -> list[str]:
         """List the unused replies of the script by rule."""
-        left = ((rule.matcher, rule.left()) for rule in self._rules)
         return [
-            ("" if matcher is None else f"{self._name_of(matcher)}: ")
-            + ", ".join(map(self._shown, given))
-            for matcher, given in left
-            if given
+            ("" if rule.matcher is None else f"{_name_of(rule.matcher)}: ")
+            + ", ".join(map(_shown, left))
+            for rule in self._rules
+            if (left := rule.left())
         ]
 
     def assert_used_up(self) -> None:
@@ -90,63 +113,202 @@ class Scripted(Generic[AskedT, GivenT]):
             raise AssertionError("\n\n".join(self.complaints))
 
         if left := self.left_over():
-            asked = f"{len(self._asked)} {self._asked_as}{'s' * (len(self._asked) != 1)}"
+            asked = f"{len(self._asked)} {self._kinds[0]}{'s' * (len(self._asked) != 1)}"
             raise AssertionError(
-                f"after {asked} the script has {self._given_as} left over: {'; '.join(left)}"
+                f"after {asked} the script has {self._kinds[1]} left over: {'; '.join(left)}"
             )
 
-    def _rule_for(self, asked: AskedT) -> Rule[AskedT, GivenT] | None:
-        """Return the first rule that matches a call and has a reply left."""
+    def _next(self, asked: AskedT) -> Any:
+        """Return the next reply of the first rule that matches a call and has a reply left."""
+        __tracebackhide__ = True
         for rule in self._rules:
-            is_open = not isinstance(rule.given, deque) or bool(rule.given)
-            if is_open and (rule.matcher is None or self._expects(rule.matcher, asked)):
-                return rule
+            if rule.is_open and (rule.matcher is None or self._expects(rule.matcher, asked)):
+                rule.used = True
+                reply = rule.replies.popleft() if isinstance(rule.replies, deque) else rule.replies
+                return reply(asked) if callable(reply) else reply
 
-        return None
+        raise self._complaint(asked, f"the script has no {self._kinds[1]} for it")
 
-    def _complain(self, complaint: str) -> AssertionError:
+    def _complaint(self, asked: AskedT, problem: str) -> AssertionError:
+        call, prompt = self._described(asked)
+        complaint = f"{self._kinds[0]} {len(self._asked)}, {call}: {problem}\n{prompt}"
         self.complaints.append(complaint)
         return AssertionError(complaint)
 
+    def _expects(self, matcher: Any, asked: AskedT) -> bool:
+        if callable(matcher):
+            return bool(matcher(asked))
+        return _name_of(matcher) in self._names(asked)
 
-class Maker(Generic[MadeT]):
-    """Makes scripted stand-ins, and checks at the end of a test that all scripts are used up."""
+    @abstractmethod
+    def _names(self, asked: AskedT) -> tuple[str, ...]:
+        """Return the names by which a rule can match a call."""
+
+    @abstractmethod
+    def _described(self, asked: AskedT) -> tuple[str, str]:
+        """Return what a call is, and what its model would have been given."""
+
+
+def _name_of(matcher: Any) -> str:
+    if callable(matcher):
+        return getattr(matcher, "__name__", repr(matcher))
+    return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
+
+
+def _shown(reply: Any) -> str:
+    text = state_text(reply) if isinstance(reply, str | Enum) else repr(reply)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+class ScriptedReasoner(Scripted[Question], BaseReasoner):
+    """A reasoner that answers from a script, without a model.
+
+    ``left_over()`` lists unused answers and rules; ``assert_used_up()``
+    raises an AssertionError if there are any, or a question was not expected.
+
+    Args:
+        script: The answers. A list is used in its order. A mapping holds rules, of which the first
+            that matches is used: its keys are an agent's id, a trigger, a state, or a predicate on
+            the `Question`; its values one answer for every such question, or a list of answers in
+            their order. A function is asked for every answer.
+
+    Attributes:
+        questions: Everything it was asked.
+        complaints: Questions that it failed on; the fixture reports them again in case the
+            application has swallowed them.
+    """
+
+    _kinds = ("question", "answers")
+    _single = (str, Enum)
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.questions: list[Question] = self._asked
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions from the script.
+
+        Raises:
+            AssertionError: If no answer is left for one of them, or the answer is not an option.
+                The message shows the prompt.
+        """
+        __tracebackhide__ = True
+        return list(map(self._decide, questions))
+
+    def _decide(self, question: Question) -> Decision:
+        __tracebackhide__ = True
+        self.questions.append(question)
+        answer = state_text(self._next(question))
+        for option in question.options:
+            if state_text(option) == answer:
+                return Decision(option, "policy")
+
+        problem = f"the script says {answer!r}, which is not among the options"
+        raise self._complaint(question, problem)
+
+    def _names(self, question: Question) -> tuple[str, ...]:
+        return agent_name(question.agent), question.trigger, state_text(question.state)
+
+    def _described(self, question: Question) -> tuple[str, str]:
+        agent, state = agent_name(question.agent), state_text(question.state)
+        options = ", ".join(map(state_text, question.options))
+        return (
+            f"of agent {agent!r} in {state!r} on {question.trigger!r}",
+            f"options: {options}\nprompt:\n{chat_prompt(question)}",
+        )
+
+
+class ScriptedWriter(Scripted[TextCall], BaseWriter):
+    """A writer that writes from a script, without a model.
+
+    ``left_over()`` lists unused texts and rules; ``assert_used_up()``
+    raises an AssertionError if there are any, or a call was not expected.
+
+    Each text of the script is the reply to one request. If a call cannot use it and may be
+    repeated, the next text is used.
+
+    Args:
+        script: The texts, or objects that are written as JSON, or a `Written` to give as it is. A
+            list is used in its order. A mapping holds rules, of which the first that matches is
+            used: its keys are an agent's id, the key of a call, the part of it behind a colon (of a
+            workflow, the step), or a predicate on the `TextCall`; its values one text for every
+            such call, or a list of texts in their order. A function is asked for every text.
+
+    Attributes:
+        calls: Everything it was asked.
+        complaints: Calls that it failed on; ``assert_used_up`` reports them again in case the
+            application has swallowed them.
+    """
+
+    _kinds = ("call", "texts")
+    _single = (str, Mapping, Written)
+
+    def __init__(self, script: TextScript) -> None:
+        super().__init__(script)
+        self.calls: list[TextCall] = self._asked
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls from the script.
+
+        Raises:
+            AssertionError: If no text is left for one of them. The message shows the prompt.
+        """
+        __tracebackhide__ = True
+        return list(map(self._written, calls))
+
+    def _written(self, call: TextCall) -> Written:
+        __tracebackhide__ = True
+        self.calls.append(call)
+        for _ in range(call.tries or 1):
+            text = self._next(call)
+            if isinstance(text, Written):
+                return or_fallback(call, text)
+
+            written = read_as(call, text if isinstance(text, str) else json.dumps(text), "script")
+            if not written.has_failed:
+                break
+
+        return or_fallback(call, written)
+
+    def _names(self, call: TextCall) -> tuple[str, ...]:
+        # in a workflow: the part after the turn, which is the step, also if it asks again
+        step = call.key.partition(":")[2]
+        return call.agent_id, call.key, step, step.removesuffix(":again")
+
+    def _described(self, call: TextCall) -> tuple[str, str]:
+        return f"{call.key!r} of agent {call.agent_id!r}", f"prompt:\n{call.prompt}"
+
+
+class _Maker(Generic[MadeT]):
+    """Makes scripted doubles, and checks at the end of a test that all scripts are used up."""
 
     def __init__(self) -> None:
         self._made: list[MadeT] = []
 
     def assert_used_up(self) -> None:
-        """Check all that were made: see `Scripted.assert_used_up`."""
+        """Check every one that was made.
+
+        Raises:
+            AssertionError: If there was an unexpected call, or a reply is left over.
+        """
         __tracebackhide__ = True
         for made in self._made:
             made.assert_used_up()
 
 
-def rules_of(script: Any, single: tuple[type, ...], wanted: str) -> list[Rule[Any, Any]]:
-    """Return the rules of a script.
+class ScriptMaker(_Maker[ScriptedReasoner]):
+    """Makes scripted reasoners, and checks at the end of a test whether all are used up."""
 
-    Args:
-        script: A list of replies in their order, or a mapping of rules.
-        single: The types of a single reply, as opposed to a list of several.
-        wanted: A description of valid scripts, for the message.
-
-    Raises:
-        TypeError: If it is neither.
-    """
-    if isinstance(script, str) or not isinstance(script, (Mapping, Sequence)):
-        is_list = isinstance(script, Iterable) and not isinstance(script, str)
-        mend = "list(...) of it" if is_list else f"[{script!r}]"
-        raise TypeError(f"a script must be {wanted}, got {script!r}: write {mend}")
-
-    if not isinstance(script, Mapping):
-        return [Rule(None, deque(script))]
-
-    return [
-        Rule(key, given if isinstance(given, single) else deque(given))
-        for key, given in script.items()
-    ]
+    def __call__(self, script: Script) -> ScriptedReasoner:
+        """Make a reasoner that answers from a script: see `ScriptedReasoner`."""
+        self._made.append(ScriptedReasoner(script))
+        return self._made[-1]
 
 
-def named_by(function: Callable[..., Any]) -> str:
-    """Return the name of a predicate in reports."""
-    return getattr(function, "__name__", repr(function))
+class WriterMaker(_Maker[ScriptedWriter]):
+    """Makes scripted writers, and checks at the end of a test whether all are used up."""
+
+    def __call__(self, script: TextScript) -> ScriptedWriter:
+        """Make a writer that writes from a script: see `ScriptedWriter`."""
+        self._made.append(ScriptedWriter(script))
+        return self._made[-1]

@@ -1,20 +1,25 @@
-"""Stand-ins for tests: agents, a clock, and a log to look at."""
+"""Stand-ins for tests: agents, a clock, a log to look at, and unkind reasoners."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import asyncio
+import random
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
 from prism.agents import SocialAgent
 from prism.runlog._writer import DEFAULT_START, SECONDS_PER_TICK
+from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.names import id_text
-from prism.telemetry import Instrument, LogEvent, instrumented
+from prism.telemetry import Instrument, LogEvent
 from prism.telemetry.events import TRANSITION
 
 Event = dict[str, Any]
+
+_MOST_TURNS = 20
+"""Of the event loop, for which an answer waits."""
 
 
 class AgentMaker:
@@ -105,9 +110,106 @@ class TransitionLog(Instrument):
         self.events.clear()
 
 
-@contextmanager
-def transition_log() -> Iterator[TransitionLog]:
-    """Record the events of prism; loggers still get them as usual."""
-    log = TransitionLog()
-    with instrumented(log):
-        yield log
+class RecordingReasoner(BaseReasoner):
+    """Returns another reasoner's answers, and records the questions.
+
+    Args:
+        reasoner: Answers the questions; a `PolicyReasoner` by default.
+
+    Attributes:
+        batches: The questions of each call of `answer`, in the order of the calls.
+    """
+
+    def __init__(self, reasoner: BaseReasoner | None = None) -> None:
+        super().__init__()
+        self.reasoner: BaseReasoner = PolicyReasoner() if reasoner is None else reasoner
+        self.concurrency: int = self.reasoner.concurrency
+        self.batches: list[tuple[Question, ...]] = []
+
+    @property
+    def questions(self) -> list[Question]:
+        """All questions, in the order in which they were asked."""
+        return [question for batch in self.batches for question in batch]
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Record the questions, and return the other reasoner's answers."""
+        self.batches.append(tuple(questions))
+
+        return await self.reasoner.answer(questions)
+
+    @property
+    def chooses_acts(self) -> bool:
+        """Whether agents of the feed choose among all acts, as with the other reasoner."""
+        return self.reasoner.chooses_acts
+
+
+class LateReasoner(RecordingReasoner):
+    """Returns another reasoner's answers, but late, so that answers overtake each other.
+
+    An answer waits for a random number of turns of the event loop, not for time, so tests stay fast
+    and repeatable.
+
+    Args:
+        reasoner: Answers the questions; a `PolicyReasoner` by default.
+        concurrency: Number of questions to ask at once; see `BaseReasoner`.
+        seed: Seed of the waits.
+    """
+
+    def __init__(
+        self, reasoner: BaseReasoner | None = None, *, concurrency: int = 4, seed: int = 0
+    ) -> None:
+        super().__init__(reasoner)
+        self.concurrency = concurrency
+        self._waits = random.Random(seed)
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer each question after its own wait."""
+        self.batches.append(tuple(questions))
+
+        return await asyncio.gather(*map(self._one, questions))
+
+    async def _one(self, question: Question) -> Decision:
+        for _ in range(self._waits.randint(0, _MOST_TURNS)):
+            await asyncio.sleep(0)
+
+        (decision,) = await self.reasoner.answer([question])
+        return decision
+
+
+class FailingReasoner(RecordingReasoner):
+    """Fails at one question, and passes the others on to another reasoner.
+
+    Args:
+        failure: Exception to raise, or a decision to return, such as one outside the options.
+        reasoner: Answers the other questions; a `PolicyReasoner` by default.
+        at: Number of the failing question, counted from 1.
+    """
+
+    def __init__(
+        self,
+        failure: BaseException | Decision,
+        reasoner: BaseReasoner | None = None,
+        *,
+        at: int = 1,
+    ) -> None:
+        super().__init__(reasoner)
+        self.failure = failure
+        self.at = at
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions.
+
+        Raises:
+            BaseException: The failure, if its question is among them.
+        """
+        place = self.at - 1 - len(self.questions)
+        if not 0 <= place < len(questions):
+            return await super().answer(questions)
+
+        self.batches.append(tuple(questions))
+        if isinstance(self.failure, BaseException):
+            raise self.failure
+
+        decisions = await self.reasoner.answer(questions)
+        decisions[place] = self.failure
+        return decisions

@@ -5,18 +5,13 @@
 Needs the extra ``watch``: ``pip install '.[watch]'`` in a checkout.
 """
 
-from prism.errors import MissingExtraError
+from typing import TYPE_CHECKING
 
-try:
-    import starlette as _starlette  # noqa: F401
-    import uvicorn as _uvicorn  # noqa: F401
+from prism._lazy import lazy_names
 
-    import prism.report as _report  # noqa: F401
-except ModuleNotFoundError as _error:
-    if _error.name not in ("starlette", "uvicorn"):
-        raise
-    raise MissingExtraError("watch", _error.name) from None
-
-from prism.watch._server import Watching, watch
+if TYPE_CHECKING:
+    from prism.watch._server import Watching, watch
+else:
+    __getattr__, __dir__ = lazy_names(__name__, extra="watch")
 
 __all__ = ["Watching", "watch"]

@@ -12,7 +12,7 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner._texts import or_fallback, read_as
 from prism.statechart import BaseWriter, TextCall, Written
 from prism.testing import ScriptedWriter
-from prism.testing._writers import Text
+from prism.testing._scripts import Text
 
 Reply = str | Exception
 

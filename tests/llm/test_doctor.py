@@ -62,14 +62,14 @@ async def test_letters_that_say_little_are_told(serve: Serve) -> None:
         ("/api/tags", Fault.status(401), "server", "ollama signin"),
         ("/api/tags", Fault.hang(), "server", "no complete reply from tiny"),
         ("/api/generate", Fault.hang(), "load", "no complete reply from tiny"),
-        ("/api/chat", Fault.says("I would rather not."), "name", "chose none of the options"),
+        (None, Fault.says("I would rather not."), "name", "chose none of the options"),
         ("/api/chat", Fault.status(500), "name", "answered 500"),
     ],
     ids=["401", "silent", "slow load", "prose", "500"],
 )
 @pytest.mark.sampled(3)
 async def test_each_kind_of_trouble_is_found(
-    path: str, fault: Fault, last: str, words: str, server: FakeOllama
+    path: str | None, fault: Fault, last: str, words: str, server: FakeOllama
 ) -> None:
     """The last step is the one that fails, and says why and what to do."""
     server.fail_always(fault, path=path)

@@ -8,7 +8,7 @@ import pytest
 from prism.errors import BadReplyError, LLMError, OverloadedError
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
-from prism.testing._server.exchange import Exchange
+from prism.testing._faults import Exchange
 from tests.kit.proxies import Proxy
 from tests.kit.servers import BOTH, HELLO, Connect
 from tests.kit.waiting import until

@@ -9,7 +9,7 @@ import pytest
 
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
-from prism.testing._server.wire import count_tokens
+from prism.testing._wire import count_tokens
 from tests.kit.clients import Model, Silent
 from tests.kit.pools import unpaused
 from tests.kit.reasoners import ask

@@ -153,7 +153,7 @@ def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
 
 def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any]) -> None:
     """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
-    done = run_logged(reasoner=LateReasoner(most_turns=9), rounds=3)
+    done = run_logged(reasoner=LateReasoner(), rounds=3)
     posts = {post["post_id"]: post for post in done.events(POST_PUBLISHED)}
     agents = {agent.agent_id: agent for agent in done.simulation.agents}
     weighed: dict[str, Any] = {}

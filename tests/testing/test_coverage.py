@@ -1,167 +1,132 @@
-"""The coverage of charts, as it is recorded and reported."""
+"""The coverage of charts, as a run of pytest reports it."""
 
-import asyncio
 import gc
-import pickle
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable
 from weakref import ref
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import instrumented
-from prism.testing import ScriptedReasoner
-from prism.testing._coverage import Recorder, percent_of, report_lines
+from prism.testing._coverage import Recorder
 
-IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
+CHARTS = """
+    import asyncio, pickle
+    import pytest
+    from prism.agents import SocialAgent
+    from prism.statechart import AgentState as S, Statechart, Transition, social_media_chart
+    from prism.testing import ScriptedReasoner
 
+    def says(agent, context):
+        if isinstance(context, Exception):
+            raise context
+        return context
 
-def says(agent: Any, context: Any) -> object:
-    """Guard: what the event says; raises where it is an exception."""
-    if isinstance(context, Exception):
-        raise context
-    return context
+    def fails(agent, context):
+        raise LookupError("x")
 
-
-def fails(agent: Any, context: Any) -> None:
-    """Action: fail."""
-    raise LookupError("x")
-
-
-def make_chart(name: str = "small", **settings: Any) -> Statechart[AgentState]:
-    """Make a chart of two moves from IDLE, the first guarded, and of three others."""
-    moves = [
-        Transition("go", IDLE, SCROLLING, says),
-        Transition("go", IDLE, RESTING),
-        Transition("again", IDLE, IDLE),
-        Transition("timeout", SCROLLING, RESTING),
-        Transition("fail", IDLE, RESTING, action=fails),
-    ]
-    return Statechart([IDLE, SCROLLING, RESTING], moves, IDLE, name=name, **settings)
+    def make(name="small", **settings):
+        moves = [
+            Transition("go", S.IDLE, S.SCROLLING, says),
+            Transition("go", S.IDLE, S.RESTING),
+            Transition("again", S.IDLE, S.IDLE),
+            Transition("timeout", S.SCROLLING, S.RESTING),
+            Transition("fail", S.IDLE, S.RESTING, action=fails),
+        ]
+        return Statechart([S.IDLE, S.SCROLLING, S.RESTING], moves, S.IDLE, name=name, **settings)
+"""
+OTHERS = ["idle --again--> idle", "scrolling --timeout--> resting", "idle --fail--> resting"]
+GUARD = "idle --go--> scrolling [says]: never "
 
 
 @pytest.fixture
-def recorder() -> Iterator[Recorder]:
-    """Install a recorder for one test."""
-    recorder = Recorder()
-    with instrumented(recorder):
-        yield recorder
+def report(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[str], list[str]]:
+    """Return a function that runs a test of charts, and gives the lines of the report."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.setenv("PYTEST_PLUGINS", "prism.pytest_plugin")
+
+    def report(test: str) -> list[str]:
+        body = "".join(f"        {line}\n" for line in test.splitlines())
+        pytester.makepyfile(f"{CHARTS}\n    def test_charts():\n{body}")
+        result = pytester.runpytest_inprocess("-W", "error", "--statechart-coverage")
+        result.assert_outcomes(passed=1)
+        begin = next(n for n, line in enumerate(result.outlines) if "statechart coverage" in line)
+        return [line for line in result.outlines[begin + 1 : -1] if line]
+
+    return report
 
 
-def missing(recorder: Recorder) -> list[str]:
-    """List everything of the used charts that was never exercised."""
-    return [
-        text for use in recorder.used() for share in use.shares().values() for text in share.missing
-    ]
+def missing(lines: list[str]) -> list[str]:
+    """Return what a report says was never exercised."""
+    return [line.split(maxsplit=1)[1] for line in lines if line.startswith("  ")]
 
 
-def test_moves_and_guard_outcomes_count(recorder: Recorder) -> None:
+@pytest.mark.parametrize(
+    ("test", "never"),
+    [
+        (
+            "make().fire(SocialAgent('ada'), 'go', True)",
+            ["resting", "idle --go--> resting", *OTHERS, f"{GUARD}failed"],
+        ),
+        (
+            "for says in (True, False): make().fire(SocialAgent('ada'), 'go', says)",
+            OTHERS,
+        ),
+        (
+            "chart = make(strict=True)\n"
+            "with pytest.raises(LookupError): chart.fire(SocialAgent('ada'), 'fail')\n"
+            "with pytest.raises(LookupError): chart.fire(SocialAgent('a'), 'go', LookupError('x'))",
+            [
+                *("scrolling", "resting", "idle --go--> scrolling [says]"),
+                *("idle --go--> resting", *OTHERS, f"{GUARD}passed", f"{GUARD}failed"),
+            ],
+        ),
+        (
+            "chart = make(decision_states=[S.IDLE])\n"
+            "chart.fire_to(SocialAgent('ada'), 'go', S.RESTING, True)\n"
+            "script = ScriptedReasoner(['scrolling'])\n"
+            "asyncio.run(chart.afire(SocialAgent('bo'), 'go', True, reasoner=script))\n"
+            "tired = SocialAgent('c', state=S.SCROLLING, timeout_threshold=1, ticks_in_state=1)\n"
+            "assert chart.tick(tired) is S.RESTING",
+            [OTHERS[0], OTHERS[2], f"{GUARD}failed"],
+        ),
+    ],
+    ids=["passed", "failed", "raised", "every way to fire"],
+)
+def test_what_was_never_exercised_is_listed(
+    report: Callable[[str], list[str]], test: str, never: list[str]
+) -> None:
     """A move counts with both its states, and each outcome of its guard by itself."""
-    chart = make_chart()
-    chart.fire(SocialAgent("ada"), "go", True)
-    others = ["idle --again--> idle", "scrolling --timeout--> resting", "idle --fail--> resting"]
-    unmade = ["idle --go--> resting", *others]
-    guard = "idle --go--> scrolling [says]: never "
-    assert missing(recorder) == ["resting", *unmade, f"{guard}failed"]
-    chart.fire(SocialAgent("bo"), "go", False)
-    assert missing(recorder) == others
+    assert missing(report(test)) == never
 
 
-def test_what_raised_was_not_exercised(recorder: Recorder) -> None:
-    """A guard that raises has no outcome, as the report says; a strict action prevents the move."""
-    chart = make_chart(strict=True)
-    with pytest.raises(LookupError):
-        chart.fire(SocialAgent("ada"), "fail")
-    assert recorder.used() == []
-    with pytest.raises(LookupError):
-        chart.fire(SocialAgent("ada"), "go", LookupError("x"))
-    guard = "idle --go--> scrolling [says]: never "
-    assert missing(recorder)[-2:] == [f"{guard}passed (raised 1 x)", f"{guard}failed (raised 1 x)"]
-
-
-def test_every_way_to_fire_counts(recorder: Recorder) -> None:
-    """Fires through fire_to, afire and tick count as those through fire do."""
-    chart = make_chart(decision_states=[IDLE])
-    chart.fire_to(SocialAgent("ada"), "go", RESTING, True)
-    script = ScriptedReasoner(["scrolling"])
-    asyncio.run(chart.afire(SocialAgent("bo"), "go", True, reasoner=script))
-    tired = SocialAgent("cy", state=SCROLLING, timeout_threshold=1, ticks_in_state=1)
-    assert chart.tick(tired) is RESTING
-    (use,) = recorder.used()
-    assert [use.counts[place, "made"] for place in range(5)] == [1, 1, 0, 1, 0]
-
-
-def test_charts_of_one_definition_are_one(recorder: Recorder) -> None:
-    """Charts that look alike are counted together, also those of other processes."""
-    charts = [make_chart(), make_chart()]
-    charts.append(pickle.loads(pickle.dumps(charts[0])))
-    for chart in charts:
-        chart.fire(SocialAgent("ada"), "again")
-    whole = Recorder()
-    for _ in range(2):
-        whole.load(recorder.dump())
-    assert [use.counts[2, "made"] for use in (*recorder.used(), *whole.used())] == [3, 6]
+def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None:
+    """Charts that look alike are one; all have a line; what nothing was fired on is only named."""
+    lines = report(
+        "name = 'a\\x1b[2Jb\\nc'; first = make(name)\n"
+        "for chart in (first, make(name), pickle.loads(pickle.dumps(first))):\n"
+        "    chart.fire(SocialAgent('ada'), 'go', True)\n"
+        "make('other').fire(SocialAgent('ada'), 'go', False)\n"
+        "social_media_chart()"
+    )
+    assert lines[3].split() == ["all", "4/6", "67%", "2/10", "20%", "2/4", "50%", "40%"]
+    assert lines[-1] == "built but never used: social_media"
+    # names do not tell a terminal what to do
+    assert all(line.isprintable() for line in lines)
 
 
 @pytest.mark.slow
-def test_a_recorder_keeps_no_chart_alive(recorder: Recorder) -> None:
+def test_a_recorder_keeps_no_chart_alive() -> None:
     """The definition of a recorded chart, and what its guards hold, goes with the chart."""
-    chart = make_chart()
-    definition = ref(chart.definition)
-    chart.fire(SocialAgent("ada"), "again")
+    moves = [Transition("again", AgentState.IDLE, AgentState.IDLE)]
+    with instrumented(recorder := Recorder()):
+        chart = Statechart([AgentState.IDLE], moves, AgentState.IDLE, name="small")
+        definition = ref(chart.definition)
+        chart.fire(SocialAgent("ada"), "again")
     del chart
     gc.collect()
     assert definition() is None
     assert [use.name for use in recorder.used()] == ["small"]
-
-
-EVENTS = st.lists(
-    st.tuples(
-        st.sampled_from(
-            ["feed_ready", "sees_post", "decides", "ignores", "compose_done", "timeout", "unknown"]
-        ),
-        st.none() | st.floats(0, 1),
-    ),
-    max_size=20,
-)
-
-
-@given(EVENTS)
-def test_recorded_chart_behaves_as_ever(events: list[tuple[str, Any]]) -> None:
-    """A recorded chart behaves as an unrecorded one, and the history agrees with the counts."""
-    recorder, chart = Recorder(), social_media_chart()
-    one, other = SocialAgent("ada"), SocialAgent("ada")
-
-    def drive(agent: SocialAgent) -> list[Any]:
-        return [
-            (chart.fire(agent, trigger, context), chart.tick(agent), agent.ticks_in_state)
-            for trigger, context in events
-        ]
-
-    with instrumented(recorder):
-        seen = drive(one)
-    assert drive(other) == seen
-    moves, others = (
-        [(each.from_state, each.trigger, each.to_state, each.context) for each in at.state_history]
-        for at in (one, other)
-    )
-    assert moves == others
-    made = sum(use.counts[number, "made"] for use in recorder.used() for number in range(99))
-    assert made == len(moves)
-
-
-def test_several_charts_are_added_up(recorder: Recorder) -> None:
-    """Each has a line, and all have one; those that nothing was fired on are only named."""
-    for name, context in (("a\x1b[2Jb\nc", True), ("other", False)):
-        make_chart(name).fire(SocialAgent("ada"), "go", context)
-    social_media_chart()
-    lines = list(report_lines(recorder))
-    assert lines[3].split() == ["all", "4/6", "67%", "2/10", "20%", "2/4", "50%", "40%"]
-    assert lines[-1] == "built but never used: social_media"
-    assert percent_of(recorder.used()) == 40.0
-    # names do not tell a terminal what to do
-    assert all(line.isprintable() for line in lines)

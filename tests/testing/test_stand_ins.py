@@ -1,7 +1,6 @@
 """Tests of what a test hands to code in place of the real thing."""
 
 import logging
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -15,11 +14,28 @@ from prism import Run
 from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
 from prism.social import Feed
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart
-from prism.testing import AgentMaker, FrozenClock, ScriptedReasoner
-from prism.testing._stand_ins import transition_log
+from prism.statechart import (
+    AgentState,
+    Decision,
+    PolicyReasoner,
+    Question,
+    Statechart,
+    Transition,
+    social_media_chart,
+)
+from prism.telemetry import instrumented
+from prism.testing import (
+    AgentMaker,
+    FailingReasoner,
+    FrozenClock,
+    LateReasoner,
+    RecordingReasoner,
+    ScriptedReasoner,
+    TransitionLog,
+)
 
-LOGGER = logging.getLogger("prism.statechart")
+S = AgentState
+OPTIONS = (S.COMPOSING, S.SCROLLING)
 
 
 def test_empty_name_is_refused() -> None:
@@ -36,7 +52,7 @@ def test_fields_are_passed_on() -> None:
 
 
 def test_time_passes_only_when_the_test_moves_it() -> None:
-    """The clock shows its start until it is moved by ticks, seconds or a timedelta."""
+    """The clock is moved by ticks, seconds or a timedelta, or set; without a zone it is in UTC."""
     clock = FrozenClock()
     assert clock() == clock() == datetime(2026, 1, 1, tzinfo=UTC).timestamp()
     clock.tick()
@@ -44,32 +60,10 @@ def test_time_passes_only_when_the_test_moves_it() -> None:
     clock.advance(1.5)
     clock.advance(timedelta(hours=1))
     assert clock.now == datetime(2026, 1, 1, 1, 3, 1, 500_000, tzinfo=UTC)
-
-
-def test_time_can_be_set() -> None:
-    """Any time can be shown, as UTC; one without a zone is taken as UTC."""
-    clock = FrozenClock(datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))))
-    assert clock.now == datetime(2030, 1, 1, 10, tzinfo=UTC)
     clock.at(datetime(1999, 12, 31))
     assert clock.now == datetime(1999, 12, 31, tzinfo=UTC)
-
-
-def test_records_have_the_time_of_the_clock() -> None:
-    """A chart with this clock stamps its records with it."""
-    clock, agent = FrozenClock(), SocialAgent("ada")
-    chart = social_media_chart(clock=clock)
-    chart.fire(agent, "feed_ready")
-    clock.tick()
-    chart.fire(agent, "sees_post")
-    assert [record.timestamp.minute for record in agent.state_history] == [0, 1]
-
-
-@pytest.fixture(autouse=True)
-def _structlog_as_imported() -> Iterator[None]:
-    """Start and leave every test with a structlog that nobody configured."""
-    structlog.reset_defaults()
-    yield
-    structlog.reset_defaults()
+    there = FrozenClock(datetime(2030, 1, 1, 12, tzinfo=timezone(timedelta(hours=2))))
+    assert there.now == datetime(2030, 1, 1, 10, tzinfo=UTC)
 
 
 def raises(agent: Any, context: Any) -> bool:
@@ -100,7 +94,7 @@ MOVES = [
 
 async def test_events_are_recorded_without_structlog(capsys: pytest.CaptureFixture[str]) -> None:
     """Without a configured structlog, transitions and decisions are recorded and not printed."""
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         agent = await live()
         await live("bo")
     assert log.transitions(agent) == log.transitions("ada") == log.transitions("bo") == MOVES
@@ -115,7 +109,7 @@ def test_agent_can_be_given_itself_or_by_id() -> None:
     """An agent is given itself, with or without an id, or by its id, which may be a number."""
     chart = social_media_chart()
     seven, nameless = SimpleNamespace(state="idle", unique_id=7), SimpleNamespace(state="idle")
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         for agent in (seven, nameless):
             chart.fire(agent, "feed_ready")
     for agent in (seven, 7, "7", nameless):
@@ -134,7 +128,7 @@ async def test_events_are_recorded_with_structlog(kind: type) -> None:
 
     processors = kind([keep])
     structlog.configure(processors=processors)
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         structlog.get_logger().info("mine")
         agent = await live()
     assert log.transitions(agent) == MOVES
@@ -160,7 +154,7 @@ def test_faults_are_recorded_with_their_exception(
     """A guard that raises is heard with its exception, and goes on to whoever listens."""
     if is_configured:
         structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         FAULTY.fire(SocialAgent("ada"), "go")
     (fault,) = log.named("statechart.guard_failed")
     assert (fault["agent_id"], str(fault["exc_info"])) == ("ada", "no such post")
@@ -170,7 +164,7 @@ def test_faults_are_recorded_with_their_exception(
 async def test_run_log_written_meanwhile_is_complete(tmp_path: Any) -> None:
     """A log that prism.runlog.configure writes meanwhile has every event, and is cleaned up."""
     structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
-    with transition_log() as log, prism.runlog.configure(tmp_path / "events.jsonl"):
+    with instrumented(log := TransitionLog()), prism.runlog.configure(tmp_path / "events.jsonl"):
         await live()
     assert len(log.named("statechart.transition")) == 3
     assert (tmp_path / "events.jsonl").read_text().count("statechart.transition") == 3
@@ -178,7 +172,7 @@ async def test_run_log_written_meanwhile_is_complete(tmp_path: Any) -> None:
 
 async def test_cleared_log_begins_anew() -> None:
     """What was said before can be forgotten; a log that ended hears no more."""
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         await live()
         log.clear()
         agent = await live("bo")
@@ -188,7 +182,7 @@ async def test_cleared_log_begins_anew() -> None:
 
 async def test_structlog_may_be_configured_meanwhile() -> None:
     """Events are recorded however structlog is configured in the middle of a test."""
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         structlog.configure(
             processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
         )
@@ -200,32 +194,85 @@ def test_charts_with_their_own_logger_are_recorded() -> None:
     """A chart that was given a logger is heard like any other, and its logger gets the event."""
     capture = LogCapture()
     chart = social_media_chart(logger=structlog.wrap_logger(None, processors=[capture]))
-    with transition_log() as log:
+    with instrumented(log := TransitionLog()):
         chart.fire(SocialAgent("ada"), "feed_ready")
     assert log.transitions("ada") == MOVES[:1]
     assert len(capture.entries) == 1
 
 
-class Slow(ScriptedReasoner):
-    """A reasoner that a simulation asks about each question as it comes up."""
-
-    concurrency = 2
-
-
 def test_events_of_a_simulation_are_recorded_once() -> None:
-    """Each event of a simulation is recorded once, in the order of its log."""
-    heard = []
-    for kind in (ScriptedReasoner, Slow):
-        agents = synthetic_population(6, seed=1)
-        with transition_log() as log:
-            Run(
-                Feed(first_posts=agents.posts),
-                agents.agents,
-                rounds=1,
-                reasoner=kind({"decides": "scrolling"}),
-            ).run()
-        heard.append(
-            [(event["event"], event.get("agent_id"), event.get("to_state")) for event in log.events]
-        )
-    assert heard[0] == heard[1]
-    assert ("round.ended", None, None) in heard[0]
+    """Each event of a run is recorded once, in the order of its log."""
+    population, capture = synthetic_population(6, seed=1), LogCapture()
+    with instrumented(log := TransitionLog()):
+        Run(
+            Feed(first_posts=population.posts),
+            population.agents,
+            rounds=1,
+            reasoner=ScriptedReasoner({"decides": "scrolling"}),
+            logger=structlog.wrap_logger(None, processors=[capture]),
+        ).run()
+    assert [event["event"] for event in log.events] == [each["event"] for each in capture.entries]
+    assert log.named("round.ended")
+
+
+def crowd(size: int) -> list[Question]:
+    """Return a question to each of several agents."""
+    return [
+        Question(SimpleNamespace(agent_id=f"a{number}"), S.EVALUATING, "decides", OPTIONS)
+        for number in range(size)
+    ]
+
+
+@pytest.mark.parametrize("kind", [RecordingReasoner, LateReasoner])
+async def test_answers_are_those_of_the_wrapped_reasoner(kind: type[RecordingReasoner]) -> None:
+    """A wrapper answers like the wrapped reasoner, by default the policy."""
+    wanted = await PolicyReasoner(3).decide_many(crowd(20))
+    assert await kind(PolicyReasoner(3)).decide_many(crowd(20)) == wanted
+    assert await kind().decide_many(crowd(20)) == await PolicyReasoner().decide_many(crowd(20))
+
+
+async def test_questions_are_recorded_by_call() -> None:
+    """The questions of every call are kept, together and call by call."""
+    recording, (first, second, third) = RecordingReasoner(), crowd(3)
+    await recording.decide_many([first, second])
+    await recording.decide_many([third])
+    assert recording.batches == [(first, second), (third,)]
+    assert recording.questions == [first, second, third]
+
+
+def test_concurrency_is_that_of_the_wrapped_reasoner() -> None:
+    """A wrapper takes as many questions at once as the wrapped reasoner, unless it answers late."""
+    late = LateReasoner(concurrency=7)
+    for wrapper in (late, RecordingReasoner(late), FailingReasoner(KeyError(), late)):
+        assert wrapper.concurrency == 7
+    assert RecordingReasoner().concurrency == 0
+
+
+async def test_late_answers_overtake_each_other_in_the_same_way_for_a_seed() -> None:
+    """The wrapped reasoner is asked in another order, which depends on the seed alone."""
+    orders = []
+    for seed in (1, 1, 2):
+        late = LateReasoner(inner := RecordingReasoner(), seed=seed)
+        await late.decide_many(crowd(20))
+        orders.append([question.agent.agent_id for question in inner.questions])
+    asked = [question.agent.agent_id for question in late.questions]
+    assert asked == sorted(asked, key=lambda name: int(name[1:]))
+    assert orders[0] == orders[1] != orders[2]
+    assert asked not in orders
+
+
+async def test_a_failure_comes_at_its_question() -> None:
+    """Only the call with the failing question raises; those before and after it are answered."""
+    failing = FailingReasoner(LookupError("gone"), ScriptedReasoner({"decides": "scrolling"}), at=4)
+    assert len(await failing.decide_many(crowd(3))) == 3
+    with pytest.raises(LookupError, match="gone"):
+        await failing.decide_many(crowd(2))
+    assert len(await failing.decide_many(crowd(3))) == 3
+    assert len(failing.questions) == 8
+
+
+async def test_a_failure_may_be_an_impossible_decision() -> None:
+    """A decision given as the failure takes the place of the right one, whatever it chooses."""
+    wrong = Decision("flying", "policy")
+    decisions = await FailingReasoner(wrong, at=2).decide_many(crowd(3))
+    assert [decision is wrong for decision in decisions] == [False, True, False]

@@ -52,8 +52,7 @@ async def test_ada(
     frozen_clock.tick()
     assert_type(explore(social_chart, lambda: SocialAgent("bo")), type[Exploration])
 
-    late = LateReasoner(reasoner, concurrency=2, most_turns=5, seed=1)
-    assert_type(late.under_way, list[Question])
+    late = LateReasoner(reasoner, concurrency=2, seed=1)
     failing = FailingReasoner(RuntimeError("out of order"), late, at=3)
     assert_type(failing.reasoner, BaseReasoner)
     assert_type(RecordingReasoner(failing).questions, list[Question])

@@ -3,7 +3,7 @@
 `Workflow` reads a file, and `WorkflowAgent` carries it out a turn at a time inside an application.
 `prism.worlds.Run` runs such a file on its own, and such a run can be kept, resumed and repeated.
 
-Needs the extra ``workflow``: ``pip install '.[workflow]'`` in a checkout.
+Needs the extra ``programs``: ``pip install '.[programs]'`` in a checkout.
 """
 
 from prism.files._source import Problem

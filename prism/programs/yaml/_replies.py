@@ -9,7 +9,6 @@ from typing import Any
 
 import orjson
 
-from prism._lazy import import_extra
 from prism.errors import FieldTypeError, ReasonerError
 from prism.programs._documents import as_data
 from prism.programs._layer import StepFailedError
@@ -137,7 +136,8 @@ def _read_action(text: str) -> dict[str, Any]:
 
 
 def _data_of(schema: Schema) -> StepReply:
-    jsonschema: Any = import_extra("jsonschema", "programs.yaml", extra="workflow")
+    import jsonschema
+
     try:
         jsonschema.Draft202012Validator.check_schema(schema)
     except jsonschema.SchemaError as error:

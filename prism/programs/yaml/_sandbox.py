@@ -356,4 +356,4 @@ def require_monty() -> Any:
     Raises:
         MissingExtraError: If it is not installed: nothing runs outside a sandbox.
     """
-    return import_extra("pydantic_monty", "programs.yaml", extra="workflow")
+    return import_extra("pydantic_monty", "programs")

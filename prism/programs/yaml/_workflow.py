@@ -85,7 +85,7 @@ class Step(layer.Step):
 class Workflow(Document):
     """A workflow, read from YAML, which any number of agents can share.
 
-    Components are read from files beside it. Without the extra ``workflow``, reading one raises
+    Components are read from files beside it. Without the extra ``programs``, reading one raises
     `prism.errors.MissingExtraError`.
 
     Args:

@@ -13,23 +13,19 @@ import ollama
 import pytest
 
 from prism.errors import FieldValueError
-from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
+from prism.testing import FakeOllama, FakeOpenAI, Fault
+from tests.kit.clients import bare
 from tests.kit.waiting import until
 
 HELLO = [{"role": "user", "content": "hello there"}]
+CHAT = {"model": "llama3.2", "messages": HELLO, "stream": False}
 SCHEMA = {"type": "object", "properties": {"next_state": {"enum": ["idle", "resting"]}}}
-CHOICE = {
-    "type": "choice",
-    "instructions": "What now?",
-    "criteria": {"a": "first", "b": None, "c": None},
-}
 
 
 async def chat_all(server: FakeOllama, times: int) -> list[int]:
     """Ask many questions at once and give their statuses."""
-    body = {"model": "llama3.2", "messages": HELLO, "stream": False}
     async with httpx.AsyncClient(base_url=server.host, timeout=5) as client:
-        answers = await asyncio.gather(*(client.post("/api/chat", json=body) for _ in range(times)))
+        answers = await asyncio.gather(*(client.post("/api/chat", json=CHAT) for _ in range(times)))
     return [answer.status_code for answer in answers]
 
 
@@ -48,8 +44,11 @@ async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
     assert (reply.prompt_eval_count, reply.eval_count) == (2, 1)
     reply = await client.chat("llama3.2", HELLO, format=SCHEMA)
     assert json.loads(reply.message.content or "") == {"next_state": "idle"}
-    assert [
-        (asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions
+    # a client that streams gets the message and its counts at once
+    (part,) = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]
+    assert (part.message.content, part.done, part.eval_count) == ("Hello.", True, 1)
+    assert [(asked.path, asked.model, asked.prompt, asked.options) for asked in server.questions][
+        :2
     ] == [
         ("/api/chat", "llama3.2", "hello there", ()),
         ("/api/chat", "llama3.2", "hello there", ("idle", "resting")),
@@ -58,10 +57,10 @@ async def test_it_chats(server: FakeOllama, client: ollama.AsyncClient) -> None:
 
 async def test_it_writes_what_it_is_told_to(server: FakeOllama, client: ollama.AsyncClient) -> None:
     """A plain prompt is answered by `write`, from prompt and schema; data is sent as JSON."""
-    told: list[Any] = []
+    calls: list[Any] = []
 
     def write(prompt: str, schema: Any) -> Any:
-        told.append((prompt, schema))
+        calls.append((prompt, schema))
         return {"n": 1} if schema else "A text."
 
     server.write = write
@@ -72,14 +71,23 @@ async def test_it_writes_what_it_is_told_to(server: FakeOllama, client: ollama.A
     ]
     # a question with options is still a choice
     assert texts == ["A text.", '{"n": 1}', '{"next_state": "idle"}']
-    assert told == [("hello there", None), ("hello there", plain)]
+    assert calls == [("hello there", None), ("hello there", plain)]
     assert [asked.schema for asked in server.questions] == [None, plain, SCHEMA]
 
 
-async def test_a_stream_has_one_line(client: ollama.AsyncClient) -> None:
-    """A client that streams gets the message and its counts at once."""
-    (part,) = [part async for part in await client.chat("llama3.2", HELLO, stream=True)]
-    assert (part.message.content, part.done, part.eval_count) == ("Hello.", True, 1)
+async def test_a_window_holds_prompt_and_reply() -> None:
+    """The last half of a longer prompt is read, and a reply ends where the window does."""
+    with FakeOllama(window=40, write=lambda prompt, _: prompt) as server:
+        async with bare(server.host, timeout=5) as client:
+            short, long = [
+                await client.chat("llama3.2", [{"role": "user", "content": "w " * words + "end"}])
+                for words in (20, 60)
+            ]
+            (loaded,) = (await client.ps()).models
+    assert (short.prompt_eval_count, short.eval_count, short.done_reason) == (25, 15, "length")
+    assert (short.message.content or "").split() == ["w"] * 15
+    assert (long.prompt_eval_count, long.done_reason) == (22, "length")
+    assert loaded.context_length == 40
 
 
 async def test_it_describes_and_loads_models(
@@ -108,19 +116,41 @@ async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any
     assert caught.value.status_code == 404
 
 
+@pytest.mark.parametrize(
+    ("path", "body", "status", "problem"),
+    [
+        ("/api/chat", b"{", 400, "invalid JSON: "),
+        ("/api/chat", b"\xff\xfe", 400, "invalid JSON: "),
+        ("/api/chat", b"[]", 400, "invalid request: "),
+        ("/api/chat", b'{"model": "llama3.2", "messages": []}', 400, "invalid request: "),
+        ("/api/chat", b'{"model": "llama3.2", "messages": ["hi"]}', 400, "invalid request: "),
+        ("/api/generate", b"null", 400, "invalid request: "),
+        ("/api/show", b"{}", 404, "not found"),
+        ("/api/tags", b"", 404, "not found"),
+        ("/api/nothing", b"", 404, "not found"),
+    ],
+)
+async def test_a_wrong_request_is_refused(
+    server: FakeOllama, path: str, body: bytes, status: int, problem: str
+) -> None:
+    """The same connection carries the next request, and nothing was asked."""
+    async with httpx.AsyncClient(base_url=server.host) as client:
+        refused = await client.post(path, content=body)
+        assert (refused.status_code, problem in refused.text) == (status, True)
+        assert (await client.get("/api/version")).json() == {"version": "0.35.0"}
+    assert server.questions == []
+
+
 @pytest.mark.parametrize("schema", [None, SCHEMA])
 async def test_a_function_that_raises_is_a_500(
     server: FakeOllama, client: ollama.AsyncClient, schema: Any
 ) -> None:
-    """A mistake in the test's own function is told to the client, and the server goes on."""
+    """The client gets the mistake in the test's own function, and the server goes on."""
 
-    def choose(asked: Asked) -> str:
-        raise LookupError(asked.prompt)
+    def fail(asked: Any, *_: Any) -> str:
+        raise LookupError(getattr(asked, "prompt", asked))
 
-    def write(prompt: str, schema: Any) -> str:
-        raise LookupError(prompt)
-
-    server.choose, server.write = choose, write
+    server.choose = server.write = fail
     with pytest.raises(ollama.ResponseError, match="LookupError: hello there") as caught:
         await client.chat("llama3.2", HELLO, format=schema)
     assert caught.value.status_code == 500
@@ -128,10 +158,11 @@ async def test_a_function_that_raises_is_a_500(
 
 
 @pytest.mark.parametrize("settings", [{"slots": 0}, {"models": "llama3.2"}])
-def test_impossible_settings_are_refused(settings: dict[str, Any]) -> None:
+@pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
+def test_impossible_settings_are_refused(kind: Any, settings: dict[str, Any]) -> None:
     """No slot at all, and one text in place of several names, are refused."""
     with pytest.raises(FieldValueError):
-        FakeOllama(**settings)
+        kind(**settings)
 
 
 # Slots, queue and latency
@@ -148,12 +179,7 @@ async def test_slots_limit_answers_at_once() -> None:
 async def test_a_latency_may_be_waited_for() -> None:
     """A function of the latency may wait itself; each question has a thread of its own."""
     is_ready = threading.Event()
-
-    def latency() -> float:
-        is_ready.wait()
-        return 0.0
-
-    with FakeOllama(latency=latency) as server:
+    with FakeOllama(latency=lambda: float(not is_ready.wait())) as server:
         asked = asyncio.create_task(chat_all(server, 3))
         await until(lambda: server.most_at_once == 3)
         assert not asked.done()
@@ -224,12 +250,3 @@ def test_it_needs_no_pytest() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=30, check=True
     )
     assert done.stdout.startswith("http://127.0.0.1:")
-
-
-def test_a_server_can_have_a_port_of_its_own() -> None:
-    """``port`` is where it listens, which another one may take once it has stopped."""
-    with FakeOllama() as any_port:
-        port = int(any_port.url.rpartition(":")[2])
-    for kind in (FakeOllama, FakeOpenAI):
-        with kind(port=port) as server:
-            assert server.url.rpartition(":")[2] == str(port)

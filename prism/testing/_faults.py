@@ -1,14 +1,105 @@
-"""Faults of a model server, for a `FakeOllama` or `FakeOpenAI` to have."""
+"""Requests to a fake model server, and the faults that it can answer with."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+import socket
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from prism.testing._server.exchange import Exchange
 
-Reply = Callable[[Exchange], None]
+class Exchange(BaseHTTPRequestHandler):
+    """A connection with one request after another, and the ways to answer each.
+
+    Attributes:
+        body: The bytes behind the head of the request.
+        has_begun: Whether the reply to it has begun.
+    """
+
+    protocol_version = "HTTP/1.1"
+    wbufsize = -1  # head and body in one packet
+    disable_nagle_algorithm = True
+    server: Any
+
+    def do_POST(self) -> None:
+        """Answer a request."""
+        self.body: bytes = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.has_begun: bool = False
+        try:
+            self.server.answer(self)
+        except ConnectionError:
+            self.close_connection = True
+
+    do_GET = do_POST  # noqa: N815
+
+    def log_message(self, *_message: object) -> None:
+        """Write nothing."""
+
+    def respond(self, status: int, payload: Any, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send a whole reply.
+
+        Args:
+            status: HTTP status.
+            payload: Raw bytes, or a value to send as JSON.
+            headers: Further headers.
+        """
+        data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+        self.begin(status, [("Content-Length", str(len(data))), *headers])
+        self.send(data)
+
+    def refuse(self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send an error in the form of the server."""
+        self.respond(status, self.server.error(problem, status), headers)
+
+    def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send the head of a reply; the body is chunked unless the headers have its length."""
+        fields = {"Content-Type": "application/json", **dict(headers)}
+        self._is_chunked = "Content-Length" not in fields
+        if self._is_chunked:
+            fields["Transfer-Encoding"] = "chunked"
+
+        self.has_begun = True
+        self.send_response_only(status)
+        for name, value in fields.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def send(self, data: bytes) -> None:
+        """Send a piece of the body."""
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
+        self.wfile.flush()
+
+    def end(self) -> None:
+        """Finish a reply whose length its head did not have."""
+        self.send(b"")
+
+    def drop(self) -> None:
+        """Close the connection at once."""
+        self.close_connection = True
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def wait(self, seconds: float | None) -> None:
+        """Wait some seconds, or for ever, while the client does.
+
+        Raises:
+            ConnectionError: When the client or the server closes the connection.
+        """
+        end = None if seconds is None else time.monotonic() + seconds
+        self.connection.settimeout(seconds)
+        try:
+            is_open = self.connection.recv(1, socket.MSG_PEEK)
+        except (TimeoutError, BlockingIOError):
+            return
+        finally:
+            self.connection.settimeout(None)
+        if not is_open:
+            raise ConnectionError("the client has gone")
+
+        # the next request is there already
+        time.sleep(3600 if end is None else max(0, end - time.monotonic()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +114,7 @@ class Fault:
     """
 
     name: str
-    reply: Reply | None = None
+    reply: Callable[[Exchange], None] | None = None
     content: str | None = None
     probabilities: Mapping[str, Any] | None = None
 
@@ -125,7 +216,7 @@ class Fault:
         """
 
         def reply(exchange: Exchange) -> None:
-            exchange.respond(200, exchange.forms.tool_call(name, arguments))
+            exchange.respond(200, exchange.server.tool_call(name, arguments))
 
         return cls("tool call", reply)
 

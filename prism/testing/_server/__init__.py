@@ -1,1 +1,0 @@
-"""Fake model servers on loopback, with faults on demand."""
