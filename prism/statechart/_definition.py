@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from functools import partial
 from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Any, Generic, cast
@@ -125,8 +126,7 @@ class Definition(Generic[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor; guards and actions must be picklable themselves."""
-        # a mapping proxy cannot be pickled
-        return _from_arguments, ({**arguments_of(self), "timeouts": dict(self.timeouts)},)
+        return partial(Definition, **arguments_of(self)), ()
 
 
 def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) -> bool:
@@ -145,10 +145,6 @@ def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
     names = [field.name for field in fields(definition) if field.init]
     written = vars(definition.hierarchy)
     return {name: written[name] if name in written else getattr(definition, name) for name in names}
-
-
-def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:
-    return Definition(**arguments)
 
 
 def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:

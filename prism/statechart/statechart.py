@@ -415,8 +415,8 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
-        return _remade, (make, self._as_it_runs)
+        arguments = {**arguments_of(self._as_it_runs), "logger": self._reporter.logger}
+        return partial(type(self), **arguments, clock=self._clock), ()
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -426,8 +426,3 @@ class Statechart(Written[StateT]):
 
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
-
-
-def _remade(make: Callable[..., Statechart[Any]], definition: Definition[Any]) -> Statechart[Any]:
-    """Make a chart from a definition by its public constructor, for subclasses of `Statechart`."""
-    return make(**arguments_of(definition))
