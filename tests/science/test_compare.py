@@ -17,7 +17,7 @@ from prism.examples.rumour import Rumour
 pytest.importorskip("statsmodels")
 
 from prism.science import Batch, Comparison, Plan, batch, compare
-from tests.kit.later import Later
+from tests.kit.modules import Later
 
 stats = Later("scipy.stats")
 

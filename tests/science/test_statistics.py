@@ -6,7 +6,7 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("statsmodels")
 
 from prism.science._statistics import band, estimate, holm  # noqa: E402
-from tests.kit.later import Later  # noqa: E402
+from tests.kit.modules import Later  # noqa: E402
 
 stats = Later("scipy.stats")
 
