@@ -43,8 +43,8 @@ def list_(as_json: AsJson = False) -> None:
 
     * `prism world list`
     """
-    from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, known_worlds, load_world
+    from prism.worlds._checking import about_world
 
     found = []
     for name in known_worlds():
@@ -67,8 +67,8 @@ def show(world: WorldArgument, as_json: AsJson = False) -> None:
 
     * `prism world show mine.py:Mine --json`
     """
-    from prism.worlds._about import about_world
     from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._checking import about_world
 
     address = address_of(world)
     about = about_world(load_world(address), address)

@@ -81,7 +81,7 @@ class Journal:
                 open_lines(path, 0, 0o600).close()
                 lines = ({**each, _FROM: str(repeats.run)} for each in self.earlier.values())
                 write_durably(path, b"".join(map(_as_line, lines)))
-        if path is not None and path.exists():
+        elif path is not None:
             self.earlier = _answers_in(path, None, self.spent)
         self.unread: set[str] = {*self.earlier}
 

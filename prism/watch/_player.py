@@ -27,8 +27,8 @@ from prism.runs._dry_run import estimate
 from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.worlds import Run
-from prism.worlds._about import about_world
-from prism.worlds._fields import read_parameters
+from prism.worlds._arguments import read_parameters
+from prism.worlds._checking import about_world
 from prism.worlds._loop import Loop
 from prism.worlds._treatments import setting
 from prism.worlds._world import outlines_of

@@ -4,20 +4,23 @@ A world's class declares its parameters, state, steps, measures and treatments. 
 out.
 """
 
-from prism.worlds._agent import Agent, Message
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
+from prism.worlds._decisions import Message
 from prism.worlds._fields import (
     draw,
+    during,
+    measure,
     normal,
     one_of,
     param,
+    picture,
     state,
+    treatment,
     uniform,
     whole,
 )
 from prism.worlds._guests import Guest
-from prism.worlds._marks import during, measure, treatment
-from prism.worlds._measures import picture
 from prism.worlds._networks import (
     Network,
     from_edges,

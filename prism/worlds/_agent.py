@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -16,8 +15,8 @@ from prism.statechart import Configuration, Statechart, TextCall, Wording, Writt
 from prism.statechart.names import SCALARS, identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
+from prism.worlds._decisions import Asked, Message, Receiving, Writing, send
 from prism.worlds._fields import Declares, require_fields
-from prism.worlds._waiting import Asked, Receiving, Writing
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -25,19 +24,6 @@ HISTORY_DEPTH = 50
 _ROUND = (GOLDEN << 40) & WORD
 
 _NONE: Mapping[str, Any] = MappingProxyType({})
-
-
-@dataclass(slots=True)
-class Message:
-    """A message from one agent to another.
-
-    Args:
-        sender: The agent that sent it.
-        content: Its content.
-    """
-
-    sender: Any
-    content: Any = None
 
 
 class AgentStream(RandomStream):
@@ -358,7 +344,7 @@ class Agent(Declares):
             to: The recipient.
             content: Its content.
         """
-        self.world.turns.send(Message(self, content), to)
+        send(self.world.turns, Message(self, content), to)
 
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.

@@ -5,75 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Sequence
-from contextvars import ContextVar
-from dataclasses import dataclass, field
-from functools import partialmethod
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
-from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, report
+from prism.worlds._decisions import Asked, Receiving, ask
+from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._turns import Turns
-from prism.worlds._waiting import Asked, Receiving
-from prism.worlds._waves import advance, ask, outside, value_of
-
-
-@dataclass(slots=True)
-class Turn:
-    """A turn that is under way, and the events that it has logged.
-
-    Args:
-        agent: The agent.
-        tick: The tick, counted from the beginning of the run.
-        moment: Its time.
-        lines: Level, name and keys of each event.
-    """
-
-    agent: Any
-    tick: int
-    moment: Moment
-    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
-
-
-UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
-"""The turn whose task is running, if agents are ahead of each other."""
-
-
-class TurnLogger:
-    """Passes events on, or keeps those of a turn until all earlier turns are over.
-
-    Args:
-        logger: Where the events go.
-        clock: The run's clock.
-
-    Attributes:
-        relays: Marks a logger of this kind.
-    """
-
-    relays = True
-
-    def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
-        self._logger, self._clock = logger, clock
-
-    def write(self, turn: Turn) -> None:
-        """Pass on the events of a turn."""
-        with self._clock.at(turn.moment):
-            for level, event, keys in turn.lines:
-                report(self._logger, level, event, **keys)
-
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        """Pass an event on, or keep it if a turn is under way."""
-        turn = UNDER_WAY.get()
-        if turn is None:
-            report(self._logger, level, event, **keys)
-        else:
-            turn.lines.append((level, event, keys))
-
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
+from prism.worlds._waves import advance, outside, value_of
 
 
 class TurnsAhead(Turns):

@@ -1,22 +1,23 @@
-"""Checks of what a run is given."""
+"""What a run is given, checked: its arguments, and the parameters of its world."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from numbers import Integral
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, ClassVar, Protocol, TypedDict
+from typing import Annotated, Any, ClassVar, Protocol, TypedDict
 
-from prism.errors import FieldValueError, InputError
+from prism.errors import FieldTypeError, FieldValueError, InputError
 from prism.llm import Model
 from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs._options import DeciderOptions
 from prism.statechart import BaseWriter, Decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._people import AgentTable
-from prism.worlds._world import DEFAULT_AGENTS
+from prism.worlds._fields import Declares, Field, hints_of, unknown_name
 
 
 class Arguments(TypedDict, total=False):
@@ -39,19 +40,6 @@ class RunsAlone(Protocol):
     """An agent whose class runs alone, such as a `CognitiveAgent`."""
 
     _prism_run_alone: ClassVar[str]
-
-
-def population_of(agents: Any) -> Any:
-    """Return the agents of a run: their number, a table, or the agents themselves."""
-    if isinstance(agents, str) and agents.isdecimal():
-        agents = int(agents)
-    if isinstance(agents, (str, Path)):
-        return AgentTable(agents)
-    if isinstance(agents, Integral):
-        agents = int(agents)
-    if isinstance(agents, int) and agents < 1:
-        raise InputError(f"must be 1 or more, got {agents}", field="agents")
-    return DEFAULT_AGENTS if agents is None else agents
 
 
 def treatments_of(treatments: Any) -> tuple[str, ...]:
@@ -142,3 +130,94 @@ def askers_of(run: Any, fallback: Any) -> tuple[Any, BaseWriter | None]:
 
     decides, writes = make_askers(options, written, run.seed, fallback, later=later)
     return own_reasoner or decides, own_writer or writes
+
+
+# Parameters of worlds
+
+
+def parameters_of(cls: type[Declares]) -> dict[str, Field]:
+    """Return the parameters of a world's class by name."""
+    return {name: field for name, field in cls.fields.items() if not field.is_state}
+
+
+def parameter_values(world: Any) -> dict[str, Any]:
+    """Return the current values of a world's parameters by name."""
+    return {name: getattr(world, name) for name in parameters_of(type(world))}
+
+
+def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters, converted from texts and checked by their types and bounds.
+
+    Raises:
+        TypeError: If there is no such parameter.
+        FieldTypeError: If a value has the wrong type.
+        FieldValueError: If a value is out of its range.
+    """
+    known = parameters_of(cls)
+    hints = hints_of(cls) if values else {}
+    for name in values:
+        if name in cls.fields and name not in known:
+            raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
+        if name not in known:
+            raise TypeError(unknown_name(cls, name, "parameter", known))
+
+    return {
+        name: read_value(f"{cls.__name__}.{name}", known[name], hints.get(name, Any), value)
+        for name, value in values.items()
+    }
+
+
+def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
+    """Return a value of a field's type, converted from a text if it is one.
+
+    Args:
+        where: The field's class and name, for messages.
+        field: Its declaration.
+        hint: Its type.
+        value: The value.
+    """
+    # pydantic takes a tenth of a second to load, which few runs need
+    from pydantic import Field as Bounds
+    from pydantic import TypeAdapter, ValidationError
+
+    has_bounds = field.least is not None or field.most is not None
+    bounded: Any = hint
+    if has_bounds:
+        bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)]
+    try:
+        adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
+    except Exception:  # a type that pydantic cannot check
+        return value
+    for each in _readings(value):
+        try:
+            return adapter.validate_python(each)
+        except ValidationError as error:
+            problem = error.errors()[0]
+
+    kind = FieldValueError if "than" in problem["type"] else FieldTypeError
+    raise kind(f"{where}: {problem['msg']}, got {value!r}")
+
+
+def _readings(value: Any) -> list[Any]:
+    """Return what a text may stand for: itself, a value in JSON, or the items of a tuple."""
+    if not isinstance(value, str):
+        return [value]
+    readings: list[Any] = [value]
+    if value.strip().lower() == "none":
+        readings.append(None)
+    try:
+        readings.append(json.loads(value))
+    except ValueError:
+        readings.append([each.strip() for each in value.split(",")])
+    return readings
+
+
+def plain_value(value: Any) -> Any:
+    """Return a value as JSON represents it: an enum by its value, a tuple as a list."""
+    if isinstance(value, Enum):
+        return plain_value(value.value)
+    if isinstance(value, (list, tuple)):
+        return [plain_value(each) for each in value]
+    if isinstance(value, Path):
+        return str(value)
+    return value

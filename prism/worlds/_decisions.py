@@ -1,16 +1,25 @@
-"""Decisions and texts: who answers, what is asked, and what follows."""
+"""Decisions, texts and messages: what steps wait for, who answers, and what follows."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import (
+    AgentError,
+    DefinitionError,
+    FieldValueError,
+    ReasonerError,
+    SimulationError,
+)
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
 from prism.reasoner._wording import USUAL_WORDING
+from prism.reasoner._words import in_words
 from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
@@ -22,15 +31,98 @@ from prism.statechart import (
     Wording,
     Written,
 )
-from prism.statechart.names import agent_name
+from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
-from prism.telemetry.events import ANSWER_DISCARDED
+from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._kinds import Kind
-from prism.worlds._results import fallback_group
-from prism.worlds._waiting import Asked
+from prism.worlds._arguments import parameter_values
+
+_EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
+
+_MOST_CONTENT = 2_000
+"""Most characters of a message that are logged."""
+
+
+# What steps wait for
+
+
+class Waits:
+    """What a step waits for: the step yields it, and is sent the answer."""
+
+    __slots__ = ("agent", "answer")
+
+    agent: Any
+    answer: Any
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait for the answer."""
+        return (yield self)
+
+
+class Asked(Waits):
+    """A decision. It is carried out at once if nothing is left to decide.
+
+    It has the form of a question, for a policy.
+    """
+
+    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+
+    options: tuple[Any, ...]
+    state: Any
+    since: Any
+
+    def __init__(
+        self,
+        agent: Any,
+        trigger: str,
+        context: Any,
+        weights: Mapping[Any, float] | None,
+        prompt: str | None,
+    ) -> None:
+        self.agent, self.trigger, self.context = agent, trigger, context
+        self.weights, self.prompt = weights, prompt
+        self.reason: str | None = None
+        agent.world.turns.unawaited = self
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait for the decision."""
+        self.agent.world.turns.unawaited = None
+        settled = settle(self.agent.world.turns, self)
+        return (yield self) if settled is self else settled
+
+
+class Writing(Waits):
+    """A text that an agent is to write."""
+
+    __slots__ = ("call",)
+
+    def __init__(self, agent: Any, call: TextCall) -> None:
+        self.agent, self.call = agent, call
+        self.answer: Written
+
+    async def value(self) -> Any:
+        """Return the text, or the data."""
+        written: Written = await self
+        return written.value
+
+
+class Receiving(Waits):
+    """A wait for a message."""
+
+    __slots__ = ()
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait for the oldest message."""
+        if not self.agent.inbox:
+            yield self
+        return self.agent.inbox.popleft() if self.agent.inbox else None
+
+
+# Who answers
 
 
 class Answers:
@@ -66,11 +158,6 @@ class Answers:
         self.decisions_asked = self.decisions_answered = 0
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
-
-    def count_drawn(self, number: int) -> None:
-        """Count decisions that the policy has drawn."""
-        self.decisions_asked += number
-        self.decisions_answered += number
 
     async def ask(
         self, questions: Sequence[Question], calls: Sequence[TextCall], logger: EventLogger | None
@@ -122,8 +209,9 @@ class Answers:
             if decision.source != "fallback":
                 self.decisions_answered += 1
                 continue
-            server = None if decision.cost is None else decision.cost.host
-            self.fallbacks[fallback_group(decision.reason, server)] += 1
+            named = _EXCEPTION.match(decision.reason or "")
+            host = decision.cost.host if decision.cost else None
+            self.fallbacks[(named[1] if named else "other") + (f" at {host}" if host else "")] += 1
 
 
 # Decisions
@@ -144,21 +232,29 @@ def settle(turns: Any, asked: Asked) -> Any:
     return asked
 
 
-def _options(kind: Kind, agent: Agent, trigger: str, context: Any) -> tuple[Any, ...]:
+def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
     """Return the targets among which an agent decides; none where the chart decides."""
     state = agent.state
     if agent.has_left:
         return ()
-    if (known := kind.open.get((state, trigger))) is not None:
+    known: tuple[Any, ...] | None = kind.open.get((state, trigger))
+    if known is not None:
         return known
     chart = kind.chart
     is_open = state in chart.decision_states
     if is_open or (isinstance(state, Configuration) and chart.decides(state)):
         return tuple(chart.enabled_targets(agent, trigger, context))
+    if shadowed := kind.shadowed.get((state, trigger)):
+        targets = " and ".join(map(repr, map(state_text, shadowed)))
+        member = f"{type(state).__name__}.{state.name}"
+        raise DefinitionError(
+            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {targets}, but "
+            f"nobody decides there: add decision_states=[{member}] to the chart"
+        )
     return ()
 
 
-def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Question:
+def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Question:
     """Return a decision as a reasoner is asked."""
     agent = asked.agent
     return Question(
@@ -173,6 +269,26 @@ def question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Ques
         parameters,
         agent.memories if turns.remembers else None,
     )
+
+
+async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+    """Ask for decisions and texts together, and note their answers."""
+    turns.acting = None
+    answers, logger = turns.answers, turns.events.logger
+    if asked and answers.policy is not None:
+        for each, chosen in zip(asked, answers.policy.choose(asked, logger), strict=True):
+            each.answer = chosen
+        answers.decisions_asked += len(asked)
+        answers.decisions_answered += len(asked)
+        asked = ()
+    if asked or writing:
+        parameters = parameter_values(turns.world) if asked else {}
+        questions = [_question_of(turns, each, parameters) for each in asked]
+        decisions, texts = await answers.ask(questions, [each.call for each in writing], logger)
+        for each, decision in zip(asked, decisions, strict=True):
+            each.answer = decision.chosen
+        for text, written in zip(writing, texts, strict=True):
+            text.answer = written
 
 
 def apply(turns: Any, asked: Asked) -> Any:
@@ -197,9 +313,8 @@ def is_stale(chart: Any, asked: Asked) -> bool:
 
 def discard(turns: Any, asked: Asked) -> None:
     """Log an answer that comes too late."""
-    logger = active_logger(turns.events.logger)
+    agent, logger = asked.agent, active_logger(turns.events.logger)
     if logger is not None:
-        agent = asked.agent
         logger.warning(
             ANSWER_DISCARDED,
             chart=turns.population.kinds[type(agent)].chart.name,
@@ -212,7 +327,7 @@ def discard(turns: Any, asked: Asked) -> None:
         )
 
 
-def _weights_of(asked: Asked, options: Sequence[Any], kind: Kind) -> Mapping[Any, float]:
+def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any, float]:
     """Return the weights of the targets. A configuration gets that of its distinctive leaves.
 
     Raises:
@@ -255,3 +370,52 @@ def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]
     for leaf in own or leaves_in(option):
         product *= weights.get(leaf, 0.0)
     return product
+
+
+# Messages
+
+
+@dataclass(slots=True)
+class Message:
+    """A message from one agent to another.
+
+    Args:
+        sender: The agent that sent it.
+        content: Its content.
+    """
+
+    sender: Any
+    content: Any = None
+
+
+def send(turns: Any, message: Message, to: Any) -> None:
+    """Deliver a message now, or at the end of the tick.
+
+    Raises:
+        AgentError: If the recipient is not an agent of the run.
+    """
+    if getattr(to, "world", None) is not turns.world:
+        raise AgentError(f"the receiver of a message must be an agent of the world, got {to!r}")
+    if turns.refusing is not None:
+        raise SimulationError(f"nothing can be sent: {turns.refusing}")
+    turns.defer(lambda: _deliver(turns, message, to), message.sender)
+
+
+def _deliver(turns: Any, message: Message, to: Any) -> None:
+    if to.has_left:
+        return
+    to.inbox.append(message)
+    if turns.remembers:
+        content = in_words(message.content)
+        message.sender._note(f"You told {to.name}: {content}")
+        to._note(f"{message.sender.name} told you: {content}")
+    if turns.events.are_heard:
+        (content,) = (identify({"content": message.content}) or {}).values()
+        if isinstance(content, str):
+            content = content[:_MOST_CONTENT]
+        turns.events.emit(
+            MESSAGE_SENT,
+            agent_id=message.sender.agent_id,
+            receiver=to.agent_id,
+            content=content,
+        )

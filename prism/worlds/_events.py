@@ -1,15 +1,39 @@
-"""What a run says of itself in its log."""
+"""What a run says in its log, and which of its events are logged when."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import partialmethod
 from typing import Any
 
 from prism.errors import FieldValueError
+from prism.runlog import SimulatedClock
+from prism.runlog._writer import Moment
 from prism.statechart.names import identify
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    AGENT_LEFT,
+    ANSWER_DISCARDED,
+    DECISION,
+    MESSAGE_SENT,
+    POST_WEIGHED,
+    TEXT_WRITTEN,
+    TRANSITION,
+)
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import EventLogger, active_logger, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
+
+_OF_AN_AGENT = frozenset(
+    (
+        *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
+        *(MESSAGE_SENT, POST_WEIGHED),
+    )
+)
+"""Events that are logged only for the agents that the log covers."""
 
 
 class Events:
@@ -59,3 +83,89 @@ class Events:
         logger = active_logger(self.logger)
         if logger is not None:
             logger.info(event, **keys)
+
+
+class SampledLogger:
+    """Passes on the events of some agents, and all events that belong to no agent.
+
+    Args:
+        logger: Where the events go.
+        size: How many agents they are.
+
+    Attributes:
+        size: How many agents they are.
+        logged: Ids of the agents whose events are passed on; None for all.
+        relays: Marks a logger of this kind.
+    """
+
+    relays = True
+
+    def __init__(self, logger: EventLogger | None, size: int) -> None:
+        self.size = size
+        self.logged: frozenset[str] | None = None
+        self._logger = logger
+
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, unless it is of an agent that the log does not cover."""
+        if self.logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
+            report(self._logger, level, event, **keys)
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")
+
+
+@dataclass(slots=True)
+class Turn:
+    """A turn that is under way, and the events that it has logged.
+
+    Args:
+        agent: The agent.
+        tick: The tick, counted from the beginning of the run.
+        moment: Its time.
+        lines: Level, name and keys of each event.
+    """
+
+    agent: Any
+    tick: int
+    moment: Moment
+    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
+
+
+UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
+"""The turn whose task is running, if agents are ahead of each other."""
+
+
+class TurnLogger:
+    """Passes events on, or keeps those of a turn until all earlier turns are over.
+
+    Args:
+        logger: Where the events go.
+        clock: The run's clock.
+
+    Attributes:
+        relays: Marks a logger of this kind.
+    """
+
+    relays = True
+
+    def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
+        self._logger, self._clock = logger, clock
+
+    def write(self, turn: Turn) -> None:
+        """Pass on the events of a turn."""
+        with self._clock.at(turn.moment):
+            for level, event, keys in turn.lines:
+                report(self._logger, level, event, **keys)
+
+    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+        """Pass an event on, or keep it if a turn is under way."""
+        turn = UNDER_WAY.get()
+        if turn is None:
+            report(self._logger, level, event, **keys)
+        else:
+            turn.lines.append((level, event, keys))
+
+    info = partialmethod(_log, "info")
+    warning = partialmethod(_log, "warning")
+    error = partialmethod(_log, "error")

@@ -1,14 +1,14 @@
-"""The fields that agents and worlds declare: their defaults and draws, and a world's parameters."""
+"""What classes of agents and worlds declare: fields, parameters, and methods with a mark."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from pathlib import Path
+from functools import partial
+from inspect import isfunction
+from math import inf
 from typing import (
-    Annotated,
     Any,
     ClassVar,
     TypeVar,
@@ -18,12 +18,16 @@ from typing import (
     overload,
 )
 
-from prism.errors import DefinitionError, FieldTypeError, FieldValueError
+from prism.errors import DefinitionError
 from prism.randomness import RandomStream
 
 ValueT = TypeVar("ValueT")
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 MISSING: Any = object()
+
+STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
+"""Marks of methods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +229,16 @@ def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
     """
     for name in names:
         if name not in cls.fields:
-            raise TypeError(_unknown(cls, name, "field", cls.fields))
+            raise TypeError(unknown_name(cls, name, "field", cls.fields))
+
+
+def unknown_name(cls: type, name: str, what: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, known, n=1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    listed = ", ".join(known) or f"no {what}"
+    return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
 
 
 def hints_of(cls: type) -> dict[str, Any]:
@@ -236,106 +249,109 @@ def hints_of(cls: type) -> dict[str, Any]:
         return {}
 
 
-# Parameters of worlds
+# Marks of methods
 
 
-def parameters_of(cls: type[Declares]) -> dict[str, Field]:
-    """Return the parameters of a world's class by name."""
-    return {name: field for name, field in cls.fields.items() if not field.is_state}
+def during(
+    *states: Enum,
+    rate: float | str | Callable[[Any, Any], float] | None = None,
+    most: float | None = None,
+) -> Callable[[MethodT], MethodT]:
+    """Mark a method as the step of agents in some states: ``step(self, agent)``.
 
+    A step that decides, or waits for a message, is ``async``.
 
-def parameter_values(world: Any) -> dict[str, Any]:
-    """Return the current values of a world's parameters by name."""
-    return {name: getattr(world, name) for name in parameters_of(type(world))}
-
-
-def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters, converted from texts and checked by their types and bounds.
+    Args:
+        states: The states.
+        rate: For events in continuous time: the number of events per round for each agent. A
+            number, the name of a field of the world, or a function of world and agent, which is
+            called for every agent after every event. If one step of a world has a rate, all must.
+        most: The largest rate that the function returns. With it, only the rate of one agent is
+            evaluated for each event, so a large population takes no longer.
 
     Raises:
-        TypeError: If there is no such parameter.
-        FieldTypeError: If a value has the wrong type.
-        FieldValueError: If a value is out of its range.
+        DefinitionError: If no state is given, or the rate is no function and has a largest value.
     """
-    known = parameters_of(cls)
-    hints = hints_of(cls) if values else {}
-    for name in values:
-        if name in cls.fields and name not in known:
-            raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
-        if name not in known:
-            raise TypeError(_unknown(cls, name, "parameter", known))
+    if not states:
+        raise DefinitionError("@during() names no state: name those in which agents take the step")
+    for each in states:
+        if not isinstance(each, Enum):
+            raise DefinitionError(
+                f"@during needs states of a chart, got {each!r}: write the member of the enum"
+            )
+    if most is not None and not (callable(rate) and 0 <= most < inf):
+        raise DefinitionError(f"@during(most={most!r}) is the largest value of a rate's function")
 
+    def mark(method: MethodT) -> MethodT:
+        setattr(method, STEP, states)
+        setattr(method, RATE, (rate, most))
+        return method
+
+    return mark
+
+
+@overload
+def measure(method: MethodT, /) -> MethodT: ...
+@overload
+def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT]: ...
+def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
+    """Mark a method, without arguments, to be measured at the end of every round.
+
+    That of a world returns a number, or None if there is nothing to measure. That of an agent is
+    measured for each agent. Kinds of more than 500 agents are left out.
+
+    Args:
+        method: The method.
+        label: The measure in words, for figures and papers.
+        unit: Its unit.
+    """
+    if method is None:
+        return partial(_labelled, label=label, unit=unit)
+    setattr(method, MEASURE, True)
+    return method
+
+
+def _labelled(method: Any, *, label: str, unit: str) -> Any:
+    method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
+    return measure(method)
+
+
+@overload
+def treatment(method: MethodT, /) -> MethodT: ...
+@overload
+def treatment(*, round: int) -> Callable[[MethodT], MethodT]: ...
+def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: A002
+    """Mark a method, without arguments, that changes the world.
+
+    Args:
+        method: The method.
+        round: The round that begins with it. By default, it is only applied if the run asks for it,
+            as in ``treatments=["warning@12"]``.
+    """
+
+    def mark(method: Any) -> Any:
+        setattr(method, TREATMENT, round or 0)
+        return method
+
+    return mark if method is None else mark(method)
+
+
+def marked(cls: type, mark: str) -> dict[str, Any]:
+    """Return the methods of a class that have a mark, those of bases first, with its value."""
+    members = {name: each for base in reversed(cls.__mro__) for name, each in vars(base).items()}
     return {
-        name: read_value(f"{cls.__name__}.{name}", known[name], hints.get(name, Any), value)
-        for name, value in values.items()
+        name: getattr(each, mark)
+        for name, each in members.items()
+        if isfunction(each) and hasattr(each, mark)
     }
 
 
-def _unknown(cls: type, name: str, what: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
+def picture(method: MethodT) -> MethodT:
+    """Mark a method of a world, ``look(self, agent)``, that returns the colour of an agent.
 
-    near = get_close_matches(name, known, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(known) or f"no {what}"
-    return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
-
-
-def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
-    """Return a value of a field's type, converted from a text if it is one.
-
-    Args:
-        where: The field's class and name, for messages.
-        field: Its declaration.
-        hint: Its type.
-        value: The value.
+    It is a colour as ``#rrggbb``, or the name of a group, which gets a colour of its own; None for
+    the colour of the agent's state. The report and ``prism watch`` draw each agent at its place in
+    the world's space or network.
     """
-    # pydantic takes a tenth of a second to load, which few runs need
-    from pydantic import Field as Bounds
-    from pydantic import TypeAdapter, ValidationError
-
-    has_bounds = field.least is not None or field.most is not None
-    bounded: Any = hint
-    if has_bounds:
-        bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)]
-    try:
-        adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
-    except Exception:  # a type that pydantic cannot check
-        return value
-    for each in _readings(value):
-        try:
-            return adapter.validate_python(each)
-        except ValidationError as error:
-            problem = error.errors()[0]
-
-    kind = FieldValueError if "than" in problem["type"] else FieldTypeError
-    raise kind(f"{where}: {problem['msg']}, got {value!r}")
-
-
-def _readings(value: Any) -> list[Any]:
-    """Return what a text may stand for: itself, a value in JSON, or the items of a tuple."""
-    if not isinstance(value, str):
-        return [value]
-    readings: list[Any] = [value]
-    if value.strip().lower() == "none":
-        readings.append(None)
-    try:
-        readings.append(json.loads(value))
-    except ValueError:
-        readings.append([each.strip() for each in value.split(",")])
-    return readings
-
-
-def plain_value(value: Any) -> Any:
-    """Return a value as JSON represents it: an enum by its value, a tuple as a list."""
-    if isinstance(value, Enum):
-        return plain_value(value.value)
-    if isinstance(value, (list, tuple)):
-        return [plain_value(each) for each in value]
-    if isinstance(value, Path):
-        return str(value)
-    return value
-
-
-def words_of_type(hint: Any) -> str:
-    """Return a type as it is written."""
-    return getattr(hint, "__name__", None) or str(hint).replace("typing.", "")
+    setattr(method, PICTURE, True)
+    return method

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor, isfinite
@@ -16,8 +17,8 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
+from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
 from prism.worlds._guests import Guest, GuestChart, act
-from prism.worlds._marks import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
 from prism.worlds._world import World, kinds_of
 
 if TYPE_CHECKING:
@@ -56,10 +57,13 @@ class Kind:
         steps: The step for each leaf state.
         limits: Ticks after which an agent times out, by state.
         open: The targets of decisions that no guard changes, by state and trigger.
+        shadowed: The targets of events of which the first is always taken, in states where nobody
+            decides.
         is_ticked: Whether its chart has timers, rates or eventless transitions of its own.
         is_nested: Whether its chart has states inside states.
         has_regions: Whether its chart has regions.
         channels: Its events in continuous time.
+        counts: Agents in each state, unless they are objects of other classes.
 
     Attributes:
         is_plain: Whether its turns are steps of its states, and nothing else.
@@ -70,10 +74,12 @@ class Kind:
     steps: Mapping[Any, Step]
     limits: Mapping[Any, int]
     open: Mapping[tuple[Any, str], tuple[Any, ...]]
+    shadowed: Mapping[tuple[Any, str], tuple[Any, ...]]
     is_ticked: bool
     is_nested: bool
     has_regions: bool
     channels: list[Channel] = field(default_factory=list)
+    counts: Counter[Any] = field(default_factory=Counter)
     is_plain: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +126,14 @@ def make_kind(
         chart,
         dict.fromkeys(definition.states, act) if is_guest else steps,
         {} if is_guest else _limits_of(cls),
-        _unguarded(definition),
+        _unguarded(definition, definition.decision_states),
+        {
+            event: targets
+            for event, targets in _unguarded(
+                definition, {*definition.states} - definition.decision_states
+            ).items()
+            if len(targets) > 1
+        },
         not is_guest and definition.tree is not None,
         not is_guest and definition.tree is not None,
         not is_guest and has_regions,
@@ -224,18 +237,20 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     }
 
 
-def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
-    """Return the targets of decisions about transitions without a guard."""
+def _unguarded(
+    definition: Definition[Any], states: Set[Any]
+) -> dict[tuple[Any, str], tuple[Any, ...]]:
+    """Return the targets of events in some states whose transitions have no condition."""
     if definition.tree is not None:
         return {}
 
     targets: dict[tuple[Any, str], tuple[Any, ...]] = {}
     for each in definition.transitions:
         key = each.source, each.trigger
-        if each.source in definition.decision_states:
+        if each.source in states:
             targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
     for each in definition.transitions:
-        if each.guard is not None:
+        if each.guard is not None or each.probability is not None:
             targets.pop((each.source, each.trigger), None)
     return targets
 

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from functools import partial, partialmethod
+from functools import partial
 from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
@@ -21,33 +21,24 @@ from prism.runs._loops import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry.events import (
-    AGENT_JOINED,
-    AGENT_LEFT,
     AGENTS_MEASURED,
     AGENTS_PICTURED,
-    ANSWER_DISCARDED,
-    DECISION,
-    MESSAGE_SENT,
-    POST_WEIGHED,
     ROUND_ENDED,
     ROUND_STARTED,
     RUN_ENDED,
     RUN_STARTED,
     SCHEMA_VERSION,
-    TEXT_WRITTEN,
-    TRANSITION,
 )
-from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, active_logger, report
-from prism.worlds._ahead import TurnLogger, TurnsAhead
+from prism.telemetry.loggers import EventLogger, active_logger
+from prism.worlds._ahead import TurnsAhead
+from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
-from prism.worlds._fields import parameter_values
+from prism.worlds._events import SampledLogger, TurnLogger
+from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import Kind, inside, measures_of
-from prism.worlds._marks import MEASURE, marked
-from prism.worlds._measures import Pictures, agent_measures, require_number
 from prism.worlds._people import AgentTable
 from prism.worlds._rates import events_at_rates
-from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
 from prism.worlds._world import World, defines
@@ -58,14 +49,6 @@ _FEWEST_FIRED, _IDLE_SHARE = 100, 0.95
 """A run warns of a chart if more than this share of at least so many events did nothing."""
 
 _logger = logging.getLogger("prism.worlds")
-
-_OF_AN_AGENT = frozenset(
-    (
-        *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
-        *(MESSAGE_SENT, POST_WEIGHED),
-    )
-)
-"""Events that are logged only for the agents that the log covers."""
 
 
 class BaseLoop(ABC):
@@ -391,36 +374,6 @@ class Loop(BaseLoop):
 
     async def _close(self) -> None:
         await self._answers.close()
-
-
-class SampledLogger:
-    """Passes on the events of some agents, and all events that belong to no agent.
-
-    Args:
-        logger: Where the events go.
-        size: How many agents they are.
-
-    Attributes:
-        size: How many agents they are.
-        logged: Ids of the agents whose events are passed on; None for all.
-        relays: Marks a logger of this kind.
-    """
-
-    relays = True
-
-    def __init__(self, logger: EventLogger | None, size: int) -> None:
-        self.size = size
-        self.logged: frozenset[str] | None = None
-        self._logger = logger
-
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        """Pass an event on, unless it is of an agent that the log does not cover."""
-        if self.logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
-            report(self._logger, level, event, **keys)
-
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
 
 
 def _charts_told(kinds: Sequence[Kind]) -> dict[str, Any]:

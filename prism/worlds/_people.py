@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,9 @@ from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._fields import hints_of, read_value
-from prism.worlds._world import World, kinds_of
+from prism.worlds._arguments import read_value
+from prism.worlds._fields import hints_of
+from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")
@@ -112,6 +114,19 @@ class AgentTable:
             )
 
         return made
+
+
+def population_of(agents: Any) -> Any:
+    """Return the agents of a run: their number, a table, or the agents themselves."""
+    if isinstance(agents, str) and agents.isdecimal():
+        agents = int(agents)
+    if isinstance(agents, (str, Path)):
+        return AgentTable(agents)
+    if isinstance(agents, Integral):
+        agents = int(agents)
+    if isinstance(agents, int) and agents < 1:
+        raise InputError(f"must be 1 or more, got {agents}", field="agents")
+    return DEFAULT_AGENTS if agents is None else agents
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import attrgetter
 from typing import Any
@@ -36,12 +36,9 @@ class Population:
 
     Attributes:
         kinds: The kinds of agents that there are.
-        counts: Agents in each state.
         by_rate: Whether events happen at rates.
         members: The agents of each kind in each state, if events happen at rates.
-        flat: Enums of charts without states inside states.
         begun: Texts of the states in which agents began.
-        has_guests: Whether objects of other classes take part.
         has_ticked: Whether a chart has timers, rates or eventless transitions.
     """
 
@@ -56,12 +53,10 @@ class Population:
         self._world, self._seed, self._logger = world, seed, logger
         self._clock, self._guest_clock = clock, guest_clock
         self.kinds: dict[type, Kind] = {}
-        self.counts: Counter[Any] = Counter()
         self.by_rate = is_by_rate(type(world))
         self.members = Members(())
-        self.flat: set[type] = set()
         self.begun: set[str] = set()
-        self.has_guests = self.has_ticked = False
+        self.has_ticked = False
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -116,7 +111,6 @@ class Population:
         except TypeError as error:
             raise AgentError(f"{error}, or give it a default in the class") from None
         if isinstance(agent, Guest):
-            self.has_guests = True
             lend(agent, self._logger, self._guest_clock, seed)
         self._everybody[agent] = None
         self._set = None
@@ -130,8 +124,6 @@ class Population:
         kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
         self.kinds[cls] = kind
         self.has_ticked |= kind.is_ticked
-        if not is_guest and not kind.is_nested:
-            self.flat.update(map(type, kind.chart.definition.states))
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
         return kind
@@ -139,7 +131,7 @@ class Population:
     def begin(self) -> None:
         """Count the states, after `World.setup`."""
         for agent in self._everybody:
-            self.counts[agent.state] += 1
+            self.kinds[type(agent)].counts[agent.state] += 1
             self.begun.update(map(state_text, leaves_in(agent.state)))
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
@@ -149,7 +141,7 @@ class Population:
 
     def count(self, agent: Agent) -> None:
         """Count a newcomer."""
-        self.counts[agent.state] += 1
+        self.kinds[type(agent)].counts[agent.state] += 1
         if self.by_rate:
             self.members.add(agent, agent.state)
 
@@ -158,7 +150,7 @@ class Population:
         vars(agent)["has_left"] = True
         self._everybody.pop(agent, None)
         self._set = None
-        self.counts[agent.state] -= 1
+        self.kinds[type(agent)].counts[agent.state] -= 1
         if self.by_rate:
             self.members.remove(agent, agent.state)
         for space in agent._spaces:
@@ -186,19 +178,26 @@ class Population:
             self._canonical = sorted(agents, key=_KEY)
         return self._canonical
 
-    def able_to_be_in(self, state: Any) -> int:
-        """Return the number of agents whose chart contains a state.
+    def numbers_in(self, state: Any) -> tuple[int, int]:
+        """Return how many agents are in a state, and how many have a chart that contains it.
 
         Raises:
             UnknownStateError: If no agent's chart has it.
         """
-        if not any(chart.leaves_of(state) for chart in self.definitions):
+        inside = able = 0
+        for kind in self.kinds.values():
+            leaves = kind.chart.definition.leaves_of(state)
+            for each, number in self._counts_of(kind).items() if leaves else ():
+                able += number
+                inside += number * any(leaf in leaves for leaf in leaves_in(each))
+        if not able and not any(chart.leaves_of(state) for chart in self.definitions):
             raise unknown_state(state, self.definitions)
-        kinds = self.kinds.values()
-        able = {kind.cls for kind in kinds if kind.chart.definition.leaves_of(state)}
-        if len(able) == len(self.kinds):
-            return len(self._everybody)
-        return sum(type(agent) in able for agent in self._everybody)
+        return inside, able
+
+    def _counts_of(self, kind: Kind) -> Mapping[Any, int]:
+        if not issubclass(kind.cls, Guest):
+            return kind.counts
+        return Counter(agent.state for agent in self._everybody if type(agent) is kind.cls)
 
     @cached_property
     def definitions(self) -> list[Definition[Any]]:
@@ -214,14 +213,12 @@ class Population:
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state, by its text."""
-        if self.has_guests:
-            texts = Counter(state_text(agent.state) for agent in self._everybody)
-            return dict(sorted(texts.items()))
         numbers: dict[str, int] = {}
         for definition in self.definitions:
             if not definition.hierarchy.has_regions:
                 numbers.update({state_text(each): 0 for each in definition.states})
-        for state, number in sorted(self.counts.items(), key=lambda each: state_text(each[0])):
+        counts = [each for kind in self.kinds.values() for each in self._counts_of(kind).items()]
+        for state, number in sorted(counts, key=lambda each: state_text(each[0])):
             if number:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number

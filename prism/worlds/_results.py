@@ -1,30 +1,22 @@
-"""The results of a run."""
+"""What a run measures at the end of each round: results, measures of agents, and pictures."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
+
+from prism.errors import SimulationError
+from prism.statechart.states import state_text
+from prism.worlds._fields import PICTURE, marked
+from prism.worlds._spaces import Plane, Space
 
 Measured = float | int | None
 
 _COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-
-_EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
-
-
-def fallback_group(reason: str | None, host: str | None) -> str:
-    """Return the group in which a fallback is counted.
-
-    Args:
-        reason: Its reason, which begins with the exception, as those of `Reasoner` do.
-        host: The last server that was asked, if known.
-    """
-    named = None if reason is None else _EXCEPTION.match(reason)
-    kind = "other" if named is None else named[1]
-    return kind + (f" at {host}" if host else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +133,103 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 def _counts_of(each: WorldRound) -> dict[str, int]:
     return {name: getattr(each, name) for name in _COUNTS}
+
+
+# Measures
+
+MOST_MEASURED = 500
+"""The largest number of agents of a kind that are measured one by one."""
+
+_LARGEST_WHOLE = 2**63
+_MOST_DRAWN = 10_000
+"""The largest number of agents whose picture is logged."""
+
+Reader = Callable[[Any], Any]
+
+
+def agent_measures(
+    readers: Mapping[type, Mapping[str, Reader]], everybody: Sequence[Any]
+) -> Iterator[dict[str, Any]]:
+    """Yield the keys of one event for each measure of each kind that is not too large.
+
+    Raises:
+        SimulationError: If a value is not a number; the message names the agent.
+    """
+    for cls, measures in readers.items():
+        agents: list[Any] = [agent for agent in everybody if type(agent) is cls]
+        for name, read in measures.items() if len(agents) <= MOST_MEASURED else ():
+            values = {
+                agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
+                for agent in agents
+            }
+            counted = sum(value is not None for value in values.values())
+            yield {"kind": cls.__name__, "measure": name, "agents": counted, "values": values}
+
+
+def require_number(value: Any, what: str, owner: Any = None) -> float | int | bool | None:
+    """Return the value of a measure as JSON represents it.
+
+    Args:
+        value: The value that it returned.
+        what: The name of the measure, for the message.
+        owner: The agent that it belongs to, for the message.
+
+    Raises:
+        SimulationError: If it is neither a finite number nor None.
+    """
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, Real) and isfinite(value):
+        # numbers of numpy, which JSON cannot represent, and numbers that are too large for it
+        number: Any = value
+        is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
+        return int(number) if is_whole else float(number)
+
+    whose = "" if owner is None else f" {owner.agent_id!r}"
+    raise SimulationError(
+        f"{what}{whose} must return a finite number, or None where there is nothing to measure, "
+        f"got {value!r}"
+    )
+
+
+# Pictures
+
+
+class Pictures:
+    """The positions and colours of the agents of a world, for the log.
+
+    Args:
+        world: The world.
+    """
+
+    def __init__(self, world: Any) -> None:
+        self._world = world
+        self._look = next(iter(marked(type(world), PICTURE)), None)
+        self._ids: list[str] | None = None
+
+    def take(self) -> dict[str, Any]:
+        """Return the keys of a picture's event, or nothing without a picture."""
+        world, agents = self._world, self._world.agents
+        if len(agents) > _MOST_DRAWN:
+            return {}
+
+        fields = (getattr(world, name) for name in type(world).fields)
+        places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
+        keys: dict[str, Any] = {}
+        if places is not None:
+            keys = places.pictured(agents, first=self._ids is None)
+        if self._look is not None:
+            keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
+        if not keys:
+            return {}
+
+        ids = [agent.agent_id for agent in agents]
+        is_new, self._ids = ids != self._ids, ids
+        texts = [state_text(agent.state) for agent in agents]
+        numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+        return {
+            **keys,
+            "state_names": [*numbers],
+            "agent_states": [numbers[text] for text in texts],
+            **({"agent_ids": ids} if is_new else {}),
+        }

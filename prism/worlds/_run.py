@@ -42,15 +42,15 @@ from prism.worlds._arguments import (
     askers_of,
     decider_of,
     is_own,
-    population_of,
+    parameter_values,
+    plain_value,
     require_seed,
     require_whole,
     treatments_of,
     writer_of,
 )
-from prism.worlds._fields import parameter_values, plain_value
 from prism.worlds._loop import Loop
-from prism.worlds._people import AgentTable
+from prism.worlds._people import AgentTable, population_of
 from prism.worlds._results import WorldResults
 from prism.worlds._treatments import later_deciders
 from prism.worlds._world import World, outlines_of

@@ -15,8 +15,8 @@ from prism.reasoner._router import Router
 from prism.runs._options import Later
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
-from prism.worlds._fields import parameter_values, plain_value, read_parameters
-from prism.worlds._marks import TREATMENT, marked
+from prism.worlds._arguments import parameter_values, plain_value, read_parameters
+from prism.worlds._fields import TREATMENT, marked
 from prism.worlds._world import World
 
 CONTROL = "control"

@@ -27,15 +27,13 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, TREATMENT_ASSIGNED
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._agent import Agent, Message
-from prism.worlds._decisions import Answers, settle
+from prism.worlds._agent import Agent
+from prism.worlds._decisions import Answers, Asked, Waits
 from prism.worlds._events import Events
 from prism.worlds._kinds import Kind
-from prism.worlds._messages import send
 from prism.worlds._population import Population
 from prism.worlds._treatments import Assignments
-from prism.worlds._waiting import Asked, Waits
-from prism.worlds._waves import Waiting, advance, close, outside, settle_all, unawaited
+from prism.worlds._waves import Waiting, advance, outside, settle_all, unawaited
 from prism.worlds._world import World
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
@@ -241,14 +239,6 @@ class Turns:
             raise UnknownTriggerError(unknown_trigger_problem(trigger, self.population.triggers))
         return None
 
-    def settle(self, asked: Asked) -> Any:
-        """Carry out what leaves nothing to decide; return the new state, or the question itself."""
-        return settle(self, asked)
-
-    def send(self, message: Message, to: Agent) -> None:
-        """Deliver a message now, or at the end of the tick."""
-        send(self, message, to)
-
     def log_assigned(self) -> None:
         """Log the assignments since the last call."""
         for keys in self.assignments.drain():
@@ -259,8 +249,9 @@ class Turns:
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
         """Note a transition that the engine has made; return the turns in the earlier state."""
         population = self.population
-        population.counts[left] -= 1
-        population.counts[entered] += 1
+        counts = population.kinds[type(agent)].counts
+        counts[left] -= 1
+        counts[entered] += 1
         self.transitions += 1
         now = self.now
         dwell: int = now - agent._since
@@ -333,16 +324,12 @@ class Turns:
             else self._activated(dict.fromkeys(agents), due)
         )
         waiting: list[Waiting] = []
-        try:
-            for agent in turns:
-                waits = self.take(agent)
-                if waits is not None and not isinstance(waits[2], Waits):
-                    waits = await outside(self, waits)
-                if waits is not None:
-                    waiting.append(waits)
-        except BaseException:
-            close(waiting)
-            raise
+        for agent in turns:
+            waits = self.take(agent)
+            if waits is not None and not isinstance(waits[2], Waits):
+                waits = await outside(self, waits)
+            if waits is not None:
+                waiting.append(waits)
         await settle_all(self, waiting)
 
     async def happen(self, agent: Agent, step: Any) -> None:

@@ -7,17 +7,24 @@ the steps go on, in waves until none waits. So a run never depends on which answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Sequence
 from typing import Any
 
-from prism._faults import place_in
 from prism.errors import SimulationError
 from prism.statechart import Written
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import apply, discard, is_stale, question_of, settle
-from prism.worlds._fields import parameter_values
+from prism.worlds._decisions import (
+    Asked,
+    Receiving,
+    Waits,
+    Writing,
+    apply,
+    ask,
+    discard,
+    is_stale,
+    settle,
+)
 from prism.worlds._guests import Guest
-from prism.worlds._waiting import Asked, Receiving, Waits, Writing
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""
@@ -28,26 +35,25 @@ Waiting = tuple[Agent, Any, Any]
 
 async def settle_all(turns: Any, waiting: list[Waiting]) -> None:
     """Ask and continue in waves, until no step waits."""
-    try:
-        for _ in range(MOST_WAVES):
-            if not waiting:
-                break
-            waiting = await _wave(turns, waiting)
-        else:
-            raise SimulationError(
-                f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
-                "tick: let it end"
-            )
-    finally:
-        close(waiting)
+    for _ in range(MOST_WAVES):
+        if not waiting:
+            break
+        waiting = await _wave(turns, waiting)
+    else:
+        raise SimulationError(
+            f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
+            "tick: let it end"
+        )
     turns.acting = None
 
 
-def advance(turns: Any, agent: Agent, running: Any, value: Any) -> Waiting | None:
-    """Continue a step; return what it waits for, or None if it has ended."""
+def advance(
+    turns: Any, agent: Agent, running: Any, value: Any, error: BaseException | None = None
+) -> Waiting | None:
+    """Continue a step with a value, or an error; return what it waits for, or None at its end."""
     turns.acting = agent
     try:
-        waits = running.send(value)
+        waits = running.send(value) if error is None else running.throw(error)
     except StopIteration:
         if turns.unawaited is not None:
             raise unawaited(turns.unawaited) from None
@@ -64,20 +70,35 @@ async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
     """Wait for what belongs to the event loop, such as a process that a guest has started."""
     while waiting is not None and not isinstance(waiting[2], Waits):
         agent, running, future = waiting
-        if not isinstance(agent, Guest):
-            _refuse_outside(waiting)
-        try:
-            if future is None:
-                await asyncio.sleep(0)
-            else:
-                future._asyncio_future_blocking = False
-                await asyncio.wait([future])
-        except asyncio.CancelledError as error:
-            # of the run, or by a time limit of the guest's own
-            waiting = advance(turns, agent, _Throwing(running, error), None)
+        error: BaseException | None = None
+        if isinstance(agent, Guest):
+            try:
+                await _Outside(future)
+            except asyncio.CancelledError as cancelled:
+                # of the run, or by a time limit of the guest's own
+                error = cancelled
         else:
-            waiting = advance(turns, agent, running, None)
+            error = SimulationError(
+                f"the step of {agent!r} awaits {future!r}: await decide, write and receive of "
+                "agents, whose answers come in the order of turns"
+            )
+        waiting = advance(turns, agent, running, None, error)
     return waiting
+
+
+class _Outside:
+    """Passes what a step awaits to the event loop.
+
+    Args:
+        future: A future, or None for a moment.
+    """
+
+    def __init__(self, future: Any) -> None:
+        self._future = future
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        """Wait until the event loop goes on; the step sees itself whether the future failed."""
+        yield self._future
 
 
 async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
@@ -94,16 +115,12 @@ async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
     # agents that wait for a message that nobody will send get None
     is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
     following: list[Waiting] = []
-    try:
-        for each in waiting:
-            then = _go_on(turns, each, is_quiet=is_quiet, is_late=id(each[2]) in late)
-            if then is not None and not isinstance(then[2], Waits):
-                then = await outside(turns, then)
-            if then is not None:
-                following.append(then)
-    except BaseException:
-        close([*waiting, *following])
-        raise
+    for each in waiting:
+        then = _go_on(turns, each, is_quiet=is_quiet, is_late=id(each[2]) in late)
+        if then is not None and not isinstance(then[2], Waits):
+            then = await outside(turns, then)
+        if then is not None:
+            following.append(then)
     return following
 
 
@@ -124,28 +141,6 @@ def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Wa
     return waiting if settled is waits else advance(turns, agent, running, settled)
 
 
-async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
-    turns.acting = None
-    policy = turns.answers.policy
-    if policy is not None and asked:
-        for each, chosen in zip(asked, policy.choose(asked, turns.events.logger), strict=True):
-            each.answer = chosen
-        turns.answers.count_drawn(len(asked))
-        if not writing:
-            return
-        asked = ()
-    if asked or writing:
-        parameters = parameter_values(turns.world)
-        questions = [question_of(turns, each, parameters) for each in asked]
-        decisions, texts = await turns.answers.ask(
-            questions, [each.call for each in writing], turns.events.logger
-        )
-        for each, decision in zip(asked, decisions, strict=True):
-            each.answer = decision.chosen
-        for text, written in zip(writing, texts, strict=True):
-            text.answer = written
-
-
 def value_of(turns: Any, waits: Any) -> Any:
     """Carry out a decision; return the value with which its step continues."""
     if type(waits) is Receiving:
@@ -159,46 +154,6 @@ def value_of(turns: Any, waits: Any) -> Any:
         return apply(turns, waits)
     turns.defer(lambda: apply(turns, waits), waits.agent)
     return waits.answer
-
-
-def close(waiting: Iterable[Waiting]) -> None:
-    for _, running, _ in waiting:
-        running.close()
-
-
-class _Throwing:
-    """A step that continues with an exception.
-
-    Args:
-        running: The step.
-        error: The exception.
-    """
-
-    def __init__(self, running: Any, error: BaseException) -> None:
-        self._running, self._error = running, error
-        self.close = running.close
-
-    def send(self, value: Any) -> Any:
-        """Raise the exception in the step, the first time."""
-        error, self._error = self._error, None  # type: ignore[assignment]
-        return self._running.send(value) if error is None else self._running.throw(error)
-
-
-def _refuse_outside(waiting: Waiting) -> None:
-    """Refuse what a step awaits that is not an agent's.
-
-    Raises:
-        SimulationError: Always.
-    """
-    agent, running, future = waiting
-    frame = running.cr_frame
-    place = None if frame is None else place_in(running.cr_code, frame.f_lasti)
-    running.close()
-    where = "" if place is None else f"{place}: "
-    raise SimulationError(
-        f"{where}the step of {agent!r} awaits {future!r}: await decide, write and receive of "
-        "agents, whose answers come in the order of turns"
-    )
 
 
 def unawaited(asked: Asked) -> SimulationError:

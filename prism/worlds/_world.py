@@ -19,11 +19,9 @@ from prism.errors import AgentError, DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
-from prism.worlds._agent_set import AgentSet, in_state
-from prism.worlds._fields import (
-    Declares,
-    read_parameters,
-)
+from prism.worlds._agent_set import AgentSet
+from prism.worlds._arguments import read_parameters
+from prism.worlds._fields import Declares
 from prism.worlds._networks import Network
 
 if TYPE_CHECKING:
@@ -182,11 +180,8 @@ class World(Declares, Generic[AgentT]):
         Raises:
             UnknownStateError: If no agent's chart has it.
         """
-        population = self._running("count").population
-        number = population.counts.get(state, 0)
-        if number and type(state) in population.flat:
-            return int(number)
-        return len(in_state(self.agents, state))
+        inside, _ = self._running("count").population.numbers_in(state)
+        return int(inside)
 
     def share(self, state: Enum) -> float:
         """Return the share of agents in a state, among those whose chart contains it.
@@ -194,8 +189,8 @@ class World(Declares, Generic[AgentT]):
         Raises:
             UnknownStateError: If no agent's chart has it.
         """
-        able = self._running("share").population.able_to_be_in(state)
-        return self.count(state) / able if able else 0.0
+        inside, able = self._running("share").population.numbers_in(state)
+        return float(inside / able) if able else 0.0
 
     # What steps and hooks do
 

@@ -8,7 +8,7 @@ import pytest
 
 from prism.errors import SimulationError
 from prism.worlds import Run, World, measure
-from prism.worlds._measures import MOST_MEASURED
+from prism.worlds._results import MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_in
 

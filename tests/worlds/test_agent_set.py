@@ -38,6 +38,18 @@ class Stranger(Agent):
     )
 
 
+class Switch(StrEnum):
+    """States of which one has the text of a lamp's."""
+
+    OFF = "off"
+
+
+class Plug(Agent):
+    """An agent of a third chart."""
+
+    chart = Statechart(Switch, [], Switch.OFF)
+
+
 class Street(World[Lamp | Lantern]):
     """Lamps and lanterns, of which every third is on, in a ring."""
 
@@ -55,6 +67,20 @@ class Street(World[Lamp | Lantern]):
         self.network = ring(self, 2)
         for lamp in self.agents.where(lambda lamp: lamp.pressed % 3 == 0):
             lamp.begin_in(Light.ON)
+
+
+class Mixed(World[Lamp | Plug]):
+    """Two lamps and three plugs, all of which are off."""
+
+    def populate(self, agents: int) -> list[Agent]:
+        """Make both."""
+        return [Lamp(), Lamp(), *(Plug() for _ in range(agents))]
+
+
+def test_states_of_two_kinds_with_one_text_are_counted_apart() -> None:
+    """Counts and shares are those of the kind that the state belongs to."""
+    world = Run(Mixed(), 3).world
+    assert [world.count(Light.OFF), world.count(Switch.OFF), world.share(Light.OFF)] == [2, 3, 1]
 
 
 @pytest.fixture
