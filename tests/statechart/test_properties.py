@@ -20,7 +20,7 @@ from prism.statechart import (
     Transition,
 )
 from prism.statechart.states import state_enum
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)
 
