@@ -12,6 +12,7 @@ from prism.telemetry.instruments import (
     instrumented,
 )
 from prism.telemetry.loggers import LOGGER_NAME, EventLogger, StandardLogger
+from prism.telemetry.spans import ModelSpans
 
 __all__ = [
     "LOGGER_NAME",
@@ -20,6 +21,7 @@ __all__ = [
     "GuardEvaluated",
     "Instrument",
     "LogEvent",
+    "ModelSpans",
     "StandardLogger",
     "TransitionDetails",
     "instrumented",

@@ -61,7 +61,7 @@ def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("a.txt", "x", "must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'"),
+        ("a.txt", "x", "must end in one of .jsonl, .json, .csv, .tsv, .yaml, .yml, got '.txt'"),
         ("a.jsonl", "", "is empty"),
         ("a.jsonl", "\n \n", "holds no agents"),
         ("a.json", "[]", "holds no agents"),

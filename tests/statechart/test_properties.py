@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
 from prism.statechart import AgentState, StateTransition
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)
 TRUTHS = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
