@@ -3,6 +3,7 @@
 `prism.telemetry.events` has the names of all events.
 """
 
+from prism.telemetry._spans import ModelSpans
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -12,7 +13,6 @@ from prism.telemetry.instruments import (
     instrumented,
 )
 from prism.telemetry.loggers import LOGGER_NAME, EventLogger, StandardLogger
-from prism.telemetry.spans import ModelSpans
 
 __all__ = [
     "LOGGER_NAME",
