@@ -22,7 +22,7 @@ from prism.worlds import (
     scale_free,
     small_world,
 )
-from tests.kit.later import Later
+from tests.kit.modules import Later
 from tests.kit.worlds import run_in
 
 networkx = Later("networkx")
