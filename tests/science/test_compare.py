@@ -14,7 +14,7 @@ from prism import Run
 from prism.errors import FieldValueError, InputError
 from prism.examples.rumour import Rumour
 from prism.science import Batch, Comparison, Difference, Plan, batch, compare
-from tests.kit.later import Later
+from tests.kit.modules import Later
 
 np, stats = Later("numpy"), Later("scipy.stats")
 
