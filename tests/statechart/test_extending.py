@@ -94,23 +94,6 @@ def test_a_transition_gets_another_guard(name: Any) -> None:
     assert [str(item) for item, _ in changed] == [str(item) for _, item in changed]
 
 
-def test_transitions_can_be_left_out() -> None:
-    """Transitions are left out by name, by pattern, or themselves; the others keep their order."""
-    base = social_media_chart()
-    like = next(item for item in base.transitions if item.target is S.ENGAGING_LIKE)
-    chart = base.extended(
-        without=[DECIDES_SCROLLING, ("timeout", "resting", None), (None, None, "composing"), like]
-    )
-    gone = [text for text in arrows(base) if text not in arrows(chart)]
-    assert gone == [
-        "evaluating --decides--> composing",
-        "evaluating --decides--> engaging_like",
-        "evaluating --decides--> scrolling",
-        "resting --timeout--> idle",
-    ]
-    assert arrows(chart) == [text for text in arrows(base) if text not in gone]
-
-
 def test_a_name_that_fits_no_transition_is_refused() -> None:
     """With every name that fits none."""
     changes: Any = {"without": [("dcides", None, None)], "guards": {("x", "y", "z"): None}}
