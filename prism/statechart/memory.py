@@ -99,6 +99,8 @@ class _Beside:
     memory: dict[str, Any] = field(default_factory=dict)
     # None unless the agent's own history is something else
     records: deque[StateTransition] | None = None
+    # made for an agent without an id
+    name: str | None = None
 
 
 _beside: dict[int, _Beside] = {}
