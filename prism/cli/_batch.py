@@ -87,6 +87,7 @@ def sensitivity(
         int,
         typer.Option(min=2, metavar="N", help="Trajectories of Morris, or samples of Sobol."),
     ] = 16,
+    keep: Keep = "tables",
     seeds: Seeds = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -106,7 +107,7 @@ def sensitivity(
 
     with batch_screen(out) as screen:
         done = science.sensitivity(
-            _read(plan, seeds), out, method=method, samples=samples, workers=workers,
+            _read(plan, seeds), out, method=method, samples=samples, keep=keep, workers=workers,
             observer=screen,
         )  # fmt: skip
     print_sensitivity(done, as_json=as_json)
@@ -117,7 +118,6 @@ def fit(
     out: NewFolder,
     samples: Annotated[int, typer.Option(min=20, metavar="N", help="Number of samples.")] = 400,
     seed: Seed = 0,
-    keep: Keep = "tables",
     seeds: Seeds = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -135,9 +135,8 @@ def fit(
 
     with batch_screen(out) as screen:
         done = science.fit(
-            _read(plan, seeds), out, samples=samples, seed=seed, keep=keep, workers=workers,
-            observer=screen,
-        )  # fmt: skip
+            _read(plan, seeds), out, samples=samples, seed=seed, workers=workers, observer=screen
+        )
     print_fit(done, as_json=as_json)
 
 

@@ -30,13 +30,6 @@ class Observer:
     def started(self, run: Any) -> None:
         """Receive the run before its first round, or before the first after a resume."""
 
-    def is_to_stop(self) -> bool:
-        """Return True to stop the run, as with Ctrl-C.
-
-        Called at the end of every round except the last.
-        """
-        return False
-
 
 @contextmanager
 def telling_warnings(observer: Observer) -> Iterator[None]:

@@ -179,7 +179,7 @@ def carry_out(
         if models and repeats is None:
             load_models(askers, options.deadline, observer)
         observer.started(run)
-        after_round = _after_rounds(run, folder, on_round, observer, logger)
+        after_round = _after_rounds(run, folder, on_round, logger)
         results = run.run(after_round)
         outcome = {"results": results.to_dict(), **spent_by(askers, models)}
         if folder is not None:
@@ -215,10 +215,9 @@ def _after_rounds(
     run: Any,
     folder: RunFolder | None,
     on_round: Callable[[Any], object] | None,
-    observer: Observer,
     logger: LateLogger | None,
 ) -> Callable[[Any], None]:
-    """Return a function that keeps and reports every round, and may stop the run."""
+    """Return a function that keeps and reports every round."""
 
     def after_round(summary: Any) -> None:
         if folder is not None and logger is not None:
@@ -226,7 +225,5 @@ def _after_rounds(
             logger.is_silent = len(run.finished) < folder.skipped
         if on_round is not None:
             on_round(summary)
-        if len(run.finished) < run.rounds and observer.is_to_stop():
-            raise KeyboardInterrupt
 
     return after_round

@@ -19,6 +19,7 @@ from sys import intern
 from typing import Any
 from weakref import WeakSet
 
+from prism.statechart._beside import kept_beside
 from prism.statechart.states import joined
 from prism.telemetry.loggers import warn_standard
 
@@ -172,8 +173,6 @@ def agent_name(agent: object) -> str:
             return own
         if given := given_name(agent):
             return given
-    from prism.statechart.memory import kept_beside
-
     cls: Any = type(agent)
     beside = kept_beside(agent)
     if beside.name is None:

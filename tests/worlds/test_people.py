@@ -116,6 +116,9 @@ def test_attributes_are_in_the_log_and_survive_a_resume(tmp_path: Path) -> None:
     [
         ("agent_id,trust\na,0.5\nb,high\n", "line 3, field 'trust': Person.trust: "),
         ("agent_id\na\na\n", "line 3, field 'agent_id': 'a' is already used on line 2"),
+        ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* got '0,5': write a decimal point"),
+        ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
+        ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
         ("agent_id,state\na,asleep\n", "has no state 'asleep': it has ignorant"),
         ("agent_id\n", "holds no agents"),
     ],
@@ -159,7 +162,7 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Twins(), AgentTable(table(tmp_path, PEOPLE))).agents
     with pytest.raises(InputError, match="is for the agents of a world; Stone cannot use it"):
         _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
-    endings = r"must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'"
+    endings = r"must end in one of .jsonl, .json, .csv, .tsv, .yaml, .yml, got '.txt'"
     with pytest.raises(InputError, match=endings):
         AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
 

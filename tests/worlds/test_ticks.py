@@ -8,9 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import (
-    SimulationError,
-)
+from prism.errors import DefinitionError, SimulationError
 from prism.statechart import PolicyReasoner, Statechart, Transition
 from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Message, World, during
@@ -205,6 +203,27 @@ def test_a_wrong_step_is_refused(mode: str, error: type[Exception], problem: str
         Run(Wrong(mode=mode), 3).run()
 
     assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
+
+
+class Unasked(Lamp):
+    """A lamp that is never asked, since its chart names no decision state."""
+
+    chart = Statechart(Light, [*Lamp.chart.transitions][:2], Light.OFF)
+
+
+class Careless(World[Unasked]):
+    """Nearly every lamp breaks, or so its author thinks."""
+
+    @during(Light.OFF)
+    async def press(self, lamp: Unasked) -> None:
+        """Decide by weights."""
+        await lamp.decide("pressed", weights={Light.ON: 1, Light.BROKEN: 99})
+
+
+def test_weights_are_never_ignored() -> None:
+    """Where nobody decides between targets, a decision says so instead of taking the first."""
+    with pytest.raises(DefinitionError, match=r"to 'on' and 'broken'.*decision_states=\[Light.OFF"):
+        Run(Careless(), 3).run()
 
 
 class Shut:
