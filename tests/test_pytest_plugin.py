@@ -325,23 +325,6 @@ def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["no chart was used", "FAIL statechart coverage of 0% *"])
 
 
-@pytest.mark.usefixtures("by_itself")
-@pytest.mark.slow
-def test_crashed_worker_is_reported(suite: pytest.Pytester) -> None:
-    """A worker that crashed cannot say what it exercised, and the report says that."""
-    suite.makepyfile(test_crash="import os\n\ndef test_crash(): os._exit(1)")
-    result = suite.runpytest_subprocess(*QUIET, "-n1", "--statechart-coverage")
-    result.stdout.fnmatch_lines(["workers that crashed and are not counted: gw0"])
-
-
-@pytest.mark.parametrize("limit", ["many", "101", "-1", "nan"])
-def test_limit_must_be_a_percentage(pytester: pytest.Pytester, limit: str) -> None:
-    """A limit that is no percentage is a mistake in the command line."""
-    result = pytester.runpytest_inprocess(f"--statechart-fail-under={limit}")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*must be a number from 0 to 100, got '{limit}'"])
-
-
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "not installed"])
 def test_plugin_named_by_a_conftest_works(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, installed: bool
