@@ -16,7 +16,7 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── TooManyFallbacksError (RuntimeError)   a run ended, as its model failed too often
     ├── ReplayError (LookupError)         the log of an earlier run has no answer to a question
     ├── InputError (ValueError)           a file or argument of the user is wrong
-    ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
+    ├── MissingExtraError (ImportError)   an optional package is needed, and not installed
     └── LLMError                          a language model did not answer
         ├── UnreachableError (ConnectionError)   nothing listens there, or the connection dropped
         │   └── CircuitOpenError                 every host keeps failing, so none is asked now
@@ -120,18 +120,18 @@ class InputError(PrismError, ValueError):
 
 
 class MissingExtraError(PrismError, ImportError):
-    """A room needs an optional package that is not installed.
+    """An optional package is needed, and not installed.
 
     Args:
-        room: The room, whose extra brings the package.
+        extra: The extra that brings the package.
         package: The package that could not be imported.
     """
 
-    def __init__(self, room: str, package: str) -> None:
+    def __init__(self, extra: str, package: str) -> None:
         super().__init__(
-            f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{room}]'  or, in a checkout,  "
-            f"pip install '.[{room}]'"
+            f"the package {package!r} of the extra {extra!r} is not installed: "
+            f"run  pip install 'prism-statecharts[{extra}]'  or, in a checkout,  "
+            f"pip install '.[{extra}]'"
         )
 
 

@@ -324,6 +324,6 @@ except ImportError as error:
     result = pytester.run(sys.executable, "-W", "error", "-c", code)
     result.stdout.fnmatch_lines(
         [
-            "prism.testing needs the package 'hypothesis'*prism-statecharts[[]testing]'*",
+            "*the package 'hypothesis' of the extra *prism-statecharts[[]testing]'*",
         ]
     )

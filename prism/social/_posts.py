@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from prism.agents.relevance import Terms, terms_of
+from prism.agents.words import Terms, terms_of
 
 PostKind = Literal["post", "reply", "reshare"]
 Action = Literal["follow", "unfollow"]

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import Archetype, SocialAgent
-from prism.agents.relevance import Terms, relevance, terms_of
+from prism.agents.words import Terms, relevance, terms_of
 from prism.social._posts import Draft, Post, PostKind
 from prism.statechart import AgentState, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.social import DECIDES

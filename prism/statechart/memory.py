@@ -22,6 +22,20 @@ from prism.statechart._hierarchy import CHART, Hierarchy
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
 
+def field_of(agent: Any, name: str) -> Any:
+    """Return a field; None if the object has none, or cannot be asked for what it lacks."""
+    try:
+        return getattr(agent, name, None)
+    except Exception:
+        return None
+
+
+def count_of(agent: Any, name: str) -> int | None:
+    """Return a field that holds a whole number; a mock's, or anything else, is none."""
+    value = field_of(agent, name)
+    return value if type(value) is int else None
+
+
 def memory_of(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, as a dict that can be changed.
 

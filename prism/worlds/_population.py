@@ -38,8 +38,6 @@ class Population:
         kinds: The kinds of agents that there are.
         by_rate: Whether events happen at rates.
         members: The agents of each kind in each state, if events happen at rates.
-        begun: Texts of the states in which agents began.
-        has_ticked: Whether a chart has timers, rates or eventless transitions.
     """
 
     def __init__(
@@ -55,8 +53,6 @@ class Population:
         self.kinds: dict[type, Kind] = {}
         self.by_rate = is_by_rate(type(world))
         self.members = Members(())
-        self.begun: set[str] = set()
-        self.has_ticked = False
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -123,7 +119,6 @@ class Population:
         clock = self._guest_clock if is_guest else self._clock
         kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
         self.kinds[cls] = kind
-        self.has_ticked |= kind.is_ticked
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
         return kind
@@ -132,7 +127,6 @@ class Population:
         """Count the states, after `World.setup`."""
         for agent in self._everybody:
             self.kinds[type(agent)].counts[agent.state] += 1
-            self.begun.update(map(state_text, leaves_in(agent.state)))
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
             by_key = sorted(self._everybody, key=_KEY)

@@ -8,7 +8,7 @@ import pytest
 
 from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.agents.relevance import relevance, terms_of
+from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart

@@ -21,8 +21,9 @@ from prism.statechart._engine.machine import (
     context_of,
     definition_of,
 )
-from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.writing import count_of, depth_of, records_for
+from prism.statechart._engine.writing import depth_of, records_for
+from prism.statechart.memory import count_of
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,

@@ -22,9 +22,10 @@ from transitions.core import Condition, Event
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
+from prism.statechart._parts import Guard
 from prism.statechart.names import own_name
 from prism.statechart.states import is_state, state_enum, state_text
-from prism.statechart.transitions import Guard, Transition
+from prism.statechart.transitions import Transition
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]

@@ -80,15 +80,6 @@ def test_a_chart_has_a_living_machine_without_models() -> None:
     assert {*vars(lamp)} == {"state", "ticks_in_state", "state_history", "agent_id"}
 
 
-@pytest.mark.parametrize("text", ["*", "=", "mro", "initial", "state", "two words"])
-def test_any_text_is_an_ordinary_state(text: str) -> None:
-    """A state is only a state, even where its text means something to the transitions package."""
-    states = state_enum("Odd", [text, "other"])
-    chart = Statechart(states, [Transition("go", *states)], next(iter(states)))
-    lamp = SimpleNamespace(state=next(iter(states)))
-    assert chart.fire(lamp, "go") is [*states][1]
-
-
 def test_a_chart_with_composites_has_no_machine() -> None:
     """It says so, and what to do instead."""
     chart = Statechart([Composite(A, [B]), C], [Transition("go", A, C)], A)
