@@ -14,6 +14,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import (
+    Arguments,
     ChartMachine,
     EventData,
     Machine,
@@ -135,6 +136,8 @@ class AdoptedEngine(Driving[Any]):
             MachineError: Where ``agent.trigger`` raises it.
         """
         before, made = self._value(agent), self._made
+        if trigger not in self._machine.events:
+            self._refuse(agent, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         now = self._value(agent)
         # a queue does not tell
@@ -145,6 +148,10 @@ class AdoptedEngine(Driving[Any]):
         return self.fire(agent, trigger, *args, **kwargs)
 
     # Looking
+
+    def enabled_targets(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
+        return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
     def can_be_in(self, state: object) -> bool:
         """Return whether the Machine has a state."""

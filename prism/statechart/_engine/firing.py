@@ -330,6 +330,7 @@ class Engine(Making[StateT]):
         machine = self._machine
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:
+            self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
         if first is None:
             # it may have changed since it was read
