@@ -63,8 +63,7 @@ async def events_at_rates(turns: Any) -> None:
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
         await _at(turns, moment, part, channel, agent)
-        if turns.stopped is None and turns.world.until():
-            turns.stop("until")
+        turns.end_if_over()
 
 
 async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
