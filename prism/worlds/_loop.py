@@ -31,14 +31,13 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._ahead import TurnsAhead
+from prism.worlds._activation import TurnsAhead, events_at_rates
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
 from prism.worlds._events import SampledLogger, TurnLogger
 from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import inside
 from prism.worlds._people import AgentTable
-from prism.worlds._rates import events_at_rates
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
