@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
-from prism.statechart._engine.machine import Machine
+from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import State
 from prism.statechart.reporting import Reporter
@@ -317,9 +317,11 @@ class Statechart(Written[StateT]):
             The same object.
 
         Raises:
-            AgentError: If its class leaves no room for the missing fields.
+            AgentError: If its class leaves no room for the missing fields, or if it has no
+                ``state`` and another field holds one of the chart's.
             UnknownStateError: If it is in a state that this chart does not define.
         """
+        self._require_no_other_state(agent)
         add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
@@ -426,3 +428,7 @@ class Statechart(Written[StateT]):
 
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
+
+    def explain(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Explanation:
+        """Explain what an event would do to a model, with the arguments that `fire` takes."""
+        return super().explain(agent, trigger, Arguments(args, kwargs))

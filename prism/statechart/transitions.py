@@ -378,9 +378,11 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
     # the usual context, in a third of the time: one key that has been seen, with a text
     if context.__class__ is dict and len(context) == 1:
-        ((key, value),) = context.items()
-        if value.__class__ is str and key in edge.variants:
-            record._edge, record._value = edge.variants[key], intern(value)
+        (key,) = context
+        value, variant = context[key], edge.variants.get(key)
+        # a key may be any object, such as one of those that stand for none or for several
+        if variant is not None and value.__class__ is key.__class__ is str:
+            record._edge, record._value = variant, intern(value)
             return record
 
     keys, record._value = pack(context)

@@ -67,6 +67,7 @@ class Driving(Engine[StateT]):
             AgentError: As `fire`; also inside an action of the agent.
         """
         self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
+        self._require_no_other_state(agent)
         set_state(agent, self._definition.initial)
         return self.enter(agent, context)
 
