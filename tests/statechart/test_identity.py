@@ -18,9 +18,9 @@ class Kind(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is n
     NEWS = "news"
 
 
-def made(name: str, **fields: Any) -> Any:
-    """Return an object of a class of that name."""
-    return type(name, (SimpleNamespace,), {})(**fields)
+def made(name: str, base: str = "Thing", **fields: Any) -> Any:
+    """Return an object of a class of that name, whose base class has another one."""
+    return type(name, (type(base, (SimpleNamespace,), {}),), {})(**fields)
 
 
 POST = made("Post", post_id="p1", text="a long text that no record needs")
@@ -45,8 +45,8 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (made("DirectMessage", direct_message_id="d9", id="row 7"), {"direct_message_id": "d9"}),
     (made("Walker", unique_id=3), {"walker_id": 3}),
     (made("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (Rankedmade("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (UrgentTicket(7), {"ticket_id": 7}),
+    (made("RankedRepost", "Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
+    (made("UrgentTicket", "Ticket", ticket_id=7), {"ticket_id": 7}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (NOTHING, {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),
