@@ -229,18 +229,20 @@ def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
     cells = []
     for kind in KINDS:
         seen, total = _counted(charts, [kind])
-        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4.0f}%")
+        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4g}%")
 
     return name, *cells, f"{_percent(charts, KINDS):g}%"
 
 
 def _percent(charts: Sequence[ChartUse], kinds: Sequence[str]) -> float:
-    """Return the percent exercised, rounded down to a tenth, so that 100 means all.
+    """Return the percent exercised, rounded to a tenth; 100 means all.
 
     Of nothing, nothing is missing; but without any chart it is 0.
     """
     seen, total = _counted(charts, kinds)
-    return seen * 1000 // total / 10 if total else 100.0 * bool(charts)
+    if seen == total:
+        return 100.0 * bool(charts)
+    return min(round(100 * seen / total, 1), 99.9)
 
 
 def _counted(charts: Sequence[ChartUse], kinds: Sequence[str]) -> tuple[int, int]:

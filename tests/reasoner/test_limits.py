@@ -84,7 +84,7 @@ async def test_waiting_for_a_slot_is_told_from_the_request(
     ("given", "error", "said"),
     [
         ({"timout": 3}, TypeError, "unexpected keyword argument .timout."),
-        ({"timeout": "30"}, FieldValueError, "timeout must be above 0, got '30'"),
+        ({"timeout": "30"}, FieldValueError, "timeout must be a number above 0, got '30'"),
     ],
 )
 def test_options_that_limit_nothing_are_refused(
