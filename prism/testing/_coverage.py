@@ -229,7 +229,7 @@ def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
     cells = []
     for kind in KINDS:
         seen, total = _counted(charts, [kind])
-        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4g}%")
+        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4.0f}%")
 
     return name, *cells, f"{_percent(charts, KINDS):g}%"
 
