@@ -136,7 +136,7 @@ def _carry_out(
             None if out is None else RunFolder.for_new(out),
             on_round=screen.round_ended,
             observer=screen,
-            told=out is not None or as_json,
+            with_config=out is not None or as_json,
         )
     tell(outcome, as_json=as_json)
 

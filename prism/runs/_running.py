@@ -128,7 +128,7 @@ def carry_out(
     *,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
-    told: bool = True,
+    with_config: bool = True,
 ) -> Outcome[Any]:
     """Carry out a run.
 
@@ -137,7 +137,7 @@ def carry_out(
         folder: Where to keep it; nothing is written without one.
         on_round: Called with every round when it ends, after it was kept.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
-        told: Whether the outcome includes the run's configuration.
+        with_config: Whether the outcome includes the run's configuration.
     """
     observer = observer or Observer()
     logger = None if folder is None else LateLogger()
@@ -153,9 +153,9 @@ def carry_out(
         run = options.prepare(logger)
         askers: list[Any] = [run.reasoner, getattr(run, "writer", None)]
         # before a round has changed anything
-        charts = getattr(options, "charts", ()) if told else ()
+        charts = getattr(options, "charts", ()) if with_config else ()
         about = {
-            "config": options.to_config() if told else {},
+            "config": options.to_config() if with_config else {},
             **({"charts": charts} if charts else {}),
         }
         journal: Journal | None = None
