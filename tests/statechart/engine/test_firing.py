@@ -44,6 +44,21 @@ def test_a_move_is_committed_whole(agent: Any, events: list[Any]) -> None:
     assert events == [{**header, "agent_id": "a1", **ends, "ticks_in_state": 4, **about}]
 
 
+@pytest.mark.parametrize("where", ["guard", "action"])
+def test_a_record_starts_where_the_applications_code_has_put_the_agent(
+    agent: Any, where: str
+) -> None:
+    """A transition is recorded from the state that it left."""
+
+    def moves(agent: Any, context: Any) -> bool:
+        agent.state = S.COMPOSING
+        return True
+
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING, **{where: moves}))
+    assert chart.fire(agent, "go") is S.RESTING
+    assert moves_of(agent) == [("composing", "go", "resting")]
+
+
 def test_a_record_keeps_the_keys_of_its_context(agent: Any) -> None:
     """Whatever they are, and whatever contexts there were before."""
     chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
