@@ -250,17 +250,8 @@ class Statechart(Written[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        definition = Definition(
-            states,
-            transitions,
-            initial,
-            name,
-            decision_states,
-            timeouts,
-            strict,
-            final_states,
-            description,
-        )
+        rest = (name, decision_states, timeouts, strict, final_states, description)
+        definition = Definition(states, transitions, initial, *rest)
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
 
     @classmethod
