@@ -326,13 +326,14 @@ select *, coalesce(nullif(regexp_extract(what, '^([A-Za-z_]\w*)(?:: |$)', 1), ''
 from (
     select run, line, round, tick, chart, agent_id, f.place, f.fault,
            case when event in ('reasoner.decision', 'workflow.step', 'workflow.refused',
-                               'cognition.cycle', 'cognition.refused') then state
+                               'workflow.run_if_failed', 'cognition.cycle',
+                               'cognition.refused') then state
                 when event = 'statechart.answer_discarded' then asked_in else from_state end
            as from_state,
            case when event in ('reasoner.decision', 'statechart.answer_discarded') then chosen
                 when event in ('workflow.step', 'workflow.refused') then target else to_state end
            as to_state,
-           case when event in ('workflow.step', 'workflow.refused') then step
+           case when event like 'workflow.%' then step
                 when event = 'cognition.refused' then type else "trigger" end as "trigger",
            case when event = 'statechart.answer_discarded' and reason = 'not_enabled'
                 then 'its guard no longer passed'
@@ -349,6 +350,7 @@ from (
         (6, 'cognition.memory_changed', 'memory_changed'),
         (7, 'cognition.reset', 'state_reset'), (8, 'workflow.refused', 'transition_refused'),
         (9, 'statechart.answer_discarded', 'answer_discarded'),
+        (10, 'workflow.run_if_failed', 'run_if_failed'),
         (11, 'reasoner.mode_unknown', 'mode_unknown'),
         (12, 'reasoner.decision', 'fallback')) f(place, event, fault) using (event)
     where case event when 'reasoner.decision' then source = 'fallback'
@@ -840,7 +842,9 @@ select e.* exclude (schema), case
     when event = 'workflow.action' then concat('turn ', turn, ', the action of step ', step,
         if(succeeded, ' done', ' failed'))
     when event = 'workflow.refused' then concat('turn ', turn, ', step ', step, ' ',
-        coalesce('may not go to ' || target, 'may not run'), ': ', reason)
+        coalesce('may not go to ' || target, 'goes nowhere'), ': ', reason)
+    when event = 'workflow.run_if_failed' then concat('turn ', turn, ', step ', step,
+        ' may not run: ', reason)
     when event = 'cognition.cycle' then concat('cycle ', cycle, ' in ', state, ' ', outcome,
         ', then ', next_state, ': ' || reason)
     when event = 'cognition.action' then concat('cycle ', cycle, ', ', type, ' of ', tags, ' ',
