@@ -28,10 +28,11 @@ class TurnsAhead(Turns):
     def now(self, tick: int) -> None:
         self._begun = tick
 
-    def seconds(self) -> float:
-        """Return the time of the turn whose task is running."""
+    @property
+    def moment(self) -> Moment:
+        """The time of the turn whose task is running."""
         turn = UNDER_WAY.get()
-        return super().seconds() if turn is None else turn.moment.seconds
+        return super().moment if turn is None else turn.moment
 
     async def round(self, moments: Sequence[Moment]) -> None:
         """Run the ticks of a round, whose times are given.
@@ -63,6 +64,7 @@ class TurnsAhead(Turns):
                         await write_next()
             while queue:
                 await write_next()
+            self.end_tick()
         finally:
             for _, task in queue:
                 task.cancel()
@@ -78,7 +80,7 @@ class TurnsAhead(Turns):
             await each
         UNDER_WAY.set(turn)
         agent = turn.agent
-        waiting = None if agent.has_left else await outside(self, self.take(agent))
+        waiting = await outside(self, self.take(agent))
         while waiting is not None:
             _, running, waits = waiting
             if type(waits) is Receiving or waits.agent is not agent:

@@ -19,7 +19,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
 from prism.worlds._guests import Guest, GuestChart, act
-from prism.worlds._world import World, kinds_of
+from prism.worlds._world import World, defines, kinds_of
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -139,6 +139,12 @@ def make_kind(
 def is_by_rate(cls: type[World[Any]]) -> bool:
     """Return whether events of a world happen at rates."""
     return any(rate is not None for rate, _ in marked(cls, RATE).values())
+
+
+def runs_ahead(cls: type[World[Any]]) -> bool:
+    """Return whether agents may be in several ticks: nothing is done between those."""
+    between = any(defines(cls, hook) for hook in ("tick", "tick_begins", "tick_ends", "until"))
+    return cls.independent and not (cls.together or between or is_by_rate(cls))
 
 
 def chart_name(cls: type[Agent]) -> str:
@@ -301,6 +307,14 @@ def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
         for name in marked(cls, mark):
             if hasattr(World, name):
                 yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
+    for name in ("tick", "close_round"):
+        if not inspect.iscoroutinefunction(getattr(cls, name)):
+            yield f"{cls.__name__}.{name} must be async: write  async def {name}(self)"
+    if is_by_rate(cls) and defines(cls, "tick"):
+        yield (
+            f"{cls.__name__} has steps with rates, which need no tick of its own: leave out tick, "
+            "or the rates"
+        )
 
 
 def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:

@@ -17,7 +17,7 @@ from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Channel
 
 
-async def events_at_rates(turns: Any) -> None:
+async def events_at_rates(turns: Any, end: Moment) -> None:
     """Let events of one tick happen, one after another, each at its own time.
 
     This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
@@ -25,12 +25,13 @@ async def events_at_rates(turns: Any) -> None:
     memory, so it does not matter that a tick ends before the next event. Rates that are functions
     are evaluated after every event for all agents, or, with a largest rate, for the chosen one, so
     they are exact whatever they depend on.
+
+    The clock stays where the run is stopped, and otherwise goes to the end of the tick.
     """
-    moment = turns.clock.moment
-    await _at(turns, moment, 0.0, None, None)
+    await _happen(turns, None, None)
     population = turns.population
     members = population.members
-    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{moment.tick}")
+    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{end.tick}")
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
         channels = [each for kind in population.kinds.values() for each in kind.channels]
@@ -41,10 +42,10 @@ async def events_at_rates(turns: Any) -> None:
         ]
         total = total_of(weights)
         if not total:
-            return
+            break
         part -= log1p(-stream.random()) / total * ticks
         if part >= 1:
-            return
+            break
 
         number = index_at(stream.random(), weights)
         channel = channels[number]
@@ -56,22 +57,27 @@ async def events_at_rates(turns: Any) -> None:
             agent = agents[stream.index(len(agents))]
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
-        await _at(turns, moment, part, channel, agent)
-        if turns.stopped is None and turns.world.until():
-            turns.stop("until")
+        go_to(turns, end, part)
+        await _happen(turns, channel, agent)
+    if turns.stopped is None:
+        go_to(turns, end, 1.0)
 
 
-async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
-    """Let an event happen at a time within a tick; without one, the time-outs that are due."""
+def go_to(turns: Any, end: Moment, part: float) -> None:
+    """Let the clock show a time within a tick, of which a part has passed."""
     left = turns.clock.seconds_per_tick * (1 - part)
-    time = Moment(moment.time - timedelta(seconds=left), moment.round, moment.tick)
+    turns.clock.show(Moment(end.time - timedelta(seconds=left), end.round, end.tick))
     turns.part_of_tick = part
-    with turns.clock.at(time):
-        if channel is None:
-            await turns.give()
-        else:
-            await turns.happen(agent, channel.step)
-    turns.part_of_tick = None
+
+
+async def _happen(turns: Any, channel: Channel | None, agent: Any) -> None:
+    """Let an event happen; without one, the time-outs that are due."""
+    if channel is None:
+        await turns.give()
+    else:
+        await turns.happen(agent, channel.step)
+    if turns.stopped is None and turns.world.until():
+        turns.stop("until")
 
 
 class Members:

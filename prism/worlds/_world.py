@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import (
     TYPE_CHECKING,
@@ -119,7 +119,7 @@ class World(Declares, Generic[AgentT]):
     @property
     def tick_number(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
-        return int(self._running("tick_number").clock.tick)
+        return int(self._running("tick_number").moment.tick)
 
     @property
     def time(self) -> float:
@@ -263,14 +263,20 @@ class World(Declares, Generic[AgentT]):
         chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
         return [by_id[agent_id] for agent_id in chosen]
 
-    async def activate(self, agents: Iterable[AgentT] | None = None) -> None:
+    def activate(
+        self, agents: AgentT | Iterable[AgentT] | None = None
+    ) -> Coroutine[Any, Any, None]:
         """Give turns to agents, and wait until all their steps have ended; for `tick`.
 
         Args:
-            agents: Those that have a turn, in this order. By default all that have something to do,
-                in the world's order.
+            agents: Those that have a turn, in this order; an agent that is there twice has two. By
+                default all that have something to do, in the world's order.
+
+        Raises:
+            AgentError: If they are no agents.
         """
-        await self._running("activate").give(agents)
+        activation: Coroutine[Any, Any, None] = self._running("activate").activate(agents)
+        return activation
 
     # Hooks
 
@@ -329,7 +335,7 @@ class World(Declares, Generic[AgentT]):
         return {}
 
     def until(self) -> bool:
-        """Return whether the run should end. Called after every tick."""
+        """Return whether the run should end. Called after every tick, and event at a rate."""
         return False
 
     def depends(self, agent: AgentT) -> Iterable[AgentT]:  # noqa: ARG002
