@@ -16,6 +16,7 @@ from prism.llm import OllamaChatClient
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
+from prism.social import Feed
 from prism.statechart import AgentState, Reasoner, Statechart, Transition
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
@@ -23,7 +24,6 @@ from prism.testing import FakeOllama, Fault, ScriptedWriter
 from tests.kit.cognition import all_that_happens, interrupted_run
 from tests.kit.event_schema import faults_of, keys_by_event
 from tests.kit.pictured import WORLDS
-from tests.kit.social import run_of_feed
 from tests.kit.worlds import run_logged
 
 S = AgentState
@@ -55,10 +55,9 @@ def simulate(path: Path, reasoner: Any = None) -> Lines:
     """Run a small feed and return its log."""
     population, clock = synthetic_population(12, seed=5), SimulatedClock()
     with RunLog(path, clock) as log:
-        run_of_feed(
+        Run(
+            Feed(first_posts=population.posts, preset="classic"),
             population.agents,
-            population.posts,
-            parameters={"preset": "classic"},
             rounds=2,
             seed=5,
             reasoner=reasoner,

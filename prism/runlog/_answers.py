@@ -29,8 +29,8 @@ def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: If nothing was recorded, or a line is damaged.
     """
-    given = Path(run)
-    path = given / ANSWERS_NAME if given.is_dir() else given
+    folder = Path(run)
+    path = folder / ANSWERS_NAME if folder.is_dir() else folder
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -52,7 +52,7 @@ def find_answers(run: Path, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """
     wanted = {*ids}
     # of a damaged file, what is before the damage
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     with suppress(InputError):
-        found.update((line["id"], line) for line in read_answers(run) if line["id"] in wanted)
-    return found
+        answers.update((line["id"], line) for line in read_answers(run) if line["id"] in wanted)
+    return answers

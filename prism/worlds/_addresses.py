@@ -16,7 +16,7 @@ from typing import Any
 
 from prism._faults import place_of
 from prism.errors import InputError, PrismError
-from prism.worlds._world import World
+from prism.worlds._world import World, source_digest
 
 EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"
@@ -64,12 +64,18 @@ def load_world(address: str) -> type[World[Any]]:
     Raises:
         InputError: If there is no such module, file or world.
     """
-    found = found_at(address)
-    if not (isinstance(found, type) and issubclass(found, World)):
-        place, _, name = address.rpartition(":")
-        raise InputError(f"{place} has no world or agent {name!r}", field="world")
+    place, _, name = address.rpartition(":")
+    worlds = {
+        each: found
+        for each, found in vars(module_at(place)).items()
+        if isinstance(found, type) and issubclass(found, World) and found is not World
+    }
+    if name not in worlds:
+        listed = ", ".join(worlds) or "no world"
+        problem = f"{place} has no world or agent {name!r}: it has {listed}"
+        raise InputError(problem, field="world")
 
-    return found
+    return worlds[name]
 
 
 def found_at(address: str) -> Any:
@@ -176,7 +182,7 @@ def file_of(cls: type[Any]) -> str:
     """Return the file in which a class is defined.
 
     Raises:
-        InputError: If it is in none.
+        InputError: If it is in none, or the file has changed since.
     """
     file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
     # what is piped into Python has the file <stdin>
@@ -184,6 +190,11 @@ def file_of(cls: type[Any]) -> str:
         raise InputError(
             f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
             field="world",
+        )
+    if getattr(cls, "_source", None) not in (None, source_digest(cls)):
+        raise InputError(
+            f"has changed since {cls.__name__} was imported: start Python anew, or reload it",
+            path=file,
         )
 
     return file

@@ -58,7 +58,7 @@ class AloneLoop(BaseLoop):
     """
 
     ticks_per_round = 1
-    reasoner: ClassVar[None] = None
+    reasoner = None
 
     def __init__(
         self,
@@ -131,11 +131,6 @@ class AloneLoop(BaseLoop):
         # a chart asks for the time exactly once for each transition
         self._transitions += 1
         return self.clock.moment.seconds
-
-    async def _close(self) -> None:
-        close = getattr(self.writer, "close", None)
-        if close is not None:
-            await close()
 
 
 class AloneRun(Run[Any]):

@@ -38,7 +38,6 @@ class Population:
         kinds: The kinds of agents that there are.
         by_rate: Whether events happen at rates.
         members: The agents of each kind in each state, if events happen at rates.
-        has_ticked: Whether a chart has timers, rates or eventless transitions.
     """
 
     def __init__(
@@ -54,7 +53,6 @@ class Population:
         self.kinds: dict[type, Kind] = {}
         self.by_rate = is_by_rate(type(world))
         self.members = Members(())
-        self.has_ticked = False
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -120,7 +118,6 @@ class Population:
         clock = self._guest_clock if is_guest else self._clock
         kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
         self.kinds[cls] = kind
-        self.has_ticked |= kind.is_ticked
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
 

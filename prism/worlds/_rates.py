@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import timedelta
@@ -15,6 +16,11 @@ from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._kinds import Channel
+
+_MANY = 100
+"""Agents for which a function may cost 3 times as much as a number does."""
+
+_logger = logging.getLogger("prism.worlds")
 
 
 async def events_at_rates(turns: Any, end: Moment) -> None:
@@ -129,6 +135,13 @@ def _weight(
         return channel.most * len(agents)
     if not callable(rate):
         return _checked(turns, channel, rate) * len(agents)
+    if len(agents) > _MANY and not channel.is_told:
+        channel.is_told = True
+        _logger.warning(
+            "%s: its rate is a function, which is called for each of %d agents after every event; "
+            "most=, the largest rate, in @during(..., rate=..., most=...) spares all calls but one",
+            *(_name_of(turns, channel), len(agents)),
+        )
     world = turns.world
     rates = [_checked(turns, channel, rate(world, agent), agent) for agent in agents]
     sums[number] = [*accumulate(rates)]

@@ -304,7 +304,7 @@ class Turns:
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
-        is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
+        is_active = kind.is_nested or agent.state in kind.steps
         if is_active and not agent.has_left:
             self._active[agent] = None
         else:
@@ -396,7 +396,7 @@ class Turns:
         if self._passed_in != self.now:
             self._passed_in = self.now
             kinds, chosen = self.population.kinds, {*agents}
-            ticked = [each for each in self._active if kinds[type(each)].is_ticked]
+            ticked = [each for each in self._active if kinds[type(each)].is_nested]
             passing = dict.fromkeys((*due, *ticked))
             for _, agent in self.in_order(each for each in passing if each not in chosen):
                 self._pass_time(agent)
@@ -411,7 +411,7 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
-        if kind.is_ticked:
+        if kind.is_nested:
             self._let_pass(agent, kind)
         return False
 
@@ -440,16 +440,10 @@ class Turns:
         if agent.has_left or agent._acts_from > self.now:
             return None
         kind = self.population.kinds[type(agent)]
-        if kind.is_plain:
-            step = kind.steps.get(agent.state)
-            return None if step is None else self._begin(agent, step)
-
-        # with timers, the step is that of the state in which the turn begins
-        step = kind.step_of(agent.state) if kind.is_ticked else None
-        if (kind.is_ticked or kind.limits) and self._pass_time(agent):
+        # with timers, it is that of the state in which the turn begins
+        step = kind.step_of(agent.state)
+        if (kind.is_nested or kind.limits) and self._pass_time(agent):
             return None
-        if not kind.is_ticked:
-            step = kind.step_of(agent.state)
         return None if step is None else self._begin(agent, step)
 
     def _begin(self, agent: Agent, step: Any) -> Waiting | None:

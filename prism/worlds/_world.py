@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from enum import Enum
+from hashlib import blake2b
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -61,6 +64,7 @@ class World(Declares, Generic[AgentT]):
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
+        turns: What gives turns, in a run; no field may have this name.
 
     Raises:
         TypeError: If a parameter is unknown or missing.
@@ -82,6 +86,7 @@ class World(Declares, Generic[AgentT]):
     seed: ClassVar[int] = 0
     turns: ClassVar[Any] = None
     _network: ClassVar[Network[Any] | None] = None
+    _source: ClassVar[str | None] = None
     _streams: ClassVar[tuple[int, RandomStream] | None] = None
 
     def __init__(self, **parameters: Any) -> None:
@@ -92,6 +97,7 @@ class World(Declares, Generic[AgentT]):
     def __init_subclass__(cls, **options: Any) -> None:
         """Take the fields of the class, and refuse those without a type."""
         super().__init_subclass__(**options)
+        cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
             hinted = vars(cls).get("__annotations__", {})
@@ -377,3 +383,12 @@ def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
 def defines(cls: type[World[Any]], hook: str) -> bool:
     """Return whether a world's class overrides a hook."""
     return getattr(cls, hook) is not getattr(World, hook)
+
+
+def source_digest(cls: type[Any]) -> str | None:
+    """Return a digest of the file that defines a class, as it is now; None if there is none."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    try:
+        return None if file is None else blake2b(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return None

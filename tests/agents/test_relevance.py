@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents.relevance import Terms, relevance, terms_of
+from prism.agents.words import Terms, relevance, terms_of
 from prism.errors import FieldTypeError, FieldValueError
 
 topic_sets = st.frozensets(

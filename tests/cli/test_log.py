@@ -151,6 +151,6 @@ def test_without_duckdb_the_extra_is_named(run: Path) -> None:
     command = [sys.executable, "-c", blocked, "log"]
     done = subprocess.run([*command, "states", str(run)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("prism: prism.analysis needs the package 'duckdb'")
+    assert done.stderr.startswith("prism: the package 'duckdb' of the extra 'analysis'")
     done = subprocess.run([*command, "--help"], capture_output=True, text=True)
     assert done.returncode == 0

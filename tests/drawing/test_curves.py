@@ -36,8 +36,3 @@ def test_what_cannot_be_drawn_is_refused(groups: dict[str, list[list[float]]]) -
     """No curves, one value, and curves of several lengths are errors."""
     with pytest.raises(DefinitionError, match="one to three groups"):
         draw_curves(groups, title="t", across="x", up="y")
-
-
-def test_curves_that_stay_at_nothing_are_drawn() -> None:
-    """A scale without any height has one all the same."""
-    ElementTree.fromstring(draw_curves({"a": [[0, 0]]}, title="t", across="x", up="y"))

@@ -11,9 +11,9 @@ import pytest
 
 from prism.llm import Model
 from prism.reasoner import Reasoner
-from tests.kit import tiny_llama
 from tests.kit.reasoners import crowd
 from tests.kit.waiting import wait_until
+from tests.llm import tiny_llama
 
 pytestmark = pytest.mark.long
 

@@ -9,9 +9,8 @@ from prism.errors import FieldValueError
 from prism.reasoner import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import Model
-from tests.kit.pools import impatient
 from tests.kit.reasoners import S, answer, crowd
-from tests.kit.servers import Connect
+from tests.kit.servers import Connect, impatient
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from prism.statechart import (
 )
 from prism.testing import FakeOllama, Fault, ScriptedWriter
 from tests.kit.models import varied
-from tests.kit.runs import LoggedRun
+from tests.kit.worlds import Done
 from tests.kit.writers import LateWriter
 
 REPLY, RESHARE = AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
@@ -64,10 +64,10 @@ def people() -> list[SocialAgent]:
     ]
 
 
-def simulated(run_logged: Any, reasoner: Any, **options: Any) -> LoggedRun:
+def simulated(run_logged: Any, reasoner: Any, **options: Any) -> Done:
     """Run three agents for two rounds."""
     options = {"seed": 1, "rounds": 2, **options}
-    done: LoggedRun = run_logged(people(), None, reasoner=reasoner, **options)
+    done: Done = run_logged(people(), None, reasoner=reasoner, **options)
     return done
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.agents.relevance import relevance, terms_of
+from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
@@ -46,7 +46,7 @@ def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
         before, states[event["agent_id"]] = states[event["agent_id"]], S(event["to_state"])
         assert event["from_state"] == before
         assert states[event["agent_id"]] in chart.valid_targets(before, event["trigger"])
-    assert states == {agent.agent_id: agent.state for agent in logged.simulation.agents}
+    assert states == {agent.agent_id: agent.state for agent in logged.run.agents}
 
 
 def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -136,9 +136,7 @@ def test_likes_are_honest(logged: Any) -> None:
         assert event["author_id"] == authors[event["post_id"]] != event["agent_id"]
     assert len(liked) == len(set(liked)) > 0
     counts = Counter(post_id for _, post_id in liked)
-    assert {
-        post.post_id: post.likes for post in logged.simulation.world.posts if post.likes
-    } == counts
+    assert {post.post_id: post.likes for post in logged.run.world.posts if post.likes} == counts
 
 
 def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
@@ -155,7 +153,7 @@ def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any]) -> None:
     """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
     done = run_logged(reasoner=LateReasoner(), rounds=3)
     posts = {post["post_id"]: post for post in done.events(POST_PUBLISHED)}
-    agents = {agent.agent_id: agent for agent in done.simulation.agents}
+    agents = {agent.agent_id: agent for agent in done.run.agents}
     weighed: dict[str, Any] = {}
     for event in done.events(POST_WEIGHED, TRANSITION):
         name = event["agent_id"]

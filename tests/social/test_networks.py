@@ -9,7 +9,7 @@ from prism import Run
 from prism.agents import synthetic_population
 from prism.errors import FieldTypeError, FieldValueError
 from prism.social import Feed
-from tests.kit.later import Later
+from tests.kit.modules import Later
 
 networkx = Later("networkx")
 

@@ -19,7 +19,7 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 from tests.statechart.nested.phone import Phone, phone
 
 S = AgentState

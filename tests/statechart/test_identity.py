@@ -48,6 +48,19 @@ class Repost:
     id: str
 
 
+class RankedRepost(Repost):
+    """Is named by its base class."""
+
+
+@dataclass
+class Ticket:
+    ticket_id: int
+
+
+class UrgentTicket(Ticket):
+    """Is named by its base class."""
+
+
 class Nothing:
     """Has no identifier."""
 
@@ -71,6 +84,8 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (DirectMessage("d9"), {"direct_message_id": "d9"}),
     (Walker(3), {"walker_id": 3}),
     (Repost("p1", "r1"), {"post_id": "p1"}),
+    (RankedRepost("p1", "r1"), {"post_id": "p1"}),
+    (UrgentTicket(7), {"ticket_id": 7}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (Nothing(), {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),

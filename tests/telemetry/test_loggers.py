@@ -17,12 +17,8 @@ from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 import prism
 from prism.errors import DefinitionError
 from prism.statechart import AgentState, Statechart, Transition
-from prism.telemetry.events import GUARD_FAILED, TRANSITION
-from prism.telemetry.loggers import (
-    LateLogger,
-    report_fault,
-    somebody_listens,
-)
+from prism.telemetry.events import TRANSITION
+from prism.telemetry.loggers import LateLogger, somebody_listens
 
 BUSY_CHART = """
 from types import SimpleNamespace
@@ -59,19 +55,6 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
         text=True,
         check=True,
     )
-
-
-def broken() -> None:
-    """Fail in a function whose name a traceback shows."""
-    raise LookupError("no such\n   post")
-
-
-def failure() -> LookupError:
-    try:
-        broken()
-    except LookupError as error:
-        return error
-    raise AssertionError
 
 
 @pytest.mark.parametrize(
@@ -255,21 +238,6 @@ def test_a_new_configuration_is_noticed(
     structlog.reset_defaults()
     go()
     assert heard == [TRANSITION]
-
-
-def test_fault_is_rendered_with_its_traceback() -> None:
-    """Structlog's own renderers turn a fault into a traceback that names the failing function."""
-    lines: list[str] = []
-    render = [
-        structlog.processors.format_exc_info,
-        lambda logger, name, event: lines.append(event["exception"]) or "",
-    ]
-    report_fault(
-        structlog.wrap_logger(structlog.testing.ReturnLogger(), processors=render),
-        GUARD_FAILED,
-        failure(),
-    )
-    assert "in broken" in lines[0]
 
 
 def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureFixture) -> None:

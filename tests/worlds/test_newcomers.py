@@ -320,7 +320,7 @@ def test_who_has_left_is_put_nowhere() -> None:
     yard = after_leaving(move)
     assert len(yard.agents) == len(yard.field.cells) == len(yard.sky.positions) == 2
     assert not yard.field.at(8)
-    assert not yard.sky.around(5, 5, 1)
+    assert len(yard.sky.within(yard.agents[0], 20)) == 1
     with pytest.raises(FieldValueError, match="in young> has left the run: bear others"):
         after_leaving(lambda yard, person: yard.add(Person(), at=person))
 

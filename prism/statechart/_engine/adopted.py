@@ -14,6 +14,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import (
+    Arguments,
     ChartMachine,
     EventData,
     Machine,
@@ -21,8 +22,9 @@ from prism.statechart._engine.machine import (
     context_of,
     definition_of,
 )
-from prism.statechart._engine.reporting import Reporter
-from prism.statechart._engine.writing import count_of, depth_of, records_for
+from prism.statechart._engine.writing import depth_of, records_for
+from prism.statechart.memory import count_of
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
@@ -134,6 +136,8 @@ class AdoptedEngine(Driving[Any]):
             MachineError: Where ``agent.trigger`` raises it.
         """
         before, made = self._value(agent), self._made
+        if trigger not in self._machine.events:
+            self._refuse(agent, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         now = self._value(agent)
         # a queue does not tell
@@ -144,6 +148,10 @@ class AdoptedEngine(Driving[Any]):
         return self.fire(agent, trigger, *args, **kwargs)
 
     # Looking
+
+    def enabled_targets(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
+        return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
     def can_be_in(self, state: object) -> bool:
         """Return whether the Machine has a state."""

@@ -1,4 +1,4 @@
-"""The engine of a chart: one event, one agent, from the choice of a transition to its commit.
+"""The engine of a chart: which transition an event makes for an agent.
 
 `Engine.fire` is the fast way through the chart's Machine: it reads the Machine's own transitions,
 and leaves to the Machine whatever it does not know. A chart with composites has `Steps` instead of
@@ -10,14 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import get_ident
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine import writing
-from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
     ChartMachine,
@@ -35,17 +33,14 @@ from prism.statechart._engine.machine import (
     refuse_coroutine,
     snapshot_of,
 )
-from prism.statechart._engine.pending import Run, drain
-from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.making import Making
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry import instruments
-from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
+from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
 from prism.telemetry.loggers import somebody_listens, somebody_wants_details
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Events(dict[str, Any]):
@@ -59,13 +54,14 @@ class _Events(dict[str, Any]):
         return row
 
 
-class Engine(Checks[StateT]):
-    """Runs one definition; everything that changes lives in the agents.
+class Engine(Making[StateT]):
+    """Chooses the transitions of one definition.
 
     Args:
         definition: What to run.
         reporter: Where to report.
         clock: Returns the current time in seconds since the epoch.
+        machine: An application's own Machine; by default, one is made for a flat chart.
     """
 
     # the event of time-outs, and the limit where nobody sets one
@@ -81,16 +77,9 @@ class Engine(Checks[StateT]):
         clock: Callable[[], float],
         machine: Machine | None = None,
     ) -> None:
-        super().__init__(definition)
-        self._reporter = reporter
-        self._has_logger = reporter.logger is not None
-        self._clock = clock
-        # transitions that are under way, by the address of the agent; so, too, the Machine's events
-        self._firing: dict[int, Run] = {}
+        super().__init__(definition, reporter, clock)
+        # events of the Machine that are under way, by the address of the agent
         self._events: dict[int, list[EventData]] = {}
-        self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._writers: dict[type, writing.Writer] = {}
-        self._quiet_writers: dict[type, writing.Writer] = {}
         self._is_slow = True
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
@@ -163,7 +152,7 @@ class Engine(Checks[StateT]):
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         data = run.args[0]
-        if self._is_queued(data.model, data.event.name, self._process, run):
+        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(data.model)
@@ -255,11 +244,12 @@ class Engine(Checks[StateT]):
             UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
-        if engine_hooks or self._firing or self._is_slow:
-            if self._is_queued(agent, trigger, self.fire, agent, trigger, context):
-                return None
-            if engine_hooks or self._is_slow:
-                return self._through(agent, trigger, context)
+        if self._firing and self._is_queued(
+            agent, trigger, partial(self.fire, agent, trigger, context)
+        ):
+            return None
+        if engine_hooks or self._is_slow:
+            return self._through(agent, trigger, context)
 
         # from here on this is `_through`, written out for speed: the Machine's own way takes ten
         # times as long. Each callback list is read anew, which costs less than to notice changes.
@@ -317,19 +307,6 @@ class Engine(Checks[StateT]):
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
-    def _is_queued(
-        self, agent: Any, trigger: Any, fire: Any, *arguments: Any, **named: Any
-    ) -> bool:
-        """Let a fire wait, if a transition of its agent is under way."""
-        firing = self._firing.get(id(agent))
-        if firing is None or firing.is_between:
-            return False
-        self._require_one_thread(agent, firing.thread)
-        # a mistaken event is reported where it is fired, not where its turn comes
-        self._require_trigger(trigger)
-        firing.queue.append((repr(trigger), partial(fire, *arguments, **named)))
-        return True
-
     def _through(
         self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
     ) -> StateT | None:
@@ -343,15 +320,17 @@ class Engine(Checks[StateT]):
                 been asked.
             has_passed: Whether the guard of the first has been asked, too, and passed.
         """
-        state = self._require_known_state(agent)
-        self._require_trigger(trigger)
         made: StateT | None
         if self._steps is not None:
             made = self._steps.fire(agent, trigger, context)
             return made
+
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
         machine = self._machine
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:
+            self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
         if first is None:
             # it may have changed since it was read
@@ -384,67 +363,10 @@ class Engine(Checks[StateT]):
         made: StateT = agent.state
         return made
 
-    def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
-        """Run an action, and report one that fails."""
-        try:
-            result = action(agent, context)
-            if result.__class__ is CoroutineType:
-                refuse_coroutine(result, f"the action of {edge.trigger!r}")
-        except Exception as error:
-            self._reporter.failed(ACTION_FAILED, error, agent, edge)
-
-    def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
-        """Write what a transition leaves behind; it starts from where actions put the agent."""
-        state = agent.state
-        if state != edge.from_state:
-            edge = self._edge(self._member(state), edge.to_state, edge.trigger)
-        self._write(agent, edge, write, context)
-
-    def _write(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
-        """Write a transition and report it; a self-transition restarts the state's time."""
-        if edge.leaves is None:
-            writing.restart_time(agent)
-            return
-        dwell = write(agent, edge, self._clock(), context)
-        if self._has_logger or somebody_listens():
-            self._reporter.moved(agent, edge, dwell, context)
-
-    def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
-        """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), Run(get_ident())
-        firing = self._firing.setdefault(key, own)
-        if firing is not own:
-            self._require_one_thread(agent, firing.thread)
-            firing.is_between = False
-            return make()
-
-        try:
-            made = make()
-            drain(self._definition.name, agent, own)
-            return made
-        finally:
-            del self._firing[key]
-
-    def _edge(self, source: Any, target: Any, trigger: str) -> Edge:
-        """Return the part that all records of a transition share."""
-        key = source, target, trigger
-        edge = self._edges.get(key)
-        if edge is None:
-            edge = self._edges[key] = Edge(source, target, trigger)
-        return edge
-
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
         states = self._machine.states
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
-
-    def _writer_of(self, agent: Any) -> writing.Writer:
-        cls = type(agent)
-        if cls not in self._writers:
-            writer = self._writers[cls] = writing.writer_of(agent)
-            if writing.writes_quietly(cls, writer):
-                self._quiet_writers[cls] = writer
-        return self._writers[cls]
 
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""

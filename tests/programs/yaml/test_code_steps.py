@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 from tests.kit.writers import agent_of
 
 

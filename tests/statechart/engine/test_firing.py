@@ -196,13 +196,3 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
     with pytest.raises(RunawayError, match=message):
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING
-
-
-def test_without_configuration_moves_are_silent(
-    agent: Any, capsys: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Moves print nothing and log nothing until the application configures structlog."""
-    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
-    for _ in range(3):
-        chart.fire(agent, "go")
-    assert (capsys.readouterr(), caplog.records) == (("", ""), [])

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from structlog.testing import LogCapture
 
 from prism.errors import ReasonerError
-from prism.statechart import State
+from prism.statechart import PolicyReasoner, State
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition
@@ -160,6 +160,49 @@ async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: A
         await decision_chart().afire(decider, "decide", reasoner=Chooser(answer))
     assert isinstance(caught.value, ReasonerError)
     assert snapshot(decider) == before
+
+
+# Announcing
+
+EVENT = {
+    "event": "reasoner.decision",
+    "log_level": "info",
+    "agent_id": "a1",
+    "state": "idle",
+    "trigger": "decide",
+    "options": ["composing", "resting"],
+    "chosen": "resting",
+    "source": "policy",
+    "reason": None,
+    "probabilities": None,
+    "context": {"post_id": "p1"},
+}
+
+
+class Asks:
+    """A reasoner that has another one decide, within its own task or in one that it starts."""
+
+    def __init__(self, *, in_a_task: bool) -> None:
+        self.in_a_task = in_a_task
+
+    async def decide(self, *question: Any) -> Any:
+        answer = PolicyReasoner().decide(*question)
+        return await (asyncio.ensure_future(answer) if self.in_a_task else answer)
+
+
+@pytest.mark.parametrize(
+    "reasoner",
+    [Chooser(S.RESTING), Chooser("resting"), Asks(in_a_task=True), Asks(in_a_task=False)],
+)
+async def test_a_decision_is_announced_once_and_before_its_transition(
+    reasoner: Any, events: list[Any]
+) -> None:
+    """By the reasoner, by the one that it asks, or in place of one that only has ``decide``."""
+    moves = [Transition("decide", S.IDLE, target) for target in (S.COMPOSING, S.RESTING)]
+    chart, agent = chart_of(*moves, decision_states=(S.IDLE,)), StateOnly(agent_id="a1")
+    await chart.afire(agent, "decide", Post("p1"), reasoner=reasoner)
+    assert [entry["event"] for entry in events] == ["reasoner.decision", "statechart.transition"]
+    assert isinstance(reasoner, Asks) or events[0] == EVENT
 
 
 # Answers that no longer apply
