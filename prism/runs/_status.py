@@ -75,15 +75,13 @@ def run_status(path: Path | str) -> RunStatus:
         raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
-    # a turn of an agent in YAML is a round
-    rounds = _count(config, "rounds") or _count(config, "turns")
     ended = last.get("error") if last.get("event") == RUN_ENDED and state == "stopped" else None
     return RunStatus(
         path,
         state,
         _count(last, "round"),
         _count(last, "tick"),
-        rounds,
+        _count(config, "rounds"),
         _count(config, "ticks_per_round"),
         ended,
         summary.get("spent"),

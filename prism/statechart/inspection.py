@@ -14,10 +14,11 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.rows import NestedRows
 from prism.statechart._hierarchy import Arc, Hierarchy
+from prism.statechart._parts import TIMING
 from prism.statechart.memory import histories
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
-from prism.statechart.transitions import TIMING, Transition
+from prism.statechart.transitions import Transition
 from prism.telemetry.loggers import describe
 
 __all__ = ["Explanation", "Finding"]

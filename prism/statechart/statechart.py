@@ -250,17 +250,8 @@ class Statechart(Written[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        definition = Definition(
-            states,
-            transitions,
-            initial,
-            name,
-            decision_states,
-            timeouts,
-            strict,
-            final_states,
-            description,
-        )
+        rest = (name, decision_states, timeouts, strict, final_states, description)
+        definition = Definition(states, transitions, initial, *rest)
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
 
     @classmethod
@@ -301,7 +292,8 @@ class Statechart(Written[StateT]):
         """Return an agent's last transitions, oldest first, wherever they are kept.
 
         They are kept in ``agent.state_history``, unless the application has something else there.
-        Then they are kept beside the agent, at most 50, for as long as it lives.
+        Then they are kept beside the agent, at most 50, for as long as it lives. An object without
+        a ``state_history`` has none, until it is adopted.
         """
         return history_of(agent)
 

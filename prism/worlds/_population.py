@@ -17,8 +17,7 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._guests import Guest, as_agent, lend
-from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds._rates import Members
+from prism.worlds._kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._world import World, kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
@@ -217,3 +216,37 @@ class Population:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number
         return numbers
+
+
+class Members:
+    """The agents of each kind in each state, in an order that the list of agents does not decide.
+
+    Args:
+        agents: The population, in such an order.
+    """
+
+    def __init__(self, agents: Iterable[Any]) -> None:
+        self._lists: dict[tuple[type, Any], list[Any]] = {}
+        self._places: dict[tuple[Any, Any], int] = {}
+        for agent in agents:
+            self.add(agent, agent.state)
+
+    def of(self, channel: Channel) -> Sequence[Any]:
+        """Return the agents to which an event can happen."""
+        return self._lists.get((channel.kind.cls, channel.state), ())
+
+    def add(self, agent: Any, state: Any) -> None:
+        """Add an agent that enters a state."""
+        for leaf in leaves_in(state):
+            agents = self._lists.setdefault((type(agent), leaf), [])
+            self._places[agent, leaf] = len(agents)
+            agents.append(agent)
+
+    def remove(self, agent: Any, state: Any) -> None:
+        """Remove an agent that leaves a state, and put the last one in its place."""
+        for leaf in leaves_in(state):
+            agents = self._lists[type(agent), leaf]
+            place, last = self._places.pop((agent, leaf)), agents.pop()
+            if last is not agent:
+                agents[place] = last
+                self._places[last, leaf] = place

@@ -219,6 +219,11 @@ class Turns:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.moment.tick, "time": time, "reason": reason}
 
+    def end_if_over(self) -> None:
+        """End the run after this tick or event if the world's `until` says so."""
+        if self.stopped is None and self.world.until():
+            self.stop("until")
+
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:

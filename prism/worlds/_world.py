@@ -87,7 +87,7 @@ class World(Declares, Generic[AgentT]):
     turns: ClassVar[Any] = None
     _network: ClassVar[Network[Any] | None] = None
     _source: ClassVar[str | None] = None
-    _streams: ClassVar[tuple[int, RandomStream] | None] = None
+    _stream: ClassVar[RandomStream] = RandomStream(0, "world", "setup", 0)
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
@@ -135,19 +135,12 @@ class World(Declares, Generic[AgentT]):
     @property
     def random(self) -> RandomStream:
         """The random numbers of the world itself in this round. Each agent has its own."""
-        if self.together and self.turns is not None and self.turns.acting is not None:
+        if self.together and self._running("random").acting is not None:
             raise SimulationError(
                 f"{type(self).__name__} is a together world, in which the order of agents must not "
                 "matter: draw from agent.random in steps"
             )
-        streams = self._streams
-        if streams is None or streams[0] != self.round:
-            streams = (
-                self.round,
-                RandomStream(self.seed, "world", "" if self.round else "setup", self.round),
-            )
-            vars(self)["_streams"] = streams
-        return streams[1]
+        return self._stream
 
     @property
     def network(self) -> Network[AgentT]:

@@ -17,11 +17,11 @@ from prism.errors import (
     SimulationError,
 )
 from prism.examples import Rumour, Schelling
-from prism.examples.rumour import Mind, Person
+from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
 from prism.statechart import PolicyReasoner
 from prism.testing import LateReasoner
-from prism.worlds import World, during, measure, state, uniform
+from prism.worlds import World, measure, state, uniform
 from tests.kit.medley import Medley
 from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
 
@@ -265,19 +265,3 @@ def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     logged = run_logged(tmp_path, Medley(), 12, seed=6)
     silent = Run(Medley(), 12, seed=6)
     assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]
-
-
-class Reading(World[Person]):
-    """A world whose step waits for nothing of prism's."""
-
-    @during(Mind.IGNORANT)
-    def look(self, person: Person) -> None:
-        """Look only."""
-        assert person.ticks_in_state > 0
-
-
-def test_time_passes_for_everybody() -> None:
-    """Ticks in a state are counted for agents that do nothing, too."""
-    run = Run(Reading(), 5, rounds=3, ticks=4)
-    run.run()
-    assert [each.ticks_in_state for each in run.agents] == [12] * 5

@@ -92,12 +92,12 @@ class Talking(Room):
     async def talk(self, lamp: Lamp) -> None:
         """Ask or answer."""
         if lamp is self.agents[0]:
-            await lamp.write("Think first.", template="")
             lamp.send(self.agents[1], "how are you?")
         message = await lamp.receive()
         assert message is None or isinstance(message, Message)
         lamp.heard.append(message and message.content)
         if lamp is self.agents[1] and message is not None:
+            await lamp.write("Think first.", template="")
             lamp.send(message.sender, "off, as always")
 
 
