@@ -93,9 +93,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
-    for part in ("prompt", "reply"):
-        say(part.capitalize())
-        content = record.get(part)
+    said = [("Prompt", record.get("prompt"))]
+    for each in record.get("repairs", ()):
+        said += [("Reply, of no use", each["reply"]), ("Prompt, again", each["prompt"])]
+    for heading, content in (*said, ("Reply", record.get("reply"))):
+        say(heading)
         text = content if isinstance(content, str) else json.dumps(content, indent=2)
         for line in text.splitlines():
             say(f"  {line}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from ast import literal_eval
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +13,7 @@ from typer.core import TyperGroup
 from prism.cli._decision import decision
 from prism.cli._options import AsJson, OutFile, Runs
 from prism.cli._screen import note
+from prism.cli._spent import spent_lines
 from prism.cli._tables import open_logs, write_table
 from prism.errors import InputError
 
@@ -76,6 +78,17 @@ def table(
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, shown=shown)
+    if name == "costs" and out is None and not as_json:
+        _note_spending(runs)
+
+
+def _note_spending(runs: list[Path]) -> None:
+    """Print what is in no log: loading the model, and money."""
+    from prism.runs import run_status
+
+    for run in runs:
+        if (spent := run_status(run).spent) is not None:
+            note(f"{run} {next(spent_lines(spent))}")
 
 
 @app.command()

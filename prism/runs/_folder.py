@@ -18,7 +18,7 @@ from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._answers import ANSWERS_NAME
 from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._journal import Journal
+from prism.runs._journal import Journal, has_answers
 from prism.runs._options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
@@ -152,8 +152,8 @@ class RunFolder:
 
     def _has_anything(self) -> bool:
         """Return whether a round has ended, or somebody has answered."""
-        answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
-        return bool(answers.exists() and answers.stat().st_size) or _ROUND_ENDED in log.read_bytes()
+        log = self.path / LOG_NAME
+        return has_answers(self.path / ANSWERS_NAME) or _ROUND_ENDED in log.read_bytes()
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""
