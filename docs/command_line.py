@@ -10,13 +10,12 @@ def command_line() -> str:
     command = [sys.executable, "-m", "typer", "prism.cli._main", "utils", "docs", "--name", "prism"]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     text = re.sub("<[^>]*>(Examples?)</[^>]*>", r"**\1**:", text[text.index("\n## ") :])
-    text = "\n".join(map(_marked, text.splitlines()))
-    return re.sub(r"(?<!:)\n\n(?=    \$ )", "\n", text)
+    return "\n".join(map(_marked, text.splitlines()))
 
 
 def _marked(line: str) -> str:
-    """Mark what is code: an example as a whole, and options that a sentence names."""
-    if line.startswith("prism "):
-        return f"    $ {line}"
+    """Mark options that a sentence names as code; an example is code as a whole."""
+    if line.startswith("* `prism "):
+        return line
     option, ends, sentence = line.rpartition("`: ")
     return option + ends + re.sub("(?<= )--[a-z][a-z-]+", r"`\g<0>`", sentence)

@@ -83,7 +83,7 @@ ROOMS = sorted(
 )
 PARTS = (
     "files.declarations",
-    "statechart.asking",
+    "statechart.reporting",
     "statechart.inspection",
     "statechart.memory",
     "statechart.names",

@@ -49,9 +49,9 @@ def lazy_names(
 
             raise MissingExtraError(extra, str(error.name)) from error
 
-        found = module if is_module else getattr(module, name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = module if is_module else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def names() -> list[str]:
         module = sys.modules[package]
@@ -60,12 +60,12 @@ def lazy_names(
     return get, names
 
 
-def import_extra(name: str, room: str) -> Any:
+def import_extra(name: str, extra: str) -> Any:
     """Return a module of an optional package, which is loaded where it is used.
 
     Args:
         name: The module, such as ``statsmodels.tsa.stattools``.
-        room: The room that needs it, and whose extra brings it.
+        extra: The extra that brings it.
 
     Raises:
         MissingExtraError: If the package is not installed.
@@ -79,7 +79,7 @@ def import_extra(name: str, room: str) -> Any:
             raise
         from prism.errors import MissingExtraError
 
-        raise MissingExtraError(room, package) from None
+        raise MissingExtraError(extra, package) from None
 
 
 def _homes(package: str) -> dict[str, str]:

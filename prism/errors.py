@@ -16,7 +16,7 @@ exception that fits, so ``except ValueError`` keeps working::
     ├── TooManyFallbacksError (RuntimeError)   a run ended, as its model failed too often
     ├── ReplayError (LookupError)         the log of an earlier run has no answer to a question
     ├── InputError (ValueError)           a file or argument of the user is wrong
-    ├── MissingExtraError (ImportError)   a room needs an optional package that is not installed
+    ├── MissingExtraError (ImportError)   an optional package is needed, and not installed
     └── LLMError                          a language model did not answer
         ├── UnreachableError (ConnectionError)   nothing listens there, or the connection dropped
         │   └── CircuitOpenError                 every host keeps failing, so none is asked now
@@ -115,23 +115,23 @@ class InputError(PrismError, ValueError):
             None if self.line is None else f"line {self.line}",
             None if self.field is None else f"field {self.field!r}",
         )
-        where = ", ".join(place for place in places if place)
+        where = ", ".join(part for part in places if part)
         return f"{where}: {self.problem}" if where else self.problem
 
 
 class MissingExtraError(PrismError, ImportError):
-    """A room needs an optional package that is not installed.
+    """An optional package is needed, and not installed.
 
     Args:
-        room: The room, whose extra brings the package.
+        extra: The extra that brings the package.
         package: The package that could not be imported.
     """
 
-    def __init__(self, room: str, package: str) -> None:
+    def __init__(self, extra: str, package: str) -> None:
         super().__init__(
-            f"prism.{room} needs the package {package!r}, which is not installed: "
-            f"run  pip install 'prism-statecharts[{room}]'  or, in a checkout,  "
-            f"pip install '.[{room}]'"
+            f"the package {package!r} of the extra {extra!r} is not installed: "
+            f"run  pip install 'prism-statecharts[{extra}]'  or, in a checkout,  "
+            f"pip install '.[{extra}]'"
         )
 
 
@@ -139,7 +139,7 @@ class LLMError(PrismError):
     """A language model did not give a usable answer.
 
     Args:
-        told: The message.
+        message: The message.
         host: The server that failed, where known.
         retry_after: Seconds after which the server wants to be asked again, where it says so.
         status: HTTP status of the answer, if it was an error; 500 for an error, or half a reply,
@@ -153,12 +153,12 @@ class LLMError(PrismError):
 
     def __init__(
         self,
-        *told: object,
+        *message: object,
         host: str | None = None,
         retry_after: float | None = None,
         status: int = 0,
     ) -> None:
-        super().__init__(*told)
+        super().__init__(*message)
         self.host = host
         self.retry_after = retry_after
         self.status = status

@@ -51,14 +51,12 @@ gc.disable()
 # pytest rewrites the asserts of those that no earlier one has imported
 FIXTURES = [
     "tests.kit.modules",
-    "tests.kit.chart_files",
     "tests.kit.browsers",
     "tests.kit.charts",
     "tests.kit.clocks",
     "tests.kit.commands",
     "tests.kit.files",
     "tests.kit.logs",
-    "tests.kit.proxies",
     "tests.kit.runs",
     "tests.kit.servers",
     "tests.kit.structlogs",

@@ -1,15 +1,15 @@
 """Agents: the social agent, the mixin for existing classes, and populations."""
 
-from prism.agents._archetypes import ARCHETYPES, Archetype
-from prism.agents._loading import load_population, load_posts
 from prism.agents._mixin import StatechartMixin
 from prism.agents._population import (
     Population,
     SeedPost,
+    load_population,
+    load_posts,
     opening_posts,
     synthetic_population,
 )
-from prism.agents.social_agent import SocialAgent
+from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent
 
 __all__ = [
     "ARCHETYPES",

@@ -11,7 +11,7 @@ from operator import attrgetter
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 
-from prism.agents.relevance import checked_relevance
+from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
 from prism.statechart.memory import restart_times

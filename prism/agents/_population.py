@@ -1,15 +1,29 @@
-"""Populations: the agents of a simulation and their earlier posts."""
+"""Populations: the agents of a simulation and their earlier posts, made or loaded from files."""
 
 from __future__ import annotations
 
+import ast
 import random
+import re
+import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from prism.agents._archetypes import ARCHETYPES, Archetype
-from prism.agents.social_agent import SocialAgent
-from prism.errors import FieldValueError
+from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archetype_named
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    ids_of,
+    note_left_out,
+    read_table,
+    unique_names,
+)
+from prism.agents.words import keywords_of
+from prism.errors import FieldValueError, InputError
+from prism.files import Record, read_json_lines, reading
 from prism.statechart import RandomStream
 
 TOPICS = (
@@ -131,3 +145,198 @@ def archetype_for(agent_id: str, seed: int) -> Archetype:
     """
     stream, kinds = RandomStream(seed, agent_id, "archetype"), list(ARCHETYPES.values())
     return kinds[stream.weighted_index([kind.share for kind in kinds])]
+
+
+# Files
+
+_SETTINGS = ("engagement_threshold", "timeout_threshold", "max_history_depth")
+_NAMES = ("name", "realname")
+_INTERESTS = ("interests", "interested_topics", "tags")
+# of OASIS (Reddit, Twitter), of CrewAI, of prism and character cards
+_PERSONAS = (
+    ("persona",),
+    ("user_char",),
+    ("bio",),
+    ("role", "goal", "backstory"),
+    ("description", "personality", "scenario"),
+)
+_TEXTS = ("bio", "description", *(column for columns in _PERSONAS for column in columns))
+_COLUMNS = (
+    *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
+    *("username", "following_agentid_list", "previous_tweets", *_NAMES, *_INTERESTS, *_TEXTS),
+)
+_NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
+_POST = ("post_id", "author_id", "text", "topics")
+
+
+def load_population(
+    path: Path | str, *, seed: int = 0, keep: Iterable[str] | None = ()
+) -> Population:
+    """Load a population from a file.
+
+    An agent without an archetype draws one in the usual proportions. The draw depends only on the
+    seed and the agent's id, so a line added to a file changes no other agent.
+
+    An unknown key is refused in prism's own format, where it is probably misspelt. The formats of
+    OASIS have many columns, so prism notes once which it ignores, on the standard library's logger
+    ``prism.agents``. In these formats, the row (counted from 0) is appended to a repeated user
+    name: ``ann#7``. The interests of an agent without any are the five most frequent long words of
+    its persona and its earlier posts.
+
+    Args:
+        path: ``.jsonl``: prism's own format, one object per line with ``agent_id`` and, if known,
+            ``name``, ``interests``, ``personality``, ``archetype``, ``following``,
+            ``engagement_threshold``, ``timeout_threshold`` and ``max_history_depth``. ``.json``:
+            Reddit personas of OASIS (camel-ai/oasis) or MiroFish, one array; a mapping of names to
+            such objects or to descriptions; or a character card. ``.yaml``: such a mapping.
+            ``.csv``: a Twitter population of OASIS, with its follow graph if it has one.
+        seed: Seed for drawing archetypes.
+        keep: Fields or columns to keep as ``attributes`` of agents; None for all that have no other
+            use. A column of a CSV file gives numbers if all its cells are numbers, truth values if
+            all are true or false, and texts otherwise; an empty cell is None among numbers and
+            truth values.
+
+    Returns:
+        The agents in the file's order, with their earlier posts if the file has any.
+
+    Raises:
+        InputError: If the file is missing, empty, malformed or of another kind, lacks a field
+            to keep, or has two agents with one id in prism's own format. The message names
+            file, line and field.
+    """
+    path, kept = Path(path), list(dict.fromkeys(keep or ()))
+    with reading(path):
+        records = read_table(path, kept)
+    if keep is None:
+        kept = [name for name in columns_of(records) if name and name not in _COLUMNS]
+
+    if path.suffix.lower() == ".jsonl":
+        for record in records:
+            record.require_known((*_COLUMNS, *kept))
+    else:
+        note_left_out(records, (*_COLUMNS, *kept))
+
+    ids, attributes = ids_of(records), attributes_of(records, kept)
+    known = frozenset(ids)
+    agents: list[SocialAgent] = []
+    posts: list[SeedPost] = []
+    for record, agent_id, own in zip(records, ids, attributes, strict=True):
+        tweets = _list_in(record, "previous_tweets", str)
+        following = [*record.texts("following"), *_followed(record, ids)]
+        for name in following:
+            if name not in known:
+                raise record.wrong("following", f"no agent of this file is called {name!r}")
+
+        agent = _agent(record, agent_id, tweets, seed)
+        agent.following = tuple(name for name in dict.fromkeys(following) if name != agent_id)
+        agent.attributes = own
+        agents.append(agent)
+        topics = tuple(agent.interests)
+        posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
+
+    return Population(agents, posts)
+
+
+def _agent(record: Record, agent_id: str, tweets: Sequence[str], seed: int) -> SocialAgent:
+    """Return an agent with its persona and its own settings."""
+    kind = record.text("archetype", "")
+    with record.at("archetype"):
+        archetype = archetype_named(kind) if kind else archetype_for(agent_id, seed)
+    agent = SocialAgent(
+        agent_id,
+        name=next(filter(None, _texts(record, _NAMES)), ""),
+        interests=_interests(record, tweets),
+        personality=_persona(record),
+        archetype=archetype,
+    )
+    for setting in _SETTINGS:
+        if record.fields.get(setting) is not None:
+            with record.at(setting):
+                setattr(agent, setting, record.fields[setting])
+    return agent
+
+
+def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
+    """Load the posts that a simulation starts from.
+
+    Args:
+        path: JSON Lines with ``author_id``, ``text`` and, if known, ``topics`` and ``post_id``.
+        agents: The population; every author must be one of them.
+
+    Raises:
+        InputError: If the file is missing or malformed, an author is unknown, or two posts have the
+            same id.
+    """
+    path = Path(path)
+    authors = {agent.agent_id for agent in agents}
+    with reading(path):
+        records = list(read_json_lines(path))
+    if not records:
+        raise InputError("holds no posts", path=path)
+
+    unique_names([each for each in records if each.fields.get("post_id") is not None], "post_id")
+    posts = []
+    for record in records:
+        record.require_known(_POST)
+        author = record.text("author_id")
+        if author not in authors:
+            raise record.wrong("author_id", f"no agent of the population is called {author!r}")
+
+        text, topics = record.text("text"), tuple(record.texts("topics"))
+        posts.append(SeedPost(author, text, topics, record.fields.get("post_id")))
+
+    return posts
+
+
+def _texts(record: Record, columns: Iterable[str]) -> list[str]:
+    """Return the texts of some columns, without empty ones."""
+    return [text for column in columns if (text := record.text(column, "")).strip()]
+
+
+def _persona(record: Record) -> str:
+    """Return what a file says about an agent: the texts of the first columns that have any."""
+    texts = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
+    return "\n".join(text.rstrip("\n") for text in texts)
+
+
+def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
+    """Return an agent's interests, or the most frequent words of its texts if it has none."""
+    listed = [topic for column in _INTERESTS for topic in _topics(record, column)]
+    return listed or keywords_of("\n".join((*_texts(record, dict.fromkeys(_TEXTS)), *tweets)))
+
+
+def _topics(record: Record, column: str) -> list[str]:
+    """Return a list of topics; a cell of a CSV file has it as in Python, or with commas."""
+    cell = record.fields.get(column)
+    if not isinstance(cell, str) or record.path.suffix.lower() != ".csv":
+        return record.texts(column)
+    if cell.lstrip().startswith("["):
+        return _list_in(record, column, str)
+
+    return [topic for each in re.split("[,;]", record.text(column)) if (topic := each.strip())]
+
+
+def _followed(record: Record, ids: Sequence[str]) -> list[str]:
+    """Return the ids of the rows that an agent of a Twitter file follows."""
+    rows = _list_in(record, "following_agentid_list", int)
+    for row in rows:
+        if not 0 <= row < len(ids):
+            problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
+            raise record.wrong("following_agentid_list", problem)
+
+    return [ids[row] for row in rows]
+
+
+def _list_in(record: Record, column: str, kind: type) -> list[Any]:
+    """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
+    text, items = record.text(column, "").strip(), None
+    # unknown escape sequences are kept without a warning; only the reader of CSV bounds a text
+    with warnings.catch_warnings(action="ignore"), suppress(*_NOT_PYTHON):
+        items = ast.literal_eval(text or "[]")
+    if not isinstance(items, list) or not all(type(item) is kind for item in items):
+        example = "[1, 2]" if kind is int else "['one', 'two']"
+        raise record.wrong(column, f"must be a list such as {example}, got {text[:60]!r}")
+    if kind is str:
+        record.require_writable(column, items)
+
+    return items

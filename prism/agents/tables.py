@@ -37,6 +37,7 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
         ".jsonl": read_json_lines,
         ".json": _read_json,
         ".csv": read_csv,
+        ".tsv": read_csv,
         ".yaml": _read_document,
         ".yml": _read_document,
     }

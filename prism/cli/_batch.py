@@ -1,4 +1,4 @@
-"""``prism batch``, ``sensitivity`` and ``fit``: all runs of a plan, several at a time."""
+"""``prism batch``, ``sensitivity``, ``fit`` and ``calibrate``: what is found out by many runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import AsJson, DryRun, MaxCalls, NewFolder, OutFolder, Seed
-from prism.cli._screen import counted, note, print_heading, print_json, say
-from prism.cli._tables import draw_rows, records_of
+from prism.cli._options import AsJson, DryRun, MaxCalls, NewFolder, OutFolder, Runs, Seed
+from prism.cli._screen import (
+    counted,
+    note,
+    output_file,
+    print_heading,
+    print_json,
+    print_table,
+    say,
+)
+from prism.cli._tables import draw_rows, open_logs, records_of
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -63,7 +71,7 @@ def batch(
     read = _read(plan, seeds).with_budget(max_calls=max_calls)
     read = read if model is None else read.with_model(model)
     if dry_run:
-        from prism.cli._spent import print_estimate
+        from prism.cli._results import print_estimate
 
         found = science.estimate_batch(read)
         print_estimate(found, as_json=as_json)
@@ -87,6 +95,7 @@ def sensitivity(
         int,
         typer.Option(min=2, metavar="N", help="Trajectories of Morris, or samples of Sobol."),
     ] = 16,
+    keep: Keep = "tables",
     seeds: Seeds = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -106,7 +115,7 @@ def sensitivity(
 
     with batch_screen(out) as screen:
         done = science.sensitivity(
-            _read(plan, seeds), out, method=method, samples=samples, workers=workers,
+            _read(plan, seeds), out, method=method, samples=samples, keep=keep, workers=workers,
             observer=screen,
         )  # fmt: skip
     print_sensitivity(done, as_json=as_json)
@@ -117,7 +126,6 @@ def fit(
     out: NewFolder,
     samples: Annotated[int, typer.Option(min=20, metavar="N", help="Number of samples.")] = 400,
     seed: Seed = 0,
-    keep: Keep = "tables",
     seeds: Seeds = None,
     workers: Workers = None,
     as_json: AsJson = False,
@@ -135,10 +143,41 @@ def fit(
 
     with batch_screen(out) as screen:
         done = science.fit(
-            _read(plan, seeds), out, samples=samples, seed=seed, keep=keep, workers=workers,
-            observer=screen,
-        )  # fmt: skip
+            _read(plan, seeds), out, samples=samples, seed=seed, workers=workers, observer=screen
+        )
     print_fit(done, as_json=as_json)
+
+
+def calibrate(
+    runs: Runs,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File for the policy, for run --policy."),
+    ] = None,
+    least: Annotated[
+        int, typer.Option(min=1, help="Decisions that a probability needs at least.")
+    ] = 10,
+) -> None:
+    """Estimate a policy from a run's decisions: the share of each choice in each situation.
+
+    **Examples**
+
+    * `prism calibrate runs/model -o policy.json`
+
+    * `prism run feed --agents 1000 --policy policy.json --out runs/policy`
+    """
+    from prism import science
+
+    logs = open_logs(runs)
+    found = science.calibrate(logs, least=least)
+
+    print_table((row.values() for row in found.rows), *found.rows[0])
+    for reason, count in found.left_out.items():
+        say(f"Left out: {counted(count, 'decision')} ({reason})")
+    if out is not None:
+        with output_file(out, runs) as file:
+            file.write(found.policy.to_json().encode())
+        say(f"The policy is in {out}: prism run feed --policy {out}")
 
 
 def resume_plan(folder: Path, workers: int | None, *, as_json: bool) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _MADE = ("moves", "stays")
 """Outcomes in which a transition is made; a loop stays in its state."""
 
-app = command_group("Show, export and check charts.")
+chart = command_group("Show, export and check charts.")
 
 ChartArgument = Annotated[
     str,
@@ -39,7 +39,7 @@ ChartFormat = Annotated[
 ]
 
 
-@app.command()
+@chart.command()
 def show(chart: ChartArgument) -> None:
     """Show the states and transitions as tables.
 
@@ -69,7 +69,7 @@ def show(chart: ChartArgument) -> None:
         print_table(rows, "source", "trigger [guard] / action", "target")
 
 
-@app.command()
+@chart.command()
 def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) -> None:
     """Export a chart to Mermaid, Graphviz, SCXML, prism's JSON or a picture.
 
@@ -86,7 +86,7 @@ def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) ->
     write_chart(chart_from(chart), as_format, out, [Path(chart)])
 
 
-@app.command()
+@chart.command()
 def check(
     chart: ChartArgument,
     as_json: AsJson = False,
@@ -121,7 +121,7 @@ def check(
     print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
 
 
-@app.command()
+@chart.command()
 def explain(
     chart: ChartArgument,
     trigger: Annotated[str, typer.Argument(metavar="TRIGGER", help="Name of the event.")],
@@ -147,9 +147,9 @@ def explain(
     from prism.cli._chart_argument import chart_from
 
     found = chart_from(chart)
-    payload = None if context is None else _json("--context", context)
+    payload = [] if context is None else [_json("--context", context)]
     subject = _agent(found, state, _json("--agent", agent))
-    explanation = found.explain(subject, trigger, payload)
+    explanation = found.explain(subject, trigger, *payload)
     if as_json:
         print_json(explanation.to_dict())
     else:

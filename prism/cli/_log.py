@@ -1,7 +1,8 @@
-"""``prism log``: a run's log as tables, as the rows of a query, and held against a chart."""
+"""``prism log``: a log as tables, as the rows of a query, by agent, decision, and chart."""
 
 from __future__ import annotations
 
+import json
 import re
 from ast import literal_eval
 from pathlib import Path
@@ -10,22 +11,36 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from prism.cli._decision import decision
-from prism.cli._options import AsJson, OutFile, Runs
-from prism.cli._screen import note
-from prism.cli._spent import spent_lines
-from prism.cli._tables import open_logs, write_table
+from prism.cli._options import AllRuns, AsJson, OutFile, Runs
+from prism.cli._results import spent_lines
+from prism.cli._screen import note, print_facts, print_json, say
+from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
 
 _SHOWN = {
     "dwell": "chart state visits complete cut open mean median p90",
     "decisions": "state model asked fallback_share latency_p50 latency_p99 latency_max entropy",
     "cascades": "root_id author_id size depth breadth virality agents lifetime_ticks",
-    "agent": "round tick what",
     "faults": "fault from_state trigger error count agents round line",
-    "stuck": "state trigger reason guards count agents still_there round tick",
+    "stuck": "state trigger reason guards count agents still_there round tick timestamp",
+    "stuck_agents": "chart agent_id state since refused trigger reason guards",
 }
 """The columns that are drawn, of tables that have many others."""
+
+_LISTED = """
+select coalesce(decision_id, text_id) as id, round, tick,
+       coalesce(state || ' on ' || "trigger", 'text ' || "key") as what,
+       coalesce(chosen, text) as "came out", try_cast(probabilities ->> chosen as double) as p,
+       source, agent_id, line, reason, context, options, probabilities, model
+from events
+where event in ('reasoner.decision', 'text.written')
+  and agent_id = coalesce($agent, agent_id) and round is not distinct from coalesce($round, round)
+order by line
+"""
+_ONE = "from events where coalesce(decision_id, text_id) = $id order by line"
+_LISTED_SHOWN = ("id", "round", "tick", "what", "came out", "p", "source")
+_ADDED = ("run", "line", "keys")
+_LEFT_OUT = ("event", "level", "timestamp", "chart")
 
 _CALL = re.compile(r"([\w-]+)(?:\((.*)\))?$", re.DOTALL)
 
@@ -40,19 +55,20 @@ class _Tables(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
-app = typer.Typer(
+log = typer.Typer(
     cls=_Tables,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
-    "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, cascades, "
+    "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, "
+    "stuck_agents, cascades, "
     "agents, participation, measures, arms, world, messages, run_measures and diff; "
     "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
     "decisions_by(['source']) and costs_by(['what']) group by other columns.",
 )
 
 
-@app.command()
+@log.command()
 def table(
     what: Annotated[
         str, typer.Argument(metavar="TABLE|QUERY", help="A table, or a query in SQL on the tables.")
@@ -60,6 +76,7 @@ def table(
     runs: Runs,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """Make a table, or carry out a query in SQL on the tables and on `events`.
 
@@ -73,7 +90,7 @@ def table(
 
     * `prism log diff runs/first runs/again`
     """
-    opened = open_logs(runs)
+    opened = open_logs(runs, all_runs=all_runs)
     name, *arguments = _called(what)
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
@@ -91,12 +108,13 @@ def _note_spending(runs: list[Path]) -> None:
             note(f"{run} {next(spent_lines(spent))}")
 
 
-@app.command()
+@log.command()
 def agent(
     agent_id: Annotated[str, typer.Argument(metavar="ID", help="The agent.")],
     runs: Runs,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """List everything that one agent did, and how others reacted to its posts and messages.
 
@@ -104,11 +122,13 @@ def agent(
 
     * `prism log agent agent_0001 runs/first`
     """
-    rows = open_logs(runs).table("agent", agent_id)
-    write_table(rows, out, runs, as_json=as_json, shown=_SHOWN["agent"].split())
+    rows = open_logs(runs, all_runs=all_runs).table("agent", agent_id)
+    # without rounds, as in the log of a service, the time says when
+    shown = ["chart", *(("round", "tick") if "round" in rows.columns else ("timestamp",)), "what"]
+    write_table(rows, out, runs, as_json=as_json, shown=shown)
 
 
-@app.command()
+@log.command()
 def check(
     runs: Runs,
     chart: Annotated[
@@ -125,6 +145,7 @@ def check(
     ] = None,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
@@ -137,7 +158,7 @@ def check(
     """
     from prism.cli._chart_argument import chart_from
 
-    known, opened = chart_from(chart), open_logs(runs)
+    known, opened = chart_from(chart), open_logs(runs, all_runs=all_runs)
 
     from prism.analysis import check_log
 
@@ -158,7 +179,79 @@ def check(
         raise typer.Exit(1)
 
 
-app.command()(decision)
+@log.command()
+def decision(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[ID] RUN",
+            help="Folder of the run, or its log; before it a decision or text, such as "
+            "agent_0001:3, the agent's third. Without one, all are listed.",
+        ),
+    ],
+    agent: Annotated[str | None, typer.Option(help="List only those of this agent.")] = None,
+    round_: Annotated[
+        int | None, typer.Option("--round", min=0, help="List only those of this round.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a decision or a text: the question, the prompt, the reply, and the choice.
+
+    Prompts and replies are in the journal of a run that is kept. `prism log agent` shows what came
+    of it.
+
+    **Examples**
+
+    * `prism log decision runs/model --agent agent_0001`
+
+    * `prism log decision agent_0001:3 runs/model`
+    """
+    *ids, name = names
+    run = Path(name)
+    if len(ids) > 1:
+        raise InputError(f"takes an ID and a run, not {len(names)} names: {', '.join(names)}")
+    if ids:
+        _show(run, ids[0], as_json=as_json)
+        return
+    listed = open_logs([run]).sql(_LISTED, agent=agent, round=round_)
+    write_table(listed, None, [run], as_json=as_json, shown=_LISTED_SHOWN)
+
+
+def _show(run: Path, record_id: str, *, as_json: bool) -> None:
+    """Print one decision or text, as tables or as JSON."""
+    from prism.runlog._answers import find_answers
+    from prism.runlog._reader import in_words, locate_log
+
+    table = open_logs([run]).sql(_ONE, id=record_id)
+    found = records_of(table)
+    if not found:
+        problem = f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them"
+        raise InputError(problem, path=run)
+    kinds = dict(zip(table.columns, map(str, table.types), strict=True))
+    event = {
+        key: json.loads(value) if kinds[key] == "JSON" else value
+        for key, value in found[0].items()
+        if value is not None and key not in _ADDED
+    }
+    folder = locate_log(run).parent
+    record = find_answers(folder, [record_id]).get(record_id)
+    if as_json:
+        print_json({"id": record_id, "event": event, "record": record})
+        return
+
+    facts = {key: in_words(value) for key, value in event.items() if key not in _LEFT_OUT}
+    print_facts(record_id, facts)
+    if record is None:
+        note(f"{folder} has no prompt of it: no model was asked in this run")
+        return
+    parts = [("Prompt", record.get("prompt"))]
+    for each in record.get("repairs", ()):
+        parts += [("Reply, of no use", each["reply"]), ("Prompt, again", each["prompt"])]
+    for heading, content in (*parts, ("Reply", record.get("reply"))):
+        say(heading)
+        text = content if isinstance(content, str) else json.dumps(content, indent=2)
+        for line in text.splitlines():
+            say(f"  {line}")
 
 
 def _called(what: str) -> list[Any]:

@@ -31,8 +31,9 @@ _COMMANDS = {
 }
 """The commands in the order of the help. Each is in the module of its name, but for these:"""
 
-_ELSEWHERE = dict.fromkeys(("simulate", "resume", "replay"), "_run")
-_ELSEWHERE |= dict.fromkeys(("sensitivity", "fit"), "_batch")
+_ELSEWHERE = dict.fromkeys(("simulate", "resume", "replay", "rerun"), "_run")
+_ELSEWHERE |= dict.fromkeys(("sensitivity", "fit", "calibrate"), "_batch")
+_ELSEWHERE |= dict.fromkeys(("workflow", "think", "memory"), "_programs")
 _PANELS = {name: panel for panel, names in _COMMANDS.items() for name in names}
 
 
@@ -57,17 +58,16 @@ class _OnDemand(TyperGroup):
 def command_named(name: str) -> Any:
     """Return a command, or a group of commands."""
     module = import_module(f"prism.cli.{_ELSEWHERE.get(name, f'_{name}')}")
-    group = getattr(module, "app", None)
-    if group is None:
-        group = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-        options = getattr(module, "SETTINGS", {}).get(name, {})
-        group.command(name, rich_help_panel=_PANELS[name], **options)(getattr(module, name))
-        return typer.main.get_command(group)
+    found = getattr(module, name)
+    holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
+    if isinstance(found, typer.Typer):
+        holder.add_typer(found, name=name, rich_help_panel=_PANELS[name])
+        group: Any = typer.main.get_command(holder)
+        return group.commands[name]
 
-    holder = typer.Typer(rich_markup_mode="markdown")
-    holder.add_typer(group, name=name, rich_help_panel=_PANELS[name])
-    made: Any = typer.main.get_command(holder)
-    return made.commands[name]
+    options = getattr(module, "SETTINGS", {}).get(name, {})
+    holder.command(name, rich_help_panel=_PANELS[name], **options)(found)
+    return typer.main.get_command(holder)
 
 
 app: typer.Typer = typer.Typer(

@@ -34,6 +34,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or their logs.")
 ]
+AllRuns = Annotated[
+    bool,
+    typer.Option(
+        "--all-runs", help="Read all runs of a file as one, as those of a restarted service."
+    ),
+]
 Agents = Annotated[
     str | None, typer.Option(metavar="N|FILE", help="Number of agents, or a file of them.")
 ]
@@ -172,16 +178,9 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
 
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a model in a file."""
-    import tomllib
+    from prism.files._source import Source
 
-    from prism.files import reading
-
-    with reading(file):
-        text = file.read_text(encoding="utf-8")
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is no TOML: {error}", path=file) from None
+    return dict(Source.read(file, "toml").value)
 
 
 def option_of(name: str) -> str:

@@ -1,4 +1,4 @@
-"""``prism run``, ``simulate``, ``resume`` and ``replay``: a whole run from one command."""
+"""``prism run``, ``simulate``, ``resume``, ``replay`` and ``rerun``: a run from one command."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from prism.cli._options import (
     MaxCalls,
     ModelFile,
     ModelText,
+    NewFolder,
     OutFolder,
     ParameterFile,
     PolicyFile,
@@ -25,10 +26,13 @@ from prism.cli._options import (
     WriterText,
     model_of,
     named_values,
-    option_of,
     parameters_in,
+    read_settings,
 )
+from prism.cli._screen import note, print_json, say, shortened
 from prism.errors import InputError
+
+_MOST_SHOWN = 160
 
 SETTINGS = {
     "simulate": {
@@ -92,29 +96,19 @@ def run(
     """
     from prism.worlds._addresses import key_of
 
-    shared: dict[str, Any] = {
-        "agents": agents,
-        "ticks": ticks,
-        "treatments": treatments,
-        "writer": writer,
-    }
-    shared |= {"log_agents": log_agents, "policy": policy}
-    key = key_of(world)
-    for name, value in (shared if key else {"memory": memory}).items():
-        if value is not None:
-            what = "is not for a single agent" if key else "is for single agents"
-            raise InputError(f"{option_of(name)} {what}: leave it out")
-
-    given: dict[str, Any] = {"rounds": rounds, "seed": seed}
-    if key is None:
-        given |= {name: shared[name] for name in ("agents", "ticks", "treatments", "log_agents")}
+    values: dict[str, Any] = {**named_values(parameters)}
+    given: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
+    given |= {"treatments": treatments, "log_agents": log_agents}
+    if key_of(world) is None:
+        if memory is not None:
+            raise InputError("--memory is for thinking agents: leave it out")
         given |= _askers(model, model_file, writer, policy, max_calls)
-        given["parameters"] = {**parameters_in(parameter_file), **named_values(parameters)}
-    elif key == "cognition" and memory is None:
-        raise InputError("no memory is named: add --memory FILE; a missing one is created")
     else:
-        given |= {"reasoner": model_of(model, model_file, max_calls=max_calls), "memory": memory}
-        given |= _of_one(key, parameter_file, parameters)
+        # a run of a single agent refuses what is for worlds
+        given |= {"memory": memory, "writer": writer, "policy": policy}
+        given["reasoner"] = model_of(model, model_file, max_calls=max_calls)
+        values = {name: _value(each) for name, each in values.items()}
+    given["parameters"] = {**parameters_in(parameter_file), **values} or None
     given = {name: value for name, value in given.items() if value is not None}
     _carry_out(world, given, out, dry_run=dry_run, as_json=as_json)
 
@@ -130,7 +124,7 @@ def _carry_out(
     from prism.worlds import Run
 
     if dry_run:
-        from prism.cli._spent import print_estimate
+        from prism.cli._results import print_estimate
         from prism.runs._dry_run import estimate
 
         print_estimate(estimate(Run(world, **given)), as_json=as_json)
@@ -142,7 +136,7 @@ def _carry_out(
             None if out is None else RunFolder.for_new(out),
             on_round=screen.round_ended,
             observer=screen,
-            told=out is not None or as_json,
+            with_config=out is not None or as_json,
         )
     tell(outcome, as_json=as_json)
 
@@ -183,7 +177,6 @@ def resume(
     """
     from prism.cli._progress import run_screen
     from prism.cli._results import tell
-    from prism.cli._screen import note
 
     if (folder / "plan.json").exists():
         from prism.cli._batch import resume_plan
@@ -222,6 +215,70 @@ def replay(
     tell(outcome, as_json=as_json)
 
 
+def rerun(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a complete run.")],
+    out: NewFolder,
+    from_round: Annotated[int, typer.Option(min=1, help="First round that is different.")],
+    treatments: Treat = None,
+    parameters: Set = None,
+    agents: Agents = None,
+    rounds: Rounds = None,
+    ticks: Ticks = None,
+    seed: Annotated[int | None, typer.Option(help="Another seed.")] = None,
+    model: ModelText = None,
+    model_file: ModelFile = None,
+    writer: WriterText = None,
+    policy: PolicyFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a run with something changed from a given round on.
+
+    The rounds before are repeated with the same random numbers and the recorded answers. --set,
+    --treat, --model, --writer and --policy count from that round on; --agents, --ticks and --seed
+    need --from-round 1.
+
+    **Examples**
+
+    * `prism rerun runs/rumour --from-round 12 --treat warning@12 --out runs/warned`
+
+    * `prism rerun runs/asked --from-round 5 --model ollama:qwen3 --out runs/other`
+    """
+    from prism import science
+    from prism.cli._progress import run_screen
+    from prism.cli._results import print_results
+    from prism.runs import PolicyOptions
+
+    # a file alone changes settings of the run's own model
+    asked: Any = model_file and read_settings(model_file)
+    if model is not None:
+        asked = model_of(model, model_file) if model_file else model
+    changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
+    changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
+    with run_screen(out) as screen:
+        found = science.rerun(
+            run,
+            out,
+            from_round=from_round,
+            treatments=treatments or (),
+            parameters=named_values(parameters),
+            on_round=screen.round_ended,
+            observer=screen,
+            **{name: value for name, value in changes.items() if value is not None},
+        )
+    if as_json:
+        about = {"run": str(run), "from_round": from_round, "folder": str(out)}
+        print_json({**about, "differences": found.differences})
+        return
+    print_results(found.outcome.results)
+    say(f"The log and its summary (run.json) are in {out}.")
+    for what, row in found.differences.items():
+        was, now = (shortened(row[side] or "nothing", _MOST_SHOWN) for side in ("was", "is_now"))
+        when = f"round {row['round']}, tick {row['tick']}"
+        say(f"The first {what} that differs: {when}: was {was}, is now {now}")
+    if not found.differences:
+        say(f"Every decision and transition is the same as in {run}.")
+
+
 def _askers(
     model: str | None,
     file: Path | None,
@@ -244,23 +301,10 @@ def _askers(
     }
 
 
-def _of_one(key: str, file: Path | None, pairs: list[str] | None) -> dict[str, Any]:
-    """Return the variables of an agent in YAML; a thinking agent has none."""
-    values = named_values(pairs)
-    if key != "workflow" and (file is not None or values):
-        raise InputError("--set and --parameters are not for a thinking agent: leave them out")
-    if key != "workflow":
-        return {}
-    read = {name: _value(name, each) for name, each in values.items()}
-    return {"parameters": {**parameters_in(file), **read}}
-
-
-def _value(name: str, text: str) -> Any:
-    """Read the value of a variable: JSON, or else text."""
+def _value(text: str) -> Any:
+    """Read the value of an agent's variable: JSON, or else text."""
     from prism.files import parse_json
 
-    if not name.isidentifier():
-        raise InputError(f"--set: {name!r} is no name of letters, digits and underscores")
     try:
         return parse_json(text)
     except InputError:

@@ -98,9 +98,9 @@ def cell(value: Any) -> str:
     return shown(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
-def print_table(rows: Iterable[Iterable[Any]], *headings: str, numbers: Iterable[str] = ()) -> None:
+def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
     """Print the table that `table_of` returns."""
-    Screen().print(table_of(rows, *headings, numbers=numbers))
+    Screen().print(table_of(rows, *headings))
 
 
 def print_heading(text: str) -> None:

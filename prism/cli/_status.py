@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from prism.cli._options import AsJson
+from prism.cli._results import spent_lines
 from prism.cli._screen import print_json, print_table, say
-from prism.cli._spent import spent_lines
 from prism.errors import InputError
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from prism.cli._screen import counted, note, print_findings, print_heading, prin
 from prism.cli._tables import draw_rows
 from prism.errors import InputError
 
-app = command_group("List, describe, check and begin worlds. To run one, use prism run.")
+world = command_group("List, describe, check and begin worlds. To run one, use prism run.")
 
 WorldArgument = Annotated[
     str,
@@ -35,7 +35,7 @@ WorldArgument = Annotated[
 ]
 
 
-@app.command("list")
+@world.command("list")
 def list_(as_json: AsJson = False) -> None:
     """List the worlds that come with prism.
 
@@ -57,7 +57,7 @@ def list_(as_json: AsJson = False) -> None:
         draw_rows(found, ["name", "doc"])
 
 
-@app.command()
+@world.command()
 def show(world: WorldArgument, as_json: AsJson = False) -> None:
     """Describe a world: parameters, kinds of agents with their states, treatments and measures.
 
@@ -118,7 +118,7 @@ if __name__ == "__main__":
 '''
 
 
-@app.command()
+@world.command()
 def init(
     name: Annotated[str, typer.Argument(help="Name of the world, such as Party.")],
 ) -> None:
@@ -139,7 +139,7 @@ def init(
     say(f"{path}: a world to begin from; run it with: prism run {path}:{name}")
 
 
-@app.command()
+@world.command()
 def check(
     world: WorldArgument,
     agents: Annotated[

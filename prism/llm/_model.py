@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,6 +18,7 @@ from prism.llm._settings import (
     settings_of,
     to_plain,
 )
+from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
@@ -125,9 +125,7 @@ class Model(Settings):
         """
         known = (*settings_of(), "client")
         for name in (each for each in settings if each not in known):
-            near = {"name": "model"}.get(name) or "".join(get_close_matches(name, known, n=1))
-            guess = f", perhaps {near!r}" if near else ""
-            problem = f"is no setting of a model{guess}: there are {', '.join(known)}"
+            problem = f"is no setting of a model{did_you_mean(name, known)}"
             raise InputError(problem, field=name)
         return super().__new__(cls)
 

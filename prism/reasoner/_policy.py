@@ -14,8 +14,8 @@ from prism.reasoner._questions import (
     Decision,
     Question,
 )
-from prism.statechart.asking import announce
 from prism.statechart.names import given_name
+from prism.statechart.reporting import announce
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, active_logger
 

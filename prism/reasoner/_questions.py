@@ -11,8 +11,8 @@ from typing import Any, Literal
 from prism.errors import ReasonerError
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart import Definition
-from prism.statechart.asking import Options, announce
 from prism.statechart.names import agent_name
+from prism.statechart.reporting import Options, announce
 from prism.telemetry.loggers import EventLogger, active_logger
 
 _HASH_DIGITS = 16

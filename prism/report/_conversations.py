@@ -70,13 +70,13 @@ def threads(log: Log) -> Markup:
     trees = [list(tree) for _, tree in groupby(rows, lambda row: row["root_id"])]
     parts = joined(
         Markup("<details{}><summary>{} by {}: {:,} posts</summary>{}</details>").format(
-            Markup("" if place else " open"),
+            Markup("" if index else " open"),
             short(tree[0]["root_id"]),
             short(tree[0]["agent_id"] or "an unknown author"),
             tree[0]["size"],
             thread(tree),
         )
-        for place, tree in enumerate(trees)
+        for index, tree in enumerate(trees)
     )
     return parts and Markup("<h3>The largest as threads</h3>{}").format(parts)
 
@@ -180,8 +180,8 @@ def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) ->
         Markup("<p>{}</p><pre>{}</pre>").format(name, short(text, MOST_CHARACTERS))
         for name, text in _texts_of(row, record).items()
     )
-    shown = Markup("<details><summary>{}</summary>{}{}</details>")
-    return shown.format(short(heading), _options(row), parts)
+    details = Markup("<details><summary>{}</summary>{}{}</details>")
+    return details.format(short(heading), _options(row), parts)
 
 
 def _options(row: Mapping[str, Any]) -> Markup:

@@ -28,7 +28,7 @@ def spread(count: int, edges: Edges) -> Sequence[tuple[float, float]]:
         near[one].append(other)
         near[other].append(one)
     size, turn = sqrt(count), 2 * pi / (count or 1)
-    circle = [(size * cos(turn * place), size * sin(turn * place)) for place in range(count)]
+    circle = [(size * cos(turn * index), size * sin(turn * index)) for index in range(count)]
     points = circle
     for _ in range(_STEPS):
         points = [

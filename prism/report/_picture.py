@@ -98,7 +98,7 @@ def _points(
     if any(points) or row["space"] in ("grid", "plane"):
         return points
     across = ceil(sqrt(count or 1))
-    return [(float(place % across), float(place // across)) for place in range(count)]
+    return [(float(index % across), float(index // across)) for index in range(count)]
 
 
 def _extent(
@@ -134,14 +134,14 @@ def _list(row: Mapping[str, Any], name: str) -> list[Any]:
     return list(orjson.loads(row[name] or "[]"))
 
 
-def _point(place: Any, width: float) -> Point | None:
-    if place is None:
+def _point(position: Any, width: float) -> Point | None:
+    if position is None:
         return None
-    if isinstance(place, int):
-        row, column = divmod(place, int(width))
+    if isinstance(position, int):
+        row, column = divmod(position, int(width))
         return float(column), float(row)
 
-    x, y = place
+    x, y = position
     return float(x), float(y)
 
 
@@ -165,13 +165,13 @@ def _marks(agents: Sequence[str], row: Mapping[str, Any], points: Sequence[Point
 
 def _colour(marks: Rows, names: Sequence[str]) -> alt.Color:
     """Return the colours: of states, of groups, or agents' own, which are never named."""
-    drawn = {mark["colour"] for mark in marks}
-    own = sorted(filter(_HEX.fullmatch, drawn))
+    drawn = {each["colour"] for each in marks}
+    literal = sorted(filter(_HEX.fullmatch, drawn))
     named = [name for name in names if name in drawn]
     legend = alt.Legend(values=named) if named else None
-    if not own:
+    if not literal:
         return alt.Color("colour:N", scale=alt.Scale(domain=list(names)), legend=legend)
 
-    colours = [CATEGORIES[place % len(CATEGORIES)] for place in range(len(names))]
-    scale = alt.Scale(domain=[*names, *own], range=[*colours, *own])
+    colours = [CATEGORIES[index % len(CATEGORIES)] for index in range(len(names))]
+    scale = alt.Scale(domain=[*names, *literal], range=[*colours, *literal])
     return alt.Color("colour:N", scale=scale, legend=legend)

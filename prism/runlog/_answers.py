@@ -60,7 +60,7 @@ def find_answers(run: Path, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
     """
     wanted = {*ids}
     # of a damaged file, what is before the damage
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     with suppress(InputError):
-        found.update((line["id"], line) for line in read_answers(run) if line["id"] in wanted)
-    return found
+        answers.update((line["id"], line) for line in read_answers(run) if line["id"] in wanted)
+    return answers

@@ -26,20 +26,20 @@ def locate_log(path: PathLike[str] | str) -> Path:
     Raises:
         InputError: If there is no such file, or no log in the folder.
     """
-    given = Path(path)
+    path = Path(path)
     try:
-        if not given.is_dir():
-            given.stat()
-            if not given.is_file():
-                raise InputError("is a pipe: write it to a file, which is read twice", path=given)
-            return given
-        named = (given / name for name in LOG_NAMES)
+        if not path.is_dir():
+            path.stat()
+            if not path.is_file():
+                raise InputError("is a pipe: write it to a file, which is read twice", path=path)
+            return path
+        named = (path / name for name in LOG_NAMES)
         log = next((each for each in named if each.is_file()), None)
     except OSError as error:
-        raise unreadable(given, error) from None
+        raise unreadable(path, error) from None
     if log is None:
         problem = f"holds no {LOG_NAME}, plain or .gz: give the folder of a run, or its log"
-        raise InputError(problem, path=given)
+        raise InputError(problem, path=path)
     return log
 
 

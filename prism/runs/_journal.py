@@ -90,24 +90,30 @@ class Journal:
 
     # Taking answers
 
-    def new_id(self, asked: Question | TextCall) -> str:
+    def new_id(self, question: Question | TextCall) -> str:
         """Return the id of the answer to an agent's next question."""
-        agent_id = asked.agent_id if isinstance(asked, TextCall) else agent_name(asked.agent)
+        agent_id = (
+            question.agent_id if isinstance(question, TextCall) else agent_name(question.agent)
+        )
         self._numbers[agent_id] += 1
         return f"{agent_id}:{self._numbers[agent_id]}"
 
-    def answer_to(self, asked: Question | TextCall, answer_id: str) -> Decision | Written | None:
+    def answer_to(self, question: Question | TextCall, answer_id: str) -> Decision | Written | None:
         """Return the answer of this id to a question, if there is one.
 
         Raises:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
-        line = self._find(answer_id, digest_of(asked))
+        line = self._find(answer_id, digest_of(question))
         if line is None and not self.asks:
-            raise _missing(f"answer {answer_id} (to {_subject(asked)})")
+            raise _missing(f"answer {answer_id} (to {_subject(question)})")
         if line is None:
             return None
-        return _decision(line, asked) if isinstance(asked, Question) else _written(line, asked)
+        return (
+            _decision(line, question)
+            if isinstance(question, Question)
+            else _written(line, question)
+        )
 
     async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun.
@@ -281,33 +287,33 @@ class JournalledPart(Wrapped):
         """Carry out an effect on the outside world, unless the journal says that it has begun."""
         return await self._journal.once(key, effect, interrupted)
 
-    async def answer(self, asked: Sequence[Any]) -> list[Any]:
+    async def answer(self, questions: Sequence[Any]) -> list[Any]:
         """Answer questions or text calls, as before or anew."""
-        ids = [self._journal.new_id(each) for each in asked]
-        earlier = [*map(self._earlier, asked, ids)]
+        ids = [self._journal.new_id(each) for each in questions]
+        earlier = [*map(self._earlier, questions, ids)]
         open_ones = [each for each, answer in enumerate(earlier) if answer is None]
         if open_ones:
-            new = await all_of(self._one(asked[each], ids[each]) for each in open_ones)
+            new = await all_of(self._one(questions[each], ids[each]) for each in open_ones)
             for each, answer in zip(open_ones, new, strict=True):
                 earlier[each] = answer
         return earlier
 
-    def _earlier(self, asked: Any, answer_id: str) -> Any:
+    def _earlier(self, question: Any, answer_id: str) -> Any:
         """Return the answer of the journal, if there is one."""
-        answer = self._journal.answer_to(asked, answer_id)
+        answer = self._journal.answer_to(question, answer_id)
         if answer is not None and self._journal.asks:
-            self.part.skip(asked, answer)
+            self.part.skip(question, answer)
         elif isinstance(answer, Decision):
             # where nobody is asked, no equal question needs to be recognized
-            self.part.skip(asked)
+            self.part.skip(question)
         return answer
 
-    async def _one(self, asked: Question | TextCall, answer_id: str) -> Any:
+    async def _one(self, question: Question | TextCall, answer_id: str) -> Any:
         """Ask a question, and keep its answer."""
-        (answer,) = await self.part.answer([asked])
-        line: dict[str, Any] = {"id": answer_id, "digest": digest_of(asked)}
-        if isinstance(asked, TextCall):
-            line |= {"kind": "text", "prompt": asked.prompt, "reply": answer.text}
+        (answer,) = await self.part.answer([question])
+        line: dict[str, Any] = {"id": answer_id, "digest": digest_of(question)}
+        if isinstance(question, TextCall):
+            line |= {"kind": "text", "prompt": question.prompt, "reply": answer.text}
         else:
             line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
             line["chosen"] = state_text(answer.chosen)
@@ -324,22 +330,22 @@ class JournalledPart(Wrapped):
         return replace(answer, **{name: answer_id})
 
 
-def _subject(asked: Question | TextCall) -> str:
-    if isinstance(asked, TextCall):
-        return f"the text {asked.key!r}"
-    return f"{asked.trigger!r} in {state_text(asked.state)!r}"
+def _subject(question: Question | TextCall) -> str:
+    if isinstance(question, TextCall):
+        return f"the text {question.key!r}"
+    return f"{question.trigger!r} in {state_text(question.state)!r}"
 
 
-def digest_of(asked: Question | TextCall) -> str:
+def digest_of(question: Question | TextCall) -> str:
     """Return the digest of a question, which tells whether a run still asks the same."""
-    if isinstance(asked, TextCall):
-        return f"text {asked.key} {asked.prompt_hash}"
+    if isinstance(question, TextCall):
+        return f"text {question.key} {question.prompt_hash}"
     parts = (
-        state_text(asked.state),
-        asked.trigger,
-        *map(state_text, asked.options),
-        asked.prompt or "",
-        "" if asked.context is None else str(identify(asked.context)),
+        state_text(question.state),
+        question.trigger,
+        *map(state_text, question.options),
+        question.prompt or "",
+        "" if question.context is None else str(identify(question.context)),
     )
     return blake2b("\0".join(parts).encode("utf-8", "replace"), digest_size=8).hexdigest()
 

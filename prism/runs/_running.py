@@ -128,7 +128,7 @@ def carry_out(
     *,
     on_round: Callable[[Any], object] | None = None,
     observer: Observer | None = None,
-    told: bool = True,
+    with_config: bool = True,
 ) -> Outcome[Any]:
     """Carry out a run.
 
@@ -137,7 +137,7 @@ def carry_out(
         folder: Where to keep it; nothing is written without one.
         on_round: Called with every round when it ends, after it was kept.
         observer: What to notify about the run. By default, it is logged to ``prism.runs``.
-        told: Whether the outcome includes the run's configuration.
+        with_config: Whether the outcome includes the run's configuration.
     """
     observer = observer or Observer()
     logger = None if folder is None else LateLogger()
@@ -153,9 +153,9 @@ def carry_out(
         run = options.prepare(logger)
         askers: list[Any] = [run.reasoner, getattr(run, "writer", None)]
         # before a round has changed anything
-        charts = getattr(options, "charts", ()) if told else ()
+        charts = getattr(options, "charts", ()) if with_config else ()
         about = {
-            "config": options.to_config() if told else {},
+            "config": options.to_config() if with_config else {},
             **({"charts": charts} if charts else {}),
         }
         if folder is not None and logger is not None:
@@ -179,7 +179,7 @@ def carry_out(
             for cost in load_models(askers, options.deadline, observer):
                 journal.add_loading(cost)
         observer.started(run)
-        after_round = _after_rounds(run, folder, on_round, observer, logger)
+        after_round = _after_rounds(run, folder, on_round, logger)
         results = run.run(after_round)
         outcome = {"results": results.to_dict(), **spent_by(askers, journal.spent, models)}
         if folder is not None:
@@ -215,10 +215,9 @@ def _after_rounds(
     run: Any,
     folder: RunFolder | None,
     on_round: Callable[[Any], object] | None,
-    observer: Observer,
     logger: LateLogger | None,
 ) -> Callable[[Any], None]:
-    """Return a function that keeps and reports every round, and may stop the run."""
+    """Return a function that keeps and reports every round."""
 
     def after_round(summary: Any) -> None:
         if folder is not None and logger is not None:
@@ -226,7 +225,5 @@ def _after_rounds(
             logger.is_silent = len(run.finished) < folder.skipped
         if on_round is not None:
             on_round(summary)
-        if len(run.finished) < run.rounds and observer.is_to_stop():
-            raise KeyboardInterrupt
 
     return after_round

@@ -63,13 +63,13 @@ def run_status(path: Path | str) -> RunStatus:
     Raises:
         InputError: If there is no run.
     """
-    given = Path(path)
-    log = locate_log(given)
-    is_kept = (given.is_dir() or log.name in LOG_NAMES) and (log.parent / SUMMARY_NAME).exists()
+    path = Path(path)
+    log = locate_log(path)
+    is_kept = (path.is_dir() or log.name in LOG_NAMES) and (log.parent / SUMMARY_NAME).exists()
     try:
         summary = read_summary(log.parent) if is_kept else {}
     except InputError as error:
-        return RunStatus(given, "damaged", problem=str(error))
+        return RunStatus(path, "damaged", problem=str(error))
     try:
         last = _last_event(log)
         state = _state(log, summary, last)
@@ -79,15 +79,13 @@ def run_status(path: Path | str) -> RunStatus:
         raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
-    # a turn of an agent in YAML is a round
-    rounds = _count(config, "rounds") or _count(config, "turns")
     ended = last.get("error") if last.get("event") == RUN_ENDED and state == "stopped" else None
     return RunStatus(
-        given,
+        path,
         state,
         _count(last, "round"),
         _count(last, "tick"),
-        rounds,
+        _count(config, "rounds"),
         _count(config, "ticks_per_round"),
         ended,
         summary.get("spent"),
@@ -111,13 +109,13 @@ def find_runs(folder: Path | str) -> list[Path]:
 
     Hidden folders and symbolic links are skipped, and so is everything inside a run.
     """
-    found = []
+    folders = []
     for name, below, files in os.walk(folder):
         if not _MARKS.isdisjoint(files):
-            found.append(Path(name))
+            folders.append(Path(name))
             below.clear()
         below[:] = [each for each in below if not each.startswith(".")]
-    return sorted(found)
+    return sorted(folders)
 
 
 def _state(log: Path, summary: Mapping[str, Any], last: Mapping[str, Any]) -> RunState:

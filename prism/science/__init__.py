@@ -20,8 +20,7 @@ if TYPE_CHECKING:
         resume_batch,
     )
     from prism.science._calibrate import Calibration, calibrate
-    from prism.science._compare import compare
-    from prism.science._comparison import Comparison
+    from prism.science._compare import Comparison, compare
     from prism.science._differences import Difference
     from prism.science._fit import Fit, fit, read_fit
     from prism.science._measured_runs import ComparedRun

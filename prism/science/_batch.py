@@ -12,6 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from loky import get_reusable_executor
+
 from prism.errors import InputError
 from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
@@ -24,7 +26,6 @@ from prism.science._batch_tables import (
     write_tables,
 )
 from prism.science._carry import carry, prepare_worker, task_of
-from prism.science._libraries import library
 from prism.science._plan import Configuration, Plan, inputs_of
 
 if TYPE_CHECKING:
@@ -202,8 +203,7 @@ class Carrying:
         if self.executor is not None:
             return self.executor
         # unlike those of multiprocessing, its processes do not run the user's script again
-        loky = library("loky")
-        pool: Executor = loky.get_reusable_executor(
+        pool: Executor = get_reusable_executor(
             self.at_a_time, initializer=prepare_worker, initargs=(os.getpid(),)
         )
         return pool

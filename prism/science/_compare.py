@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from prism.errors import FieldValueError, InputError, PrismError
 from prism.runs._folder import read_summary
 from prism.science._batch_folder import BatchFolder
-from prism.science._comparison import Comparison
-from prism.science._differences import Difference
+from prism.science._differences import Difference, Differences
 from prism.science._measured_runs import (
     ComparedRun,
     MeasureKind,
@@ -19,13 +20,64 @@ from prism.science._measured_runs import (
     runs_of_batch,
     runs_of_groups,
 )
+from prism.science._paper import latex_of, write_paper
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._fields import MEASURE, marked
 
+if TYPE_CHECKING:
+    from prism.report import FigureFormat, Page
+
 SAME = "the same in every run"
 FEW = f"fewer than {LEAST_RUNS} runs"
+
+
+class Comparison(Differences):
+    """The results of a comparison, from `compare`.
+
+    Args:
+        runs: The runs, each with its group; the first group is the control.
+        differences: A row for each measure, setting and group except the first.
+        notes: Remarks on the runs and the tests.
+        from_round: The first round included.
+        to_round: The last round included.
+        confidence: Confidence level of the intervals.
+        folder: The folder of the batch, if it is one.
+    """
+
+    def html(self) -> str:
+        """Return the comparison as one HTML page that works offline."""
+        return self._page.html()
+
+    def save_figures(self, folder: Path, format: FigureFormat = "svg") -> list[Path]:  # noqa: A002
+        """Save every figure as a file; see `prism.report.Page.save_figures`."""
+        return self._page.save_figures(folder, format)
+
+    def latex(self) -> str:
+        """Return the differences that were tested as a LaTeX table of six columns."""
+        return latex_of(self)
+
+    def save_paper(self, folder: Path) -> list[Path]:
+        """Write figures as PDF, the table as LaTeX and CSV, and a methods paragraph.
+
+        Args:
+            folder: The folder, made if it does not exist. Files of the same names are replaced.
+
+        Returns:
+            The paths of the files: ``differences`` as ``.tex`` and ``.csv``, ``methods.md``, and
+            the figures.
+
+        Raises:
+            OSError: If a file cannot be written.
+        """
+        return [*write_paper(folder, self), *self.save_figures(folder, "pdf")]
+
+    @cached_property
+    def _page(self) -> Page:
+        from prism.science._compare_page import page_of
+
+        return page_of(self)
 
 
 def compare(

@@ -8,7 +8,6 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism.files._records import shown_path
 from prism.science._batch_tables import table_of
 from prism.science._measured_runs import ComparedRun, MeasureKind
 from prism.science._statistics import band
@@ -88,15 +87,6 @@ class Differences:
         """Return the differences as a table, with a column for each field of `Difference`."""
         names = [each.name for each in fields(Difference)]
         return table_of([dict.fromkeys(names) | asdict(row) for row in self.differences])
-
-    def values(self) -> DuckDBPyRelation:
-        """Return a row for each run: ``group``, ``run``, ``seed`` and its measures."""
-        return table_of(
-            [
-                {"group": run.group, "run": shown_path(run.path), "seed": run.seed, **run.values}
-                for run in self.runs
-            ]
-        )
 
     def rounds(self, measures: Iterable[str] | None = None) -> DuckDBPyRelation:
         """Return the mean of each group in each round.

@@ -1,19 +1,27 @@
-"""Fit parameters of a world to published figures, by a batch of samples."""
+"""Fit parameters of a world to published figures, by a batch of samples.
+
+This is approximate Bayesian computation: points fill the bounds evenly, those whose figures are
+nearest to the targets are kept, and their parameters are regressed on the differences that remain
+(Beaumont, Zhang and Balding 2002, Genetics 162(4)), on a logit scale, so that none leaves its
+bounds. Coordinates go from 0 to 1, evenly between the bounds of a parameter.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy.stats import qmc
 
 from prism.errors import InputError
-from prism.science._abc import Posterior, even_points, posterior_of, quantiles
-from prism.science._arrays import Array, np
+from prism.randomness import RandomStream
 from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, read_batch
-from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
+from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
@@ -21,6 +29,8 @@ from prism.science._plan_file import bound_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+Array: TypeAlias = np.ndarray[Any, Any]
 
 DEFAULT_SAMPLES = 400
 KEPT = 0.2
@@ -30,6 +40,9 @@ _TABLE = "fit"
 _LEAST_SAMPLES = 20
 _AT_BOUND = 0.005
 """Share of the bounds that counts as nothing."""
+
+_EDGE = 1e-6
+"""How near a coordinate may come to 0 and 1, whose logits are infinite."""
 
 _INTERVAL = (0.05, 0.5, 0.95)
 _OF_TARGETS = ("measure", "statistic", "arm", "round", "value", "spread", "held_out", "source")
@@ -151,7 +164,6 @@ def fit(
     *,
     samples: int = DEFAULT_SAMPLES,
     seed: int = 0,
-    keep: Keep = TABLES,
     workers: int | None = None,
     executor: Executor | None = None,
     observer: BatchObserver | None = None,
@@ -168,7 +180,6 @@ def fit(
         folder: Where to keep the batch of its runs.
         samples: The number of samples, at least 20.
         seed: Seed for drawing the samples.
-        keep: What to keep of each run, as for `batch`.
         workers: Number of processes. Defaults to the number of processors.
         executor: Carries out the runs instead; see `batch`.
         observer: Receives the progress of the batch.
@@ -189,7 +200,7 @@ def fit(
     more = {"seeds_by_sample": True, _TABLE: about}
     how = Carrying(workers, executor, observer or BatchObserver())
     values = values_at(given, names, points)
-    begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more)
+    begin_batch(given, Path(folder), how, keep=TABLES, samples=values, more=more)
     found = read_fit(folder)
     found.write()
     return found
@@ -280,3 +291,99 @@ def _column(batch: Batch, target: Mapping[str, Any]) -> list[float]:
     # of a sample of which a run has failed there is no figure
     whole = values.count() == len(batch.plan.seeds)
     return [float(figures[each]) if whole.get(each, False) else np.nan for each in samples]
+
+
+@dataclass(frozen=True, slots=True)
+class Posterior:
+    """The points that are kept.
+
+    Args:
+        places: Their places among all points, the nearest first.
+        weights: Their weights, which sum to 1; the nearest count most (Epanechnikov's kernel).
+        distances: How far each is from the targets, in standard deviations of the noise.
+        points: Their coordinates, adjusted to what they would be if their figures were the targets.
+    """
+
+    places: Array
+    weights: Array
+    distances: Array
+    points: Array
+
+
+def even_points(size: int, parameters: int, seed: int) -> Array:
+    """Return points that fill the unit cube evenly, a row each (Latin hypercube)."""
+    found: Array = qmc.LatinHypercube(parameters, rng=_dice(seed, "points")).random(size)
+    return found
+
+
+def posterior_of(
+    points: Array, figures: Array, values: Array, spreads: Array, *, seed: int, size: int
+) -> Posterior:
+    """Return the posterior of the parameters, given figures that are known up to a normal error.
+
+    To each simulated figure an error of that size is added (Wilkinson 2013, Statistical
+    Applications in Genetics and Molecular Biology 12(2)).
+
+    Args:
+        points: All points, a row each.
+        figures: Their figures, a column per target; NaN if a run failed.
+        values: The targets.
+        spreads: The standard error of each target: how far the true figure may lie from it.
+        seed: Seed of the fit.
+        size: How many points to keep.
+    """
+    observed = figures + _dice(seed, "errors").standard_normal(figures.shape) * spreads
+    off = (observed - values) / noise_of(points, figures, spreads)
+    distances = np.sqrt((off**2).sum(axis=1))
+    # a point that failed is farther than any other
+    order = np.argsort(np.where(np.isnan(distances), np.inf, distances), kind="stable")
+    places = order[np.isfinite(distances[order])][:size]
+
+    reached = distances[places]
+    near = 1 - (reached / (reached.max(initial=0.0) * (1 + _EDGE) or 1.0)) ** 2
+    moved = _adjusted(points[places], off[places], near)
+    return Posterior(places, near / near.sum(), reached, moved)
+
+
+def noise_of(points: Array, figures: Array, spreads: Array) -> Array:
+    """Return the variation of each figure between runs with equal parameters, at least its spread.
+
+    This is the residual of a quadratic regression on the parameters over all points; of the mean if
+    there are too few of them. A figure that depends mostly on the parameters counts for more than
+    one that is mostly chance.
+    """
+    known = ~np.isnan(figures).any(axis=1)
+    columns = points.shape[1]
+    pairs = [points[:, i] * points[:, j] for i in range(columns) for j in range(i, columns)]
+    design = np.column_stack([np.ones(len(points)), points, *pairs])[known]
+    if len(design) <= design.shape[1]:
+        design = design[:, :1]
+
+    fitted = design @ np.linalg.lstsq(design, figures[known], rcond=None)[0]
+    free = max(len(design) - design.shape[1], 1)
+    rest = ((figures[known] - fitted) ** 2).sum(axis=0) / free
+    found = np.maximum(np.sqrt(rest), spreads)
+    return np.where(found > 0, found, 1.0)
+
+
+def _adjusted(points: Array, off: Array, weights: Array) -> Array:
+    """Return points as they would be if their figures were the targets, by weighted regression."""
+    kept = np.clip(points, _EDGE, 1 - _EDGE)
+    logits = np.log(kept / (1 - kept))
+    design = np.column_stack([np.ones(len(off)), off])
+    roots = np.sqrt(weights)[:, None]
+    slopes = np.linalg.lstsq(design * roots, logits * roots, rcond=None)[0][1:]
+    found: Array = 1 / (1 + np.exp(-np.clip(logits - off @ slopes, -40, 40)))
+    return found
+
+
+def quantiles(values: Array, weights: Array, levels: Sequence[float]) -> list[float]:
+    """Return quantiles of values that have weights."""
+    order = np.argsort(values)
+    # each value is in the middle of its weight
+    reached = np.cumsum(weights[order]) - weights[order] / 2
+    return [float(each) for each in np.interp(levels, reached, values[order])]
+
+
+def _dice(seed: int, key: str) -> np.random.Generator:
+    return np.random.default_rng(RandomStream(seed, "fit", key).index(2**53))

@@ -9,12 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+import SALib.analyze.morris
+import SALib.analyze.sobol
+import SALib.sample.morris
+import SALib.sample.sobol
+
 from prism.errors import InputError
 from prism.science._batch import Batch, BatchObserver, Carrying, begin_batch, read_batch
 from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
 from prism.science._batch_tables import table_of, write_tables
 from prism.science._bounds import sampled, values_at
-from prism.science._libraries import library
 from prism.science._plan import Plan
 
 if TYPE_CHECKING:
@@ -30,6 +35,8 @@ _INDICES: Mapping[SensitivityMethod, Mapping[str, str | None]] = {
 }
 """SALib's name for the half width of the interval of each index that has one."""
 
+_SAMPLE = {"morris": SALib.sample.morris.sample, "sobol": SALib.sample.sobol.sample}
+_ANALYSE = {"morris": SALib.analyze.morris.analyze, "sobol": SALib.analyze.sobol.analyze}
 _SETTINGS: Mapping[SensitivityMethod, Mapping[str, Any]] = {
     # four levels, as in Campolongo et al. (2007)
     "morris": {"num_levels": 4},
@@ -166,8 +173,7 @@ def sensitivity(
 
     # problems that do not involve bounds are reported before thousands of samples are drawn
     given.check(given.samples([{}]))
-    draw = library(f"SALib.sample.{method}").sample
-    drawn = draw(_problem(names), samples, seed=_seed_of(given), **_SETTINGS[method])
+    drawn = _SAMPLE[method](_problem(names), samples, seed=_seed_of(given), **_SETTINGS[method])
     points = [[float(each) for each in point] for point in drawn]
     more = {_TABLE: {"method": method, "parameters": [*names], "points": points}}
     values = values_at(given, names, points)
@@ -205,15 +211,13 @@ def _seed_of(plan: Plan) -> int:
 
 
 def _analyse(found: Sensitivity, values: Sequence[float]) -> Mapping[str, Any]:
-    import numpy as np
-
-    analyse = library(f"SALib.analyze.{found.method}").analyze
     inputs = [np.array(found.points)] if found.method == "morris" else []
     settings = {**_SETTINGS[found.method], "seed": _seed_of(found.batch.plan)}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # for an outcome that is always the same
         warnings.simplefilter("ignore")
         problem = _problem(found.parameters)
+        analyse = _ANALYSE[found.method]
         return dict(analyse(problem, *inputs, np.array(values), conf_level=0.95, **settings))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
-from prism.science._arrays import Array, np
-from prism.science._libraries import library
+import numpy as np
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
 
-stats = library("scipy.stats")
-multipletests = library("statsmodels.stats.multitest").multipletests
+Array: TypeAlias = np.ndarray[Any, Any]
 
 LEAST_RUNS = 3
 """Fewest pairs, or runs of each group, for an interval and a test."""

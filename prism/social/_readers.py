@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from prism.agents import Archetype, SocialAgent
-from prism.agents.relevance import Terms, relevance, terms_of
+from prism.agents.words import Terms, relevance, terms_of
 from prism.social._posts import Draft, Post, PostKind
 from prism.statechart import AgentState, Statechart, social_feed_chart, social_media_chart
 from prism.statechart.social import DECIDES
@@ -167,8 +167,8 @@ def reader_of(
     reader = _kind_of(chart, agent.timeout_threshold)(
         interests=tuple(interests), **{name: getattr(agent, name) for name in names}
     )
-    own = vars(reader)
-    own.update(
+    fields = vars(reader)
+    fields.update(
         terms=terms_of(interests),
         follows=dict.fromkeys(following),
         attributes=dict(agent.attributes),

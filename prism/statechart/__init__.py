@@ -15,22 +15,14 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import MachineError
-from prism.statechart.asking import Decider
+from prism.statechart._parts import Action, Guard, History, In, State, done
 from prism.statechart.names import identify
 from prism.statechart.queries import agents_in_state, state_distribution
+from prism.statechart.reporting import Decider
 from prism.statechart.social import social_feed_chart, social_media_chart, social_media_guards
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, Configuration, state_enum
-from prism.statechart.transitions import (
-    Action,
-    Guard,
-    History,
-    In,
-    State,
-    StateTransition,
-    Transition,
-    done,
-)
+from prism.statechart.transitions import StateTransition, Transition
 from prism.telemetry import EventLogger
 
 if TYPE_CHECKING:

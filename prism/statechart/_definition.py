@@ -6,25 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import Enum
+from functools import partial
 from itertools import chain, islice, pairwise
 from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
+from prism.statechart._parts import History, In, State, as_tuple
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
-from prism.statechart.transitions import (
-    ALWAYS,
-    DEFAULT_NAME,
-    History,
-    In,
-    State,
-    StateT,
-    Transition,
-    as_tuple,
-    is_any_state,
-    is_nested,
-)
+from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
 """Transitions from leaf to leaf that a chart may stand for, each target counted."""
@@ -93,7 +84,7 @@ class Definition(Generic[StateT]):
         if problems := chart_problems(written):
             raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
 
-        tree = written if is_nested(tops, every) else None
+        tree = written if _is_nested(tops, every) else None
         values = {
             "name": name,
             "timeouts": MappingProxyType(limits),
@@ -135,8 +126,18 @@ class Definition(Generic[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor; guards and actions must be picklable themselves."""
-        # a mapping proxy cannot be pickled
-        return _from_arguments, ({**arguments_of(self), "timeouts": dict(self.timeouts)},)
+        return partial(Definition, **arguments_of(self)), ()
+
+
+def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) -> bool:
+    """Return whether a chart says something that a flat one cannot."""
+    return any(isinstance(state, State) for state in states) or not all(
+        is_state(item.target)
+        and type(item.trigger) is str
+        and not (item.internal or isinstance(item.guard, In))
+        and item.after is item.rate is item.probability is None
+        for item in transitions
+    )
 
 
 def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
@@ -144,10 +145,6 @@ def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
     names = [field.name for field in fields(definition) if field.init]
     written = vars(definition.hierarchy)
     return {name: written[name] if name in written else getattr(definition, name) for name in names}
-
-
-def _from_arguments(arguments: dict[str, Any]) -> Definition[Any]:
-    return Definition(**arguments)
 
 
 def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:

@@ -17,17 +17,10 @@ from typing import Any
 from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._parts import EventDescriptor, History, In, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import (
-    ANY_STATE,
-    DEFAULT_NAME,
-    EventDescriptor,
-    History,
-    In,
-    State,
-    Transition,
-)
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""

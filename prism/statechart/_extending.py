@@ -10,12 +10,9 @@ from typing import Any, TypedDict
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart._hierarchy import member_of, with_insides
+from prism.statechart._parts import Guard, History, In, State
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
-    Guard,
-    History,
-    In,
-    State,
     Transition,
     is_any_state,
     source_text,

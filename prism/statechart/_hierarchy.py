@@ -14,18 +14,9 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
+from prism.statechart._parts import Action, EventDescriptor, Guard, History, In, State, as_tuple
 from prism.statechart.states import Configuration, state_text
-from prism.statechart.transitions import (
-    ANY_STATE,
-    Action,
-    EventDescriptor,
-    Guard,
-    History,
-    In,
-    State,
-    Transition,
-    as_tuple,
-)
+from prism.statechart.transitions import ANY_STATE, Transition
 
 Memory = Mapping[int, tuple[int, ...]]
 """The leaves that were active when a composite was left last, by the composite's number."""

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from time import time
 from typing import Any
 
-from prism.errors import DefinitionError
+from prism.statechart._parts import Guard
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
-from prism.statechart.transitions import TIMEOUT, Guard, Transition, callable_problems
+from prism.statechart.transitions import TIMEOUT, Transition
 from prism.telemetry.loggers import EventLogger
 
 FEED_READY = "feed_ready"
@@ -134,31 +133,6 @@ def should_engage(agent: Any, context: Any) -> bool:
     return bool(agent.should_engage(context))
 
 
-# the functions above and below have an argument of this name
-_should_engage = should_engage
-
-
-@dataclass(frozen=True, slots=True)
-class _ShouldEngage:
-    """Guard: as above, by a function of the user's, which may be a lambda without a name."""
-
-    function: Guard
-
-    def __post_init__(self) -> None:
-        # here, as the chart's guard is this object, which takes any two
-        problems = callable_problems("should_engage", self.function)
-        if problems:
-            raise DefinitionError(problems[0])
-
-    @property
-    def __name__(self) -> str:
-        """Name under which charts are written."""
-        return "should_engage"
-
-    def __call__(self, agent: Any, context: Any) -> bool:
-        return bool(self.function(agent, context))
-
-
 def intends_reply(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard takes both
     """Guard: the agent is about to reply."""
     return bool(agent.pending_action == "reply")
@@ -174,16 +148,15 @@ def intends_post(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard ta
     return bool(agent.pending_action == "post")
 
 
+_GUARDS: dict[str, Guard] = {
+    each.__name__: each for each in (should_engage, intends_reply, intends_reshare, intends_post)
+}
+
+
 def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guard]:
     """Return the guards of the social chart by name, for `Statechart.from_dict`.
 
     Args:
         should_engage: As for `social_media_chart`.
-
-    Raises:
-        DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
-            arguments.
     """
-    engages = _should_engage if should_engage is None else _ShouldEngage(should_engage)
-    intentions = (intends_reply, intends_reshare, intends_post)
-    return {"should_engage": engages, **{guard.__name__: guard for guard in intentions}}
+    return _GUARDS if should_engage is None else {**_GUARDS, "should_engage": should_engage}

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
-from prism.statechart._engine.machine import Machine
-from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
+from prism.statechart._parts import State
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, State, StateT, StateTransition, Transition
+from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
@@ -85,19 +86,6 @@ class Described(Driving[StateT]):
         from prism.statechart._engine.rows import NestedRows
 
         return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
-
-    def state_of(self, text: str) -> StateT:
-        """Return the state of an agent that a text stands for: a member, or a `Configuration`.
-
-        Args:
-            text: The text of a leaf, or of several that are active together, ``"feed+tired"``.
-
-        Raises:
-            UnknownStateError: If no agent of this chart can be in it.
-        """
-        self._require_state(text)
-        state: StateT = self._member(text)
-        return state
 
 
 class Written(Described[StateT]):
@@ -262,17 +250,8 @@ class Statechart(Written[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        definition = Definition(
-            states,
-            transitions,
-            initial,
-            name,
-            decision_states,
-            timeouts,
-            strict,
-            final_states,
-            description,
-        )
+        rest = (name, decision_states, timeouts, strict, final_states, description)
+        definition = Definition(states, transitions, initial, *rest)
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
 
     @classmethod
@@ -329,9 +308,11 @@ class Statechart(Written[StateT]):
             The same object.
 
         Raises:
-            AgentError: If its class leaves no room for the missing fields.
+            AgentError: If its class leaves no room for the missing fields, or if it has no
+                ``state`` and another field holds one of the chart's.
             UnknownStateError: If it is in a state that this chart does not define.
         """
+        self._require_no_other_state(agent)
         add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
@@ -427,8 +408,8 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        make = partial(type(self), logger=self._reporter.logger, clock=self._clock)
-        return _remade, (make, self._as_it_runs)
+        arguments = {**arguments_of(self._as_it_runs), "logger": self._reporter.logger}
+        return partial(type(self), **arguments, clock=self._clock), ()
 
     def __repr__(self) -> str:
         """Show name and size."""
@@ -439,7 +420,6 @@ class Statechart(Written[StateT]):
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
 
-
-def _remade(make: Callable[..., Statechart[Any]], definition: Definition[Any]) -> Statechart[Any]:
-    """Make a chart from a definition by its public constructor, for subclasses of `Statechart`."""
-    return make(**arguments_of(definition))
+    def explain(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Explanation:
+        """Explain what an event would do to a model, with the arguments that `fire` takes."""
+        return super().explain(agent, trigger, Arguments(args, kwargs))

@@ -1,35 +1,31 @@
-"""The parts of a chart, `State` and `Transition`, and `StateTransition`, an entry of a history."""
+"""Transitions: as a chart defines them, and as histories record them."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
-from math import inf
 from sys import intern
-from typing import TYPE_CHECKING, Any, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
+from prism.statechart._parts import (
+    Action,
+    Delay,
+    Guard,
+    History,
+    Rate,
+    StateT_co,
+    as_tuple,
+    callable_problems,
+    timing_problems,
+)
 from prism.statechart.names import Keys, pack, unpack
-from prism.statechart.states import is_state, joined, leaf_texts, state_text
+from prism.statechart.states import is_state, joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
-StateT_co = TypeVar("StateT_co", bound=Enum, covariant=True)
-
-Guard = Callable[[Any, Any], object]
-"""``guard(agent, context)``: the transition may fire if the result is truthy."""
-
-Action = Callable[[Any, Any], object]
-"""``action(agent, context)``: side effect that runs just before the transition commits."""
-
-Rate = Callable[[Any, Any], float]
-"""``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
-
-Delay = Callable[..., int]
-"""``after(agent)`` or ``after(agent, context)``: after how many ticks a transition is made."""
 
 ANY_STATE: Literal["*"] = "*"
 
@@ -48,31 +44,8 @@ DEFAULT_MAX_HISTORY_DEPTH = 50
 ALWAYS = "always"
 """The name of an eventless transition's trigger in logs and pictures."""
 
-TIMING = ("after", "rate", "probability")
-"""The fields that say when, or with which probability, a transition is made."""
-
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
-
-
-@dataclass(frozen=True, slots=True)
-class History(Generic[StateT_co]):
-    """A target: the states inside a composite that were active when it was last left.
-
-    Args:
-        state: The composite.
-        deep: Whether to enter the leaves again, not only the composite's direct child.
-        default: Where the transition leads if the composite has not been left yet: a state inside
-            it, or a tuple with one in each region. The composite's initial state by default.
-    """
-
-    state: StateT_co
-    deep: bool = False
-    default: StateT_co | tuple[StateT_co, ...] | None = None
-
-    def __str__(self) -> str:
-        """Return the composite with SCXML's and UML's mark of a history."""
-        return f"{state_text(self.state)}.H" + ("*" if self.deep else "")
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -91,8 +64,8 @@ class Transition(Generic[StateT_co]):
         action: ``action(agent, context)``; runs just before the transition commits.
         internal: Whether a transition to a state inside a composite stays in the composite.
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
-            transition, if its guard passes. A function, ``after(agent)`` or ``after(agent,
-            context)``, says them each time that the source is entered.
+            transition, if its guard passes. A function, ``after(agent)``, is asked
+            each time that the source is entered.
         rate: How often a tick `Statechart.tick` makes this transition: a number above 0, or
             ``rate(agent, context)``. An agent leaves by it within a tick with the probability
             ``1 - exp(-rate)``.
@@ -145,7 +118,7 @@ class Transition(Generic[StateT_co]):
             *(["target must name a state, got none"] if target == () else []),
             *callable_problems("guard", guard),
             *callable_problems("action", action),
-            *_timing_problems(self),
+            *timing_problems(self),
         ]
         if problems:
             raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
@@ -173,11 +146,6 @@ def is_any_state(source: object) -> bool:
     return source == ANY_STATE and not is_state(source)
 
 
-def as_tuple(value: Any) -> tuple[Any, ...]:
-    """Return one value, or a tuple of them, as a tuple."""
-    return value if isinstance(value, tuple) else (value,)
-
-
 def trigger_text(trigger: str | None) -> str:
     """Return the text of a trigger for logs and pictures; eventless transitions have one, too."""
     return ALWAYS if trigger is None else trigger
@@ -195,202 +163,6 @@ def target_text(target: Any) -> str:
     return joined(
         [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
         " + ",
-    )
-
-
-def _timing_problems(item: Any) -> Iterator[str]:
-    timing = [name for name in TIMING if getattr(item, name) is not None]
-    after, rate, share = item.after, item.rate, item.probability
-    if len(timing) > 1:
-        yield f"{' and '.join(timing)} cannot be combined"
-    if item.trigger is None and (after or rate):
-        yield f"{timing[0]} needs a trigger, under which the log has it"
-    if callable(after) or callable(rate):
-        yield from callable_problems(timing[0], getattr(item, timing[0]))
-    elif after is not None and not (type(after) is int and after >= 1):
-        yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
-    elif rate is not None and not (_is_positive(rate) and rate < inf):
-        yield f"rate must be a number above 0 or a function, got {rate!r}"
-    if share is not None and not (_is_positive(share) and share <= 1):
-        yield f"probability must be above 0 and at most 1, got {share!r}"
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-
-
-# What a guard or an action must be: a plain function of agent and context
-
-
-def callable_problems(kind: str, value: Any) -> list[str]:
-    """Return why a value cannot be a guard or an action; nothing for None.
-
-    Args:
-        kind: ``guard``, ``action``, ``entry``, ``exit``, ``after`` or ``rate``.
-        value: The function.
-    """
-    if value is None:
-        return []
-    if not callable(value):
-        return [f"{kind} must be callable as {kind}(agent, context), got {value!r}"]
-    name = getattr(value, "__name__", value)
-    # an instance is called by the code of its class
-    if any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
-        return [f"{kind} {name!r} is async, but runs without an event loop: use 'def'"]
-    if _takes(value, "agent", "context") or (kind == "after" and takes_agent_alone(value)):
-        return []
-    return [f"{kind} {name!r} must take two arguments, {kind}(agent, context)"]
-
-
-def takes_agent_alone(function: Any) -> bool:
-    """Return whether a function can be called with an agent and no context."""
-    return _takes(function, "agent")
-
-
-def _takes(function: Any, *arguments: str) -> bool:
-    try:
-        # a decorator is called itself, whatever it wraps
-        signature = inspect.signature(function, follow_wrapped=False)
-    except (TypeError, ValueError):
-        # some callables of C code have none
-        return True
-    try:
-        signature.bind(*arguments)
-    except TypeError:
-        return False
-    return True
-
-
-# States inside states
-
-DONE = "done.state."
-"""The beginning of the triggers that a chart raises when a composite is done (SCXML, 3.7)."""
-
-
-class EventDescriptor(str):
-    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
-
-    It names all events that begin with the same parts between dots.
-    """
-
-    __slots__ = ()
-
-    def matches(self, event: object) -> bool:
-        """Return whether an event is meant."""
-        prefix = self.removesuffix("*").removesuffix(".")
-        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
-
-
-@dataclass(frozen=True, slots=True, init=False)
-class State(Generic[StateT_co]):
-    """A state of a chart, with the states inside it.
-
-    Args:
-        state: The member that names it.
-        states: The states inside, in order: members, or ``State(...)`` with states inside. Without
-            any, the state is a leaf.
-        initial: Where a transition to this state leads: a state inside, or a tuple with one in each
-            region. The first state inside by default.
-        parallel: Whether the states inside are regions, all of which are active together.
-        entry: ``action(agent, context)`` or a list of them, called when the state is entered.
-        exit: The same, called when it is left.
-
-    Raises:
-        DefinitionError: Listing all problems.
-    """
-
-    state: StateT_co
-    states: tuple[StateT_co | State[StateT_co], ...]
-    initial: tuple[StateT_co, ...]
-    parallel: bool
-    entry: tuple[Action, ...]
-    exit: tuple[Action, ...]
-
-    def __init__(
-        self,
-        state: StateT_co,
-        states: Iterable[StateT_co | State[StateT_co]] = (),
-        *,
-        initial: StateT_co | tuple[StateT_co, ...] | None = None,
-        parallel: bool = False,
-        entry: Action | Iterable[Action] | None = None,
-        exit: Action | Iterable[Action] | None = None,  # noqa: A002 - UML's and SCXML's word
-    ) -> None:
-        # a single text is not a list of characters
-        inside = (states,) if isinstance(states, str) else tuple(states)
-        targets = () if initial is None else as_tuple(initial)
-        entries, exits = _functions(entry), _functions(exit)
-        values = (state, inside, targets, parallel, entries, exits)
-        for name, value in zip(State.__match_args__, values, strict=True):
-            object.__setattr__(self, name, value)
-
-        functions = [*(("entry", each) for each in entries), *(("exit", each) for each in exits)]
-        problems = [text for each in functions for text in callable_problems(*each)]
-        if not inside and (parallel or targets):
-            problems.append("has no substates: give it some, or leave out parallel and initial")
-        if parallel and targets:
-            problems.append("is parallel, so all its regions are entered: leave out initial")
-        if problems:
-            raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
-
-
-def _functions(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-
-
-@dataclass(frozen=True)
-class In:
-    """A guard that passes while a state is active, which may be in another region.
-
-    Args:
-        state: A leaf or a composite.
-    """
-
-    state: Enum
-    _leaves: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
-
-    def within(self, leaves: Iterable[Enum]) -> Self:
-        """Return the guard for a chart in which these leaves lie inside the state."""
-        bound = type(self)(self.state)
-        object.__setattr__(bound, "_leaves", frozenset(map(state_text, leaves)))
-        return bound
-
-    @property
-    def __name__(self) -> str:
-        """Its name in logs, pictures and explanations."""
-        return f"In({state_text(self.state)})"
-
-    def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002 - a guard takes both
-        """Return whether the agent is in the state."""
-        if self._leaves is None:
-            raise DefinitionError(
-                f"{self.__name__} belongs to no chart: use it only as a guard, and "
-                "chart.is_in(agent, state) elsewhere"
-            )
-        # a text may be a leaf with a sign that separates leaves elsewhere
-        return not self._leaves.isdisjoint((state_text(agent.state), *leaf_texts(agent.state)))
-
-
-def done(state: Enum) -> str:
-    """Return the trigger that a chart raises when a composite is done (SCXML, 3.7).
-
-    A composite is done when a final state inside it is entered, a parallel one when all its regions
-    are.
-    """
-    return DONE + state_text(state)
-
-
-def is_nested(states: Iterable[Any], transitions: Iterable[Any]) -> bool:
-    """Return whether a chart says something that a flat one cannot."""
-    return any(isinstance(state, State) for state in states) or not all(
-        is_state(item.target)
-        and type(item.trigger) is str
-        and not (item.internal or isinstance(item.guard, In))
-        and item.after is item.rate is item.probability is None
-        for item in transitions
-        if isinstance(item, Transition)
     )
 
 
@@ -582,9 +354,11 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
     # the usual context, in a third of the time: one key that has been seen, with a text
     if context.__class__ is dict and len(context) == 1:
-        ((key, value),) = context.items()
-        if value.__class__ is str and key in edge.variants:
-            record._edge, record._value = edge.variants[key], intern(value)
+        (key,) = context
+        value, variant = context[key], edge.variants.get(key)
+        # a key may be any object, such as one of those that stand for none or for several
+        if variant is not None and value.__class__ is key.__class__ is str:
+            record._edge, record._value = variant, intern(value)
             return record
 
     keys, record._value = pack(context)

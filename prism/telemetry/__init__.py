@@ -3,6 +3,7 @@
 `prism.telemetry.events` has the names of all events.
 """
 
+from prism.telemetry._spans import ModelSpans
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
@@ -20,6 +21,7 @@ __all__ = [
     "GuardEvaluated",
     "Instrument",
     "LogEvent",
+    "ModelSpans",
     "StandardLogger",
     "TransitionDetails",
     "instrumented",

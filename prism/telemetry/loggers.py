@@ -118,7 +118,9 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    if event_hooks or ("structlog" in modules and structlog_is_configured()):
+    # structlog's own function, once it is known: every fire asks
+    ask = _is_configured or structlog_is_configured
+    if event_hooks or ("structlog" in modules and ask()):
         return True
     return _standard.isEnabledFor(logging.INFO)
 
@@ -193,63 +195,32 @@ def _is_asynchronous(kind: type) -> bool:
 def report(
     given: EventLogger | None, level: Level | Literal["debug"], event: str, /, **keys: Any
 ) -> None:
-    """Log an event; a processor of structlog that raises loses it, and nothing else.
+    """Log an event. Warnings and errors go to the standard library if they go nowhere else.
+
+    A processor of structlog that raises loses the event, and nothing else.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
         level: How serious it is.
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
+
+    Raises:
+        Exception: What a logger raises that is no processor's fault, such as a full disk.
     """
     try:
-        logger = listener(given, level)
+        logger = debug_logger(given) if level == "debug" else active_logger(given)
+        is_silent = type(given) is LateLogger and given.is_silent
+        if logger is None and level in ("warning", "error") and not is_silent:
+            logger = _standard_logger
         if logger is not None:
             getattr(logger, level)(event, **keys)
     except Exception as error:
-        pass_over(error, event)
-
-
-def listener(given: EventLogger | None, level: Level | Literal["debug"]) -> Any:
-    """Return the logger for events of a level, or None if nobody hears them.
-
-    Warnings and errors go to the standard library if they go nowhere else.
-    """
-    logger = debug_logger(given) if level == "debug" else active_logger(given)
-    if logger is not None or level in ("debug", "info"):
-        return logger
-    return None if type(given) is LateLogger and given.is_silent else _standard_logger
-
-
-def report_fault(given: EventLogger | None, event: str, error: BaseException, **keys: Any) -> None:
-    """Log an exception from the user's code with its traceback.
-
-    Args:
-        given: The chart's own logger, if it has one.
-        event: One of the event names.
-        error: What was raised.
-        keys: Where it was raised.
-    """
-    report(given, "error", event, exc_info=error, error=describe(error), **keys)
-
-
-def pass_over(error: Exception, event: str) -> None:
-    """Go on after a processor of structlog that raised: what has happened is not undone by it.
-
-    Args:
-        error: What was raised.
-        event: The name of the event.
-
-    Raises:
-        Exception: The same error, if it is none of a processor, such as that of a full disk.
-    """
-    rooms = [
-        frame.f_globals.get("__name__", "").partition(".")[0]
-        for frame, _ in walk_tb(error.__traceback__)
-    ]
-    if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
-        raise error
-
-    warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
+        frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
+        rooms = [name.partition(".")[0] for name in frames]
+        if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
+            raise
+        warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
 
 
 def warn_standard(message: str) -> None:
@@ -272,7 +243,7 @@ _made_for: tuple[dict[str, Any], EventLogger] | None = None
 
 
 _is_configured: Callable[[], bool] | None = None
-"""structlog's function of that name, kept since every fire asks it."""
+"""structlog's function of that name."""
 
 
 def structlog_is_configured() -> bool:

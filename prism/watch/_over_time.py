@@ -50,5 +50,5 @@ class OverTime:
         with self.watched.reading() as log:
             charts = run_charts(self.watched)
             parts = report_sections(log, charts) if charts else []
-            shown = [each for each in parts if each.title not in _OF_ROUND]
-            return view(shown, round=self.watched.head()["rounds"])
+            visible = [each for each in parts if each.title not in _OF_ROUND]
+            return view(visible, round=self.watched.head()["rounds"])

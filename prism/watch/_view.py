@@ -54,7 +54,7 @@ def view(sections: Iterable[Section], **more: Any) -> dict[str, Any]:
         sections: The sections; those with nothing to show are left out.
         more: What else the page's script needs.
     """
-    shown = [each for each in sections if each]
+    visible = [each for each in sections if each]
     return {
         "sections": [
             {
@@ -63,11 +63,11 @@ def view(sections: Iterable[Section], **more: Any) -> dict[str, Any]:
                 "explanation": showable(each.about),
                 "html": showable(str(each.body())),
             }
-            for each in shown
+            for each in visible
         ],
         "figures": {
             f"figure-{name}": figure_spec(figure)
-            for each in shown
+            for each in visible
             for name, figure in each.figures.items()
             if not isinstance(figure, str)
         },

@@ -16,7 +16,7 @@ from typing import Any
 
 from prism._faults import place_of
 from prism.errors import InputError, PrismError
-from prism.worlds._world import World
+from prism.worlds._world import World, source_digest
 
 EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"
@@ -176,7 +176,7 @@ def file_of(cls: type[Any]) -> str:
     """Return the file in which a class is defined.
 
     Raises:
-        InputError: If it is in none.
+        InputError: If it is in none, or the file has changed since.
     """
     file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
     # what is piped into Python has the file <stdin>
@@ -184,6 +184,11 @@ def file_of(cls: type[Any]) -> str:
         raise InputError(
             f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
             field="world",
+        )
+    if getattr(cls, "_source", None) not in (None, source_digest(cls)):
+        raise InputError(
+            f"has changed since {cls.__name__} was imported: start Python anew, or reload it",
+            path=file,
         )
 
     return file

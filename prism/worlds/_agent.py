@@ -12,7 +12,7 @@ from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, WORD
 from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
-from prism.statechart.names import SCALARS, identify
+from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._decisions import Asked, Message, Receiving, Writing, send
@@ -207,10 +207,7 @@ class Agent(Declares):
         """Return what the log says about the agent when it joins, besides its name and state."""
         own = {name: getattr(self, name) for name in type(self)._own_fields}
         own.update(self.attributes)
-        for value in own.values():
-            if type(value) not in SCALARS:
-                return {"attributes": identify(own)}
-        return {"attributes": own} if own else {}
+        return {"attributes": identify(own)} if own else {}
 
     def memories(self, most: int) -> Sequence[str]:
         """Return at most so many of the last things that happened to the agent, oldest first.

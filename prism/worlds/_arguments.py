@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from numbers import Integral
@@ -195,7 +196,9 @@ def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
             problem = error.errors()[0]
 
     kind = FieldValueError if "than" in problem["type"] else FieldTypeError
-    raise kind(f"{where}: {problem['msg']}, got {value!r}")
+    has_comma = isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", value)
+    cure = ": write a decimal point, not a comma" if has_comma else ""
+    raise kind(f"{where}: {problem['msg']}, got {value!r}{cure}")
 
 
 def _readings(value: Any) -> list[Any]:

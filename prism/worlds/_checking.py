@@ -304,11 +304,12 @@ def _silent(run: Run[Any], log: Path) -> Iterator[str]:
                 f"{trigger!r} was fired {number:,} times in {state!r}, where it does nothing, and "
                 "never made a transition"
             )
-    entered, fired = set(turns.population.begun), {trigger for trigger, _ in turns.missed}
+    entered: set[str] = set()
+    fired = {trigger for trigger, _ in turns.missed}
     for line in _lines(log):
         event = orjson.loads(line)
+        entered.update(str(event.get("to_state") or event.get("state", "")).split("+"))
         if event["event"] == "statechart.transition":
-            entered.update(str(event["to_state"]).split("+"))
             fired.add(event["trigger"])
     for definition in turns.population.definitions:
         triggers = dict.fromkeys(each.trigger for each in definition.transitions)

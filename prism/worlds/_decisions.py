@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from prism.errors import AgentError, FieldValueError, ReasonerError, SimulationError
+from prism.errors import (
+    AgentError,
+    DefinitionError,
+    FieldValueError,
+    ReasonerError,
+    SimulationError,
+)
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
 from prism.reasoner._wording import USUAL_WORDING
@@ -175,13 +181,6 @@ class Answers:
         self._count(decisions, texts)
         return decisions, texts
 
-    async def close(self) -> None:
-        """Close the connections of both."""
-        for each in (self.reasoner, self.writer):
-            close = getattr(each, "close", None)
-            if close is not None:
-                await close()
-
     async def _decide(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:
@@ -227,18 +226,27 @@ def settle(turns: Any, asked: Asked) -> Any:
 
 
 def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
-    """Return the targets among which an agent decides; none where the chart decides."""
-    state = agent.state
+    """Return the targets among which an agent decides; none where the chart decides.
+
+    Raises:
+        DefinitionError: If the first of several targets would always be taken.
+    """
+    state, chart = agent.state, kind.chart
     if agent.has_left:
         return ()
-    known: tuple[Any, ...] | None = kind.open.get((state, trigger))
-    if known is not None:
-        return known
-    chart = kind.chart
     is_open = state in chart.decision_states
-    if is_open or (isinstance(state, Configuration) and chart.decides(state)):
-        return tuple(chart.enabled_targets(agent, trigger, context))
-    return ()
+    # without it, decisions took a sixth of the time of a rumour more
+    known: tuple[Any, ...] | None = kind.open.get((state, trigger))
+    if known is None:
+        is_open = is_open or (isinstance(state, Configuration) and chart.decides(state))
+        return tuple(chart.enabled_targets(agent, trigger, context)) if is_open else ()
+    if not is_open and len(known) > 1:
+        targets = " and ".join(map(repr, map(state_text, known)))
+        raise DefinitionError(
+            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {targets}, but "
+            f"nobody decides there: add decision_states=[{type(state).__name__}.{state.name}]"
+        )
+    return known if is_open else ()
 
 
 def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Question:
@@ -340,7 +348,7 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any,
                 f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
                 "the chart"
             )
-    if kind.has_regions:
+    if isinstance(options[0], Configuration):
         common = frozenset.intersection(*(frozenset(leaves_in(each)) for each in options))
         weights = {option: _of_leaves(option, weights, common) for option in options}
     if not any(weights.get(each) for each in options):

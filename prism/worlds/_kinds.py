@@ -38,6 +38,7 @@ class Channel:
         step: What happens.
         rate: Events per round for each agent.
         most: The largest rate that a function returns, if that was declared.
+        is_told: Whether a warning has said what the rate costs.
     """
 
     kind: Kind
@@ -45,6 +46,7 @@ class Channel:
     step: Step
     rate: Rate
     most: float | None = None
+    is_told: bool = False
 
 
 @dataclass(slots=True)
@@ -56,15 +58,11 @@ class Kind:
         chart: Its chart, with the run's logger and clock.
         steps: The step for each leaf state.
         limits: Ticks after which an agent times out, by state.
-        open: The targets of decisions that no guard changes, by state and trigger.
-        is_ticked: Whether its chart has timers, rates or eventless transitions of its own.
-        is_nested: Whether its chart has states inside states.
-        has_regions: Whether its chart has regions.
+        open: The targets of events whose transitions have no condition, by state and trigger.
+        is_nested: Whether its chart has states inside states, or timers, rates and eventless
+            transitions of its own.
         channels: Its events in continuous time.
         counts: Agents in each state, unless they are objects of other classes.
-
-    Attributes:
-        is_plain: Whether its turns are steps of its states, and nothing else.
     """
 
     cls: type[Agent]
@@ -72,21 +70,14 @@ class Kind:
     steps: Mapping[Any, Step]
     limits: Mapping[Any, int]
     open: Mapping[tuple[Any, str], tuple[Any, ...]]
-    is_ticked: bool
     is_nested: bool
-    has_regions: bool
     channels: list[Channel] = field(default_factory=list)
     counts: Counter[Any] = field(default_factory=Counter)
-    is_plain: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Note what its turns need not look at."""
-        self.is_plain = not (self.limits or self.is_ticked or self.has_regions)
 
     def step_of(self, state: Any) -> Any:
         """Return the step of a state; with regions, that of each active one in turn."""
         steps = self.steps
-        if not self.has_regions or type(state) is not Configuration:
+        if type(state) is not Configuration:
             return steps.get(state)
         own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
         if not own:
@@ -114,25 +105,14 @@ def make_kind(
     """Return a kind of agents of a world."""
     definition = cls.chart.definition
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
-    has_regions = definition.hierarchy.has_regions
-    own = _steps_of(world, cls)
-    steps = {} if by_rate else _by_leaf(definition, own)
-    is_guest = issubclass(cls, Guest)
-    kind = Kind(
-        cls,
-        chart,
-        dict.fromkeys(definition.states, act) if is_guest else steps,
-        {} if is_guest else _limits_of(cls),
-        _unguarded(definition),
-        not is_guest and definition.tree is not None,
-        not is_guest and definition.tree is not None,
-        not is_guest and has_regions,
-    )
-    if is_guest:
-        kind.chart = GuestChart(chart)
-    if by_rate:
-        kind.channels += _channels(kind, world)
+    if issubclass(cls, Guest):
+        turns = dict.fromkeys(definition.states, act)
+        return Kind(cls, GuestChart(chart), turns, {}, _unguarded(definition), is_nested=False)
 
+    steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
+    is_nested = definition.tree is not None
+    kind = Kind(cls, chart, steps, _limits_of(cls), _unguarded(definition), is_nested)
+    kind.channels += _channels(kind, world) if by_rate else ()
     return kind
 
 
@@ -163,22 +143,17 @@ def definitions_of(kinds: Iterable[Any]) -> list[Definition[Any]]:
     return [each.definition for each in charts if isinstance(each, Statechart)]
 
 
-def measures_of(cls: type) -> dict[str, Callable[[Any], Any]]:
-    """Return what is measured for each agent of a kind, by name."""
-    return {name: getattr(cls, name) for name in marked(cls, MEASURE)}
-
-
 # Steps
 
 
-def _steps_of(world: type[World[Any]], cls: type[Agent]) -> dict[Any, Step]:
-    """Return the steps of a kind by the states for which they are written."""
-    definition, steps = cls.chart.definition, {}
+def _steps_of(world: type[World[Any]], cls: type[Agent]) -> Iterator[tuple[Any, Step]]:
+    """Yield the steps of a kind with the states for which they are written."""
     for name, states in marked(world, STEP).items():
         method = getattr(world, name)
         if issubclass(cls, _kind_wanted(method)):
-            steps.update({each: method for each in states if definition.leaves_of(each)})
-    return steps
+            for state in states:
+                if cls.chart.definition.leaves_of(state):
+                    yield state, method
 
 
 def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any, Step]:
@@ -228,33 +203,30 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 
 def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
-    """Return the targets of decisions about transitions without a guard."""
+    """Return the targets of events whose transitions have no condition, by state and trigger."""
     if definition.tree is not None:
         return {}
 
     targets: dict[tuple[Any, str], tuple[Any, ...]] = {}
     for each in definition.transitions:
         key = each.source, each.trigger
-        if each.source in definition.decision_states:
-            targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
+        targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
     for each in definition.transitions:
-        if each.guard is not None:
+        if each.guard is not None or each.probability is not None:
             targets.pop((each.source, each.trigger), None)
     return targets
 
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
     """Yield the events that happen to a kind at rates: its world's, then its chart's own."""
-    for name, states in marked(world, STEP).items():
-        method = getattr(world, name)
-        if issubclass(kind.cls, _kind_wanted(method)):
-            for state in states:
-                for leaf in kind.cls.chart.definition.leaves_of(state):
-                    yield Channel(kind, leaf, method, *getattr(method, RATE))
+    leaves_of = kind.cls.chart.definition.leaves_of
+    for state, method in _steps_of(world, kind.cls):
+        for leaf in leaves_of(state):
+            yield Channel(kind, leaf, method, *getattr(method, RATE))
 
-    for source, rate, make in kind.chart.schedule.rated() if kind.is_ticked else ():
+    for source, rate, make in kind.chart.schedule.rated() if kind.is_nested else ():
         often = partial(_without_world, rate) if callable(rate) else rate
-        for leaf in kind.cls.chart.definition.leaves_of(source):
+        for leaf in leaves_of(source):
             yield Channel(kind, leaf, partial(_without_world, make), often)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
+from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
@@ -30,14 +31,13 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._ahead import TurnsAhead
+from prism.worlds._activation import TurnsAhead, events_at_rates
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
 from prism.worlds._events import SampledLogger, TurnLogger
 from prism.worlds._fields import MEASURE, marked
-from prism.worlds._kinds import Kind, inside, measures_of
+from prism.worlds._kinds import inside
 from prism.worlds._people import AgentTable
-from prism.worlds._rates import events_at_rates
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
@@ -56,9 +56,13 @@ class BaseLoop(ABC):
 
     Attributes:
         has_run: Whether it has begun.
+        reasoner: Makes the decisions, or None.
+        writer: Writes the texts, or None.
     """
 
     has_run = False
+    reasoner: Any
+    writer: Any
 
     def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds in an event loop of their own.
@@ -71,26 +75,30 @@ class BaseLoop(ABC):
         Raises:
             SimulationError: If it was run before, which has changed the agents.
         """
+        was_enabled = gc.isenabled()
+        # the collector would scan the growing history of all agents again and again, which took a
+        # fifth of the time at 10,000 agents
+        gc.disable()
         try:
-            with _collecting_now_and_then():
-                return run_to_end(self._run_and_close(on_round))
+            return run_to_end(self._run_and_close(on_round))
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
+        finally:
+            if was_enabled:
+                gc.enable()
 
     @abstractmethod
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds; the async twin of `run`."""
 
-    @abstractmethod
-    async def _close(self) -> None:
-        """Close the connections."""
-
     async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
         try:
             return await self.arun(on_round)
         finally:
-            await self._close()
+            for each in (self.reasoner, self.writer):
+                if (close := getattr(each, "close", None)) is not None:
+                    await close()
 
 
 class Loop(BaseLoop):
@@ -130,8 +138,7 @@ class Loop(BaseLoop):
         self.world: Any = world
         self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
         self.finished: list[WorldRound] = []
-        self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
-        self.writer: BaseWriter | None = writer
+        self.reasoner, self.writer = reasoner or PolicyReasoner(run.seed), writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
         self._treatments = Treatments(world, run.treatments, run.rounds)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
@@ -204,7 +211,8 @@ class Loop(BaseLoop):
     def _prepare(self, agents: Any) -> None:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
-        vars(world).update(seed=self._seed, turns=turns)
+        stream = RandomStream(self._seed, "world", "setup", 0)
+        vars(world).update(seed=self._seed, turns=turns, _stream=stream)
         if isinstance(agents, AgentTable):
             agents = world.members_of(agents)
         else:
@@ -221,32 +229,30 @@ class Loop(BaseLoop):
 
     def _begin(self) -> None:
         turns, world = self.turns, self.world
-        logged = None if self._sampled is None else len(self._sampled.logged or ())
+        kinds = turns.population.kinds.values()
+        trees = {each.chart.name: each.chart.definition.tree for each in kinds}
+        nested = {name: inside(tree) for name, tree in trees.items() if tree is not None}
+        more: dict[str, Any] = {"charts": nested} if nested else {}
+        if self._sampled is not None:
+            more["logged_agents"] = len(self._sampled.logged or ())
+        if turns.population.by_rate:
+            # in continuous time, whose unit is a round
+            more["seconds_per_round"] = self.clock.seconds_per_tick * self.ticks_per_round
         turns.events.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
-            chart=", ".join(
-                dict.fromkeys(each.chart.name for each in turns.population.kinds.values())
-            ),
+            chart=", ".join(trees),
             agents=len(self.agents),
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
-            **self._unit_of_time(),
             seed=self._seed,
-            **({} if logged is None else {"logged_agents": logged}),
             world=type(world).__name__,
             parameters=identify(parameter_values(world)) or {},
-            **_charts_told([*turns.population.kinds.values()]),
+            **more,
         )
         turns.announce()
         self._emit_picture(self._picture())
         turns.enter()
-
-    def _unit_of_time(self) -> dict[str, float]:
-        """Return the seconds in a round if events happen at rates, in continuous time."""
-        if not self.turns.population.by_rate:
-            return {}
-        return {"seconds_per_round": self.clock.seconds_per_tick * self.ticks_per_round}
 
     def _warn_of_idle_events(self) -> None:
         """Warn of charts that almost always were where the events did nothing."""
@@ -268,7 +274,8 @@ class Loop(BaseLoop):
     async def _round(self, number: int) -> WorldRound:
         world, turns = self.world, self.turns
         await self.pace()
-        vars(world)["round"] = number
+        stream = RandomStream(self._seed, "world", "", number)
+        vars(world).update(round=number, _stream=stream)
         self.clock.begin_round(number)
         turns.events.emit(ROUND_STARTED, round=number)
         turns.begin_round()
@@ -281,8 +288,7 @@ class Loop(BaseLoop):
             else:
                 await self._ticks()
 
-            if turns.stopped is None and world.until():
-                turns.stop("until")
+            turns.end_if_over()
             states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures, of_agents = self._measures()
@@ -325,8 +331,7 @@ class Loop(BaseLoop):
             turns.end_tick()
             world.tick_ends()
             await self.pace()
-            if turns.stopped is None and world.until():
-                turns.stop("until")
+            turns.end_if_over()
             if turns.stopped is not None:
                 return
 
@@ -347,8 +352,7 @@ class Loop(BaseLoop):
             )
             for name in marked(cls, MEASURE)
         }
-        readers = {kind: own for kind in self.turns.population.kinds if (own := measures_of(kind))}
-        return found, [*agent_measures(readers, self.agents)]
+        return found, [*agent_measures(self.turns.population.kinds, self.agents)]
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
@@ -371,31 +375,3 @@ class Loop(BaseLoop):
         except Exception as error:
             note_place(error, self.turns.acting, self.world.round, self.clock.tick)
             raise
-
-    async def _close(self) -> None:
-        await self._answers.close()
-
-
-def _charts_told(kinds: Sequence[Kind]) -> dict[str, Any]:
-    """Return what ``run.started`` says about charts with states inside states."""
-    trees = {kind.chart.name: kind.chart.definition.tree for kind in kinds}
-    nested = {name: tree for name, tree in trees.items() if tree is not None}
-    if not nested:
-        return {}
-    return {"charts": {name: inside(tree) for name, tree in nested.items()}}
-
-
-@contextmanager
-def _collecting_now_and_then() -> Iterator[None]:
-    """Switch automatic garbage collection off.
-
-    The collector would scan the growing history of all agents again and again, which took a fifth
-    of the time at 10,000 agents.
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from math import isqrt
 from operator import index
-from typing import Any, Generic, Protocol, SupportsIndex, TypeVar, cast
+from typing import Any, Generic, SupportsIndex, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
@@ -21,18 +21,9 @@ from prism.worlds.pairs import (
 )
 
 AgentT = TypeVar("AgentT")
-AgentT_co = TypeVar("AgentT_co", covariant=True)
 
 MOST_DRAWN = 2_000
 """The largest number of agents whose connections are logged."""
-
-
-class Populated(Protocol[AgentT_co]):
-    """The part of a world that a network needs."""
-
-    @property
-    def agents(self) -> Sequence[AgentT_co]:
-        """The agents."""
 
 
 class Network(Generic[AgentT]):
@@ -43,12 +34,11 @@ class Network(Generic[AgentT]):
         pairs: Pairs of places of connected agents.
 
     Attributes:
-        has_changed: Whether agents or connections were added or removed since it was made.
         width: Agents per row, on a grid.
     """
 
     def __init__(self, agents: Sequence[AgentT], pairs: Iterable[Pair]) -> None:
-        self.has_changed: bool = False
+        self._has_news = True
         self.width: int | None = None
         # a dict serves as a set that keeps its order
         self._links: dict[AgentT, dict[AgentT, None]] = {agent: {} for agent in agents}
@@ -56,37 +46,31 @@ class Network(Generic[AgentT]):
         for one, other in pairs:
             self._link(everybody[one], everybody[other])
 
-    def neighbours(self, agent: AgentT) -> AgentSet[AgentT]:
-        """Return the agents connected to an agent."""
-        return AgentSet(self._links[agent])
-
     def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
-        """Yield every connection once."""
-        numbers = {agent: number for number, agent in enumerate(self._links)}
-        for one, others in self._links.items():
-            for other in others:
-                if numbers[one] < numbers[other]:
-                    yield one, other
+        """Return every connection once."""
+        agents = [*self._links]
+        return ((agents[one], agents[other]) for one, other in self.pairs())
 
     def pairs(self) -> list[Pair]:
         """Return every connection once, as a pair of places among the agents."""
         numbers = {agent: number for number, agent in enumerate(self._links)}
-        return [(numbers[one], numbers[other]) for one, other in self.edges()]
+        links = (
+            (numbers[one], numbers[other]) for one in self._links for other in self._links[one]
+        )
+        return [(one, other) for one, other in links if one < other]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
         """Connect two agents, unless they are connected, or one has left the run."""
-        if cast(Any, one).has_left or cast(Any, other).has_left:
-            return
-        self._link(one, other)
-        self._changed(one, other)
+        if one in self._links and other in self._links:
+            self._link(one, other)
+            self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
         """Remove the connection of two agents, if there is one."""
-        if other not in self._links.get(one, ()):
-            return
-        del self._links[one][other]
-        del self._links[other][one]
-        self._changed(one, other)
+        if other in self._links.get(one, ()):
+            del self._links[one][other]
+            del self._links[other][one]
+            self._changed(one, other)
 
     def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:
         """Add an agent that has joined the run, connected to some others.
@@ -111,20 +95,15 @@ class Network(Generic[AgentT]):
         cast(Any, agent).neighbours = NOBODY
         self._changed(*own)
 
-    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
-        """Return the places on a grid, or the connections, for the log.
-
-        Args:
-            agents: The agents.
-            first: Whether nothing was logged yet.
-        """
+    def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
+        """Return the places on a grid, or the connections if they have changed, for the log."""
         if self.width is not None:
             size = {"width": self.width, "height": len(agents) // self.width}
             return {"space": "grid", **size, "places": [*range(len(agents))]}
         if len(agents) > MOST_DRAWN:
             return {}
 
-        has_news = first or self.has_changed
+        has_news, self._has_news = self._has_news, False
         return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
 
     def wire(self) -> None:
@@ -144,12 +123,12 @@ class Network(Generic[AgentT]):
         self._links[other][one] = None
 
     def _changed(self, *agents: AgentT) -> None:
-        self.has_changed = True
+        self._has_news = True
         for agent in agents:
             cast(Any, agent).neighbours = AgentSet(self._links[agent])
 
 
-def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
+def ring(world: Any, neighbours: int) -> Network[Any]:
     """Connect every agent with those next to it, half of them on each side.
 
     Args:
@@ -162,7 +141,7 @@ def ring(world: Populated[AgentT], neighbours: int) -> Network[AgentT]:
     return Network(world.agents, ring_pairs(len(world.agents), neighbours))
 
 
-def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Network[AgentT]:
+def small_world(world: Any, neighbours: int, rewired: float) -> Network[Any]:
     """Connect agents in a ring and rewire some connections (Watts and Strogatz 1998).
 
     Args:
@@ -183,9 +162,7 @@ def small_world(world: Populated[AgentT], neighbours: int, rewired: float) -> Ne
     return Network(world.agents, pairs)
 
 
-def grid(
-    world: Populated[AgentT], width: int | None = None, *, diagonal: bool = False
-) -> Network[AgentT]:
+def grid(world: Any, width: int | None = None, *, diagonal: bool = False) -> Network[Any]:
     """Put agents on a grid, row by row, and connect each with those next to it.
 
     Args:
@@ -209,7 +186,7 @@ def grid(
     return network
 
 
-def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT]:
+def random_graph(world: Any, probability: float) -> Network[Any]:
     """Connect every two agents with the same probability (Erdős and Rényi 1959).
 
     Args:
@@ -227,7 +204,7 @@ def random_graph(world: Populated[AgentT], probability: float) -> Network[AgentT
     return Network(world.agents, random_pairs(size, links, stream))
 
 
-def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0) -> Network[AgentT]:
+def scale_free(world: Any, neighbours: int, exponent: float = 3.0) -> Network[Any]:
     """Connect each agent with some earlier ones, with a preference for well-connected ones.
 
     The number of neighbours follows a power law (Price 1976), by default that of Barabási and
@@ -257,7 +234,7 @@ def scale_free(world: Populated[AgentT], neighbours: int, exponent: float = 3.0)
     return Network(world.agents, scale_free_pairs(size, links, exponent, _stream(world)))
 
 
-def from_edges(world: Populated[AgentT], edges: Any) -> Network[AgentT]:
+def from_edges(world: Any, edges: Any) -> Network[Any]:
     """Connect agents as given by a list, or by a graph of networkx.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -43,8 +44,8 @@ class AgentTable:
         path: The file.
 
     Raises:
-        InputError: If the file cannot be read, a column is missing, or two agents have the same id;
-            the message names file, line and column.
+        InputError: If the file cannot be read, a column is missing or nearly the name of a field,
+            or two agents have the same id; the message names file, line and column.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -78,6 +79,7 @@ class AgentTable:
         own = {name for agent in made for name in type(agent).fields}
         taken = {*own, *_IDS, *_NAMES, _KIND, _STATE}
         others = [name for name in self._columns if name not in taken]
+        self._refuse_misspelt(others, [name for name in own if name not in self._columns])
         beyond = attributes_of(self._records, others)
         for agent, record, agent_id, attributes in zip(
             made, self._records, self._ids, beyond, strict=True
@@ -94,6 +96,18 @@ class AgentTable:
                 vars(agent)["attributes"] = attributes
 
         return made
+
+    def _refuse_misspelt(self, columns: Sequence[str], fields: Sequence[str]) -> None:
+        """Refuse a column that is nearly a field, which would be drawn or have its default."""
+        folded = {field.casefold(): field for field in fields}
+        for column in columns:
+            # as near as a typing mistake: two words that merely look alike are kept apart
+            for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
+                raise InputError(
+                    f"is no field; did you mean {folded[near]!r}? Give it another name otherwise",
+                    path=self.path,
+                    field=column,
+                )
 
     def _made(self, world: World[Any]) -> list[Any]:
         kinds = kinds_of(type(world))

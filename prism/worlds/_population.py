@@ -17,8 +17,7 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._guests import Guest, as_agent, lend
-from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds._rates import Members
+from prism.worlds._kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._world import World, kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
@@ -38,8 +37,6 @@ class Population:
         kinds: The kinds of agents that there are.
         by_rate: Whether events happen at rates.
         members: The agents of each kind in each state, if events happen at rates.
-        begun: Texts of the states in which agents began.
-        has_ticked: Whether a chart has timers, rates or eventless transitions.
     """
 
     def __init__(
@@ -55,8 +52,6 @@ class Population:
         self.kinds: dict[type, Kind] = {}
         self.by_rate = is_by_rate(type(world))
         self.members = Members(())
-        self.begun: set[str] = set()
-        self.has_ticked = False
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -123,7 +118,6 @@ class Population:
         clock = self._guest_clock if is_guest else self._clock
         kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
         self.kinds[cls] = kind
-        self.has_ticked |= kind.is_ticked
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
         return kind
@@ -132,7 +126,6 @@ class Population:
         """Count the states, after `World.setup`."""
         for agent in self._everybody:
             self.kinds[type(agent)].counts[agent.state] += 1
-            self.begun.update(map(state_text, leaves_in(agent.state)))
         if self.by_rate:
             # in an order that the list does not decide, also of kinds
             by_key = sorted(self._everybody, key=_KEY)
@@ -223,3 +216,37 @@ class Population:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number
         return numbers
+
+
+class Members:
+    """The agents of each kind in each state, in an order that the list of agents does not decide.
+
+    Args:
+        agents: The population, in such an order.
+    """
+
+    def __init__(self, agents: Iterable[Any]) -> None:
+        self._lists: dict[tuple[type, Any], list[Any]] = {}
+        self._places: dict[tuple[Any, Any], int] = {}
+        for agent in agents:
+            self.add(agent, agent.state)
+
+    def of(self, channel: Channel) -> Sequence[Any]:
+        """Return the agents to which an event can happen."""
+        return self._lists.get((channel.kind.cls, channel.state), ())
+
+    def add(self, agent: Any, state: Any) -> None:
+        """Add an agent that enters a state."""
+        for leaf in leaves_in(state):
+            agents = self._lists.setdefault((type(agent), leaf), [])
+            self._places[agent, leaf] = len(agents)
+            agents.append(agent)
+
+    def remove(self, agent: Any, state: Any) -> None:
+        """Remove an agent that leaves a state, and put the last one in its place."""
+        for leaf in leaves_in(state):
+            agents = self._lists[type(agent), leaf]
+            place, last = self._places.pop((agent, leaf)), agents.pop()
+            if last is not agent:
+                agents[place] = last
+                self._places[last, leaf] = place

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from numbers import Integral, Real
@@ -11,7 +11,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
-from prism.worlds._fields import PICTURE, marked
+from prism.worlds._fields import MEASURE, PICTURE, marked
 from prism.worlds._spaces import Plane, Space
 
 Measured = float | int | None
@@ -144,22 +144,21 @@ _LARGEST_WHOLE = 2**63
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""
 
-Reader = Callable[[Any], Any]
 
-
-def agent_measures(
-    readers: Mapping[type, Mapping[str, Reader]], everybody: Sequence[Any]
-) -> Iterator[dict[str, Any]]:
+def agent_measures(kinds: Iterable[type], everybody: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield the keys of one event for each measure of each kind that is not too large.
 
     Raises:
         SimulationError: If a value is not a number; the message names the agent.
     """
-    for cls, measures in readers.items():
-        agents: list[Any] = [agent for agent in everybody if type(agent) is cls]
-        for name, read in measures.items() if len(agents) <= MOST_MEASURED else ():
+    for cls in kinds:
+        names = marked(cls, MEASURE)
+        agents: list[Any] = [each for each in everybody if type(each) is cls] if names else []
+        for name in names if len(agents) <= MOST_MEASURED else ():
             values = {
-                agent.agent_id: require_number(read(agent), f"{cls.__name__}.{name} of", agent)
+                agent.agent_id: require_number(
+                    getattr(agent, name)(), f"{cls.__name__}.{name} of", agent
+                )
                 for agent in agents
             }
             counted = sum(value is not None for value in values.values())
@@ -217,7 +216,7 @@ class Pictures:
         places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
         keys: dict[str, Any] = {}
         if places is not None:
-            keys = places.pictured(agents, first=self._ids is None)
+            keys = places.pictured(agents)
         if self._look is not None:
             keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
         if not keys:

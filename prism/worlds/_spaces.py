@@ -134,9 +134,8 @@ class Space(Generic[AgentT]):
                 return self.put(newcomer, each)
         raise FieldValueError(f"there is no room for {newcomer!r} beside {parent!r}")
 
-    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
-        """Return where some agents are, for the log; ``first`` is for networks."""
-        del first
+    def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
+        """Return where some agents are, for the log."""
         size = {"width": self.width, "height": self.height}
         return {"space": "grid", **size, "places": [*map(self.cells.get, agents)]}
 
@@ -290,20 +289,13 @@ class Plane(Generic[AgentT]):
         Raises:
             FieldValueError: If the agent has no position.
         """
-        found = self.around(*self._position_of(agent), distance)
-        return AgentSet(other for other in found if other is not agent)
-
-    def around(self, x: float, y: float, distance: float) -> AgentSet[AgentT]:
-        """Return the agents within a distance of a position, in the order of `within`."""
-        if self.wraps:
-            x, y = _wrapped(x, self.width), _wrapped(y, self.height)
-
+        here = self._position_of(agent)
         square, positions, away = distance**2, self.positions, self._away
         near: list[Any] = [
-            agent
-            for cell in self._cells_around(x, y, distance)
-            for agent in cell
-            if _square(*away((x, y), positions[agent])) <= square
+            other
+            for cell in self._cells_around(*here, distance)
+            for other in cell
+            if other is not agent and _square(*away(here, positions[other])) <= square
         ]
 
         is_listed = bool(near) and near[0].world.order == "listed"
@@ -327,9 +319,8 @@ class Plane(Generic[AgentT]):
         """
         return self._away(self._position_of(one), self._position_of(other))
 
-    def pictured(self, agents: Sequence[AgentT], *, first: bool) -> dict[str, Any]:
-        """Return where some agents are, for the log; ``first`` is for networks."""
-        del first
+    def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
+        """Return where some agents are, for the log."""
         places = map(self.positions.get, agents)
         return {
             "space": "plane",

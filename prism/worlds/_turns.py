@@ -194,6 +194,11 @@ class Turns:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.clock.tick, "time": time, "reason": reason}
 
+    def end_if_over(self) -> None:
+        """End the run after this tick or event if the world's `until` says so."""
+        if self.stopped is None and self.world.until():
+            self.stop("until")
+
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
@@ -279,7 +284,7 @@ class Turns:
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
-        is_active = kind.is_ticked or agent.state in kind.steps or kind.has_regions
+        is_active = kind.is_nested or agent.state in kind.steps
         if is_active and not agent.has_left:
             self._active[agent] = None
         else:
@@ -342,7 +347,7 @@ class Turns:
         if self._passed_in != self.now:
             self._passed_in = self.now
             kinds = self.population.kinds
-            ticked = [each for each in self._active if kinds[type(each)].is_ticked]
+            ticked = [each for each in self._active if kinds[type(each)].is_nested]
             passing = dict.fromkeys((*due, *ticked))
             for _, agent in self.in_order(each for each in passing if each not in agents):
                 self._pass_time(agent)
@@ -356,7 +361,7 @@ class Turns:
         kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
-        if kind.is_ticked:
+        if kind.is_nested:
             self._let_pass(agent, kind)
         return False
 
@@ -383,16 +388,10 @@ class Turns:
     def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
         kind = self.population.kinds[type(agent)]
-        if kind.is_plain:
-            step = kind.steps.get(agent.state)
-            return None if step is None else self._begin(agent, step)
-
-        # with timers, the step is that of the state in which the turn begins
-        step = kind.step_of(agent.state) if kind.is_ticked else None
-        if (kind.is_ticked or kind.limits) and self._pass_time(agent):
+        # with timers, it is that of the state in which the turn begins
+        step = kind.step_of(agent.state)
+        if (kind.is_nested or kind.limits) and self._pass_time(agent):
             return None
-        if not kind.is_ticked:
-            step = kind.step_of(agent.state)
         return None if step is None else self._begin(agent, step)
 
     def _begin(self, agent: Agent, step: Any) -> Waiting | None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from hashlib import blake2b
+from pathlib import Path
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -82,7 +85,8 @@ class World(Declares, Generic[AgentT]):
     seed: ClassVar[int] = 0
     turns: ClassVar[Any] = None
     _network: ClassVar[Network[Any] | None] = None
-    _streams: ClassVar[tuple[int, RandomStream] | None] = None
+    _source: ClassVar[str | None] = None
+    _stream: ClassVar[RandomStream] = RandomStream(0, "world", "setup", 0)
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
@@ -92,6 +96,7 @@ class World(Declares, Generic[AgentT]):
     def __init_subclass__(cls, **options: Any) -> None:
         """Take the fields of the class, and refuse those without a type."""
         super().__init_subclass__(**options)
+        cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
             hinted = vars(cls).get("__annotations__", {})
@@ -129,19 +134,12 @@ class World(Declares, Generic[AgentT]):
     @property
     def random(self) -> RandomStream:
         """The random numbers of the world itself in this round. Each agent has its own."""
-        if self.together and self.turns is not None and self.turns.acting is not None:
+        if self.together and self._running("random").acting is not None:
             raise SimulationError(
                 f"{type(self).__name__} is a together world, in which the order of agents must not "
                 "matter: draw from agent.random in steps"
             )
-        streams = self._streams
-        if streams is None or streams[0] != self.round:
-            streams = (
-                self.round,
-                RandomStream(self.seed, "world", "" if self.round else "setup", self.round),
-            )
-            vars(self)["_streams"] = streams
-        return streams[1]
+        return self._stream
 
     @property
     def network(self) -> Network[AgentT]:
@@ -371,3 +369,12 @@ def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
 def defines(cls: type[World[Any]], hook: str) -> bool:
     """Return whether a world's class overrides a hook."""
     return getattr(cls, hook) is not getattr(World, hook)
+
+
+def source_digest(cls: type[Any]) -> str | None:
+    """Return a digest of the file that defines a class, as it is now; None if there is none."""
+    file = getattr(sys.modules.get(cls.__module__), "__file__", None)
+    try:
+        return None if file is None else blake2b(Path(file).read_bytes()).hexdigest()
+    except OSError:
+        return None

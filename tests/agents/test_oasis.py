@@ -4,7 +4,6 @@ import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -16,14 +15,6 @@ Write = Callable[[str, str | bytes], Path]
 TWITTER_HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
 GARDENER = 'gardener,[],[],"grows tomatoes,\npatiently"\n'
 TWO_ROWS = TWITTER_HEADER + GARDENER  # on three lines
-NOT_CSV = "the row from this line on is not valid CSV: "
-
-
-def person(**fields: Any) -> str:
-    """Return one person of a Reddit file, on several lines."""
-    return (
-        json.dumps({"username": "a", "interested_topics": ["tea"], **fields}, indent=1)[:-2] + "}"
-    )
 
 
 def row(**cells: str) -> str:
@@ -123,16 +114,13 @@ def test_a_twitter_file_is_refused_at_line_and_column(
 @pytest.mark.parametrize(
     ("content", "at", "field", "problem"),
     [
-        (TWITTER_HEADER.replace("username,", "") + "[],[],x\n", 2, "username", "is missing"),
-        ("\ufeff", None, None, "holds no agents"),
         (TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
         (
             TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n',
             4,
             None,
-            NOT_CSV + "unexpected end of data",
+            "the row from this line on is not valid CSV: unexpected end of data",
         ),
-        (TWO_ROWS + 'b,[],[],"bakes" bread\n', 4, None, NOT_CSV),
         (TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),
     ],
     ids=lambda value: str(value)[-40:] if isinstance(value, str) else None,
@@ -174,12 +162,3 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
         "'Unnamed: 0.1', 'Unnamed: 0', 'user_id', 'following_count', 'follower_count', ...]",
         "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
     ]
-
-
-def test_a_foreign_persona_loads(write: Write, caplog: pytest.LogCaptureFixture) -> None:
-    """Unknown keys of Reddit personas are left out, and repeated names told apart, with a note."""
-    path = write("a.json", f"[{person(mood='calm')}, {person(pet='cat')}, {person(mood='glad')}]")
-    assert [agent.agent_id for agent in load_population(path).agents] == ["a", "a#1", "a#2"]
-    left_out, renamed = (record.getMessage() for record in caplog.records)
-    assert left_out.endswith("(to keep them as attributes, use 'keep'): ['mood', 'pet']")
-    assert renamed.endswith("told apart by their row: ['a#1', 'a#2']")

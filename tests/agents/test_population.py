@@ -17,19 +17,12 @@ from prism.agents import (
 
 
 def told(population: Population) -> list[Any]:
-    """Return all fields of a population's agents, and their posts."""
-    agents = [
-        (
-            agent.agent_id,
-            agent.name,
-            agent.interests,
-            agent.personality,
-            agent.archetype,
-            agent.following,
-        )
-        for agent in population.agents
+    """Return what is drawn for a population's agents, and their posts."""
+    names = ("agent_id", "interests", "archetype", "following")
+    return [
+        [[getattr(each, name) for name in names] for each in population.agents],
+        [*population.posts],
     ]
-    return [agents, list(population.posts)]
 
 
 def test_a_seed_fixes_the_population() -> None:

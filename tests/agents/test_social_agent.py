@@ -48,26 +48,11 @@ async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) ->
 
 
 def test_an_agent_needs_only_an_id() -> None:
-    """A new agent is idle, with an empty history and the default thresholds."""
+    """Its name is the id, and it has neither persona nor plans."""
     agent = SocialAgent("agent_001")
-    assert (agent.agent_id, agent.name, agent.interests, agent.personality) == (
-        "agent_001",
-        "agent_001",
-        [],
-        "",
-    )
-    assert (agent.archetype, agent.following, agent.pending_action, agent.random) == (
-        None,
-        (),
-        None,
-        None,
-    )
-    assert (agent.state, agent.ticks_in_state, list(agent.state_history)) == (S.IDLE, 0, [])
-    assert (agent.engagement_threshold, agent.timeout_threshold, agent.max_history_depth) == (
-        0.5,
-        5,
-        50,
-    )
+    assert (agent.name, agent.interests, agent.personality) == ("agent_001", [], "")
+    assert (agent.archetype, agent.following) == (None, ())
+    assert (agent.pending_action, agent.random) == (None, None)
     assert repr(agent) == "SocialAgent('agent_001', state='idle')"
 
 
@@ -101,13 +86,8 @@ def test_an_invalid_persona_is_a_value_error(fields: dict[str, Any], message: st
     [
         (0.6, True),
         (0.59, False),
-        ({"relevance": 0.6}, True),
-        ({"relevance": 0.1}, False),
         ({"topics": ["music"]}, True),
-        ({"topics": ["football"]}, False),
-        (Post(["MUSIC"]), True),
         (Post(["football"], "a word on music"), False),
-        (Post([], "music"), True),
         (None, False),
     ],
 )

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
 from prism.statechart import AgentState, StateTransition
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 
 S = AgentState
 

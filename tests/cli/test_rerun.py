@@ -29,10 +29,9 @@ def test_a_change_is_said_and_a_run_without_one_is_the_run(prism: Prism) -> None
 def test_a_rerun_takes_what_a_run_takes(prism: Prism) -> None:
     """Another seed, other ticks and parameters from the first round, a policy from it, too."""
     assert prism("run", "rumour", "--agents", "20", "--rounds", "3", "--out", "run").status == 0
-    (prism.folder / "more.toml").write_text("tiring = 0.9")
     (prism.folder / "policy.json").write_text('{"spreader": {"meets": {"stifler": 1}}}')
     line = ("rerun", "run", "--from-round", "1", "--seed", "7", "--ticks", "4", "--out", "other")
-    given = ("--parameters", "more.toml", "--policy", "policy.json")
+    given = ("--set", "tiring=0.9", "--policy", "policy.json")
     assert prism(*line, *given).status == 0
     config = json.loads((prism.folder / "other" / "run.json").read_text())["config"]
     assert (config["seed"], config["ticks_per_round"]) == (7, 4)

@@ -188,7 +188,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
-        (("--memory", "x"), "--memory is for single agents: leave it out"),
+        (("--memory", "x"), "--memory is for thinking agents: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),
@@ -240,7 +240,7 @@ def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     shown = [line.split() for line in ran.out.splitlines()]
     for row in (["turns", "5"], ["final", "context", "n", "3"], ["final", "context", "x", "4"]):
         assert row in shown
-    assert summary_of(mine.folder / "run")["config"]["variables"] == {"n": 3, "x": 4, "who": "me"}
+    assert summary_of(mine.folder / "run")["config"]["parameters"] == {"n": 3, "x": 4, "who": "me"}
 
     writing.stop()
     assert mine("replay", "run", "--out", "again").status == 0
@@ -263,7 +263,7 @@ def test_a_thinking_agent_runs(prism: Prism, writing: FakeOllama) -> None:
     assert ran.status == 0, ran.err
     assert ["final", "cycle", "4"] in [line.split() for line in ran.out.splitlines()]
     assert (prism.folder / "memory.json").exists()
-    assert "add --memory FILE" in prism(*line).err
+    assert "--memory is needed to run a thinking agent" in prism(*line).err
 
 
 def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
@@ -281,12 +281,9 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
     [
         (("agent.yaml",), "agent.yaml: asks a model in look, rest: name the model"),
         (("nowhere.yaml",), "nowhere.yaml: there is no such file"),
-        (("agent.yaml", "--set", "4=x"), "--set: '4' is no name"),
-        (("agent.yaml", "--agents", 3), "--agents is not for a single agent: leave it out"),
-        (
-            ("config.json", "--memory", "m", "--set", "n=1", "--model", "m"),
-            "are not for a thinking",
-        ),
+        (("agent.yaml", "--agents", 3), "--agents is for a world, and agent.yaml is run alone"),
+        (("agent.yaml", "--policy", "p.json"), "--policy is for a world, and agent.yaml is run"),
+        (("config.json", "--memory", "m", "--set", "n=1", "--model", "m"), "--set is for a world"),
         (("bad.yaml", "--model", "m"), "should be 'llm', 'code'"),
     ],
 )

@@ -64,15 +64,6 @@ def agents_of(diagram: Diagram, agents: dict[str, int]) -> dict[str, int]:
     return {state: int(count) for state, count in found}
 
 
-def test_a_box_counts_all_inside_and_regions_count_each_agent() -> None:
-    """An agent counts once in each state around it."""
-    counts = agents_of(DAY, {"work+pocket": 3, "work+feed": 2, "home+feed": 1, "asleep": 4})
-    assert counts == {
-        **{"awake": 6, "place": 6, "phone": 6, "asleep": 4},
-        **{"work": 5, "home": 1, "pocket": 3, "feed": 3},
-    }
-
-
 @pytest.mark.parametrize("depth", [1, 2])
 def test_an_arrow_between_regions_starts_at_the_state_around_both(depth: int) -> None:
     """Its label says from where to where it leads, also where regions are inside regions."""

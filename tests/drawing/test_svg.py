@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Box, Diagram, draw_svg, showable
-from prism.statechart import Statechart, social_media_chart
+from prism.drawing import Arrow, Box, Diagram, draw_svg, printable, showable
+from prism.statechart import social_media_chart
 
 TIMES = "\N{MULTIPLICATION SIGN}"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -48,14 +48,6 @@ def test_any_chart_is_drawn_as_well_formed_xml(random_charts: Any, data: st.Data
     )
 
 
-def test_final_states_have_a_dot_in_a_circle_and_a_line_in_the_legend() -> None:
-    """Each final state is marked, and the legend says what the mark means; no other state is."""
-    shown = texts(draw_svg(Diagram(("work", "done"), (), final_states=frozenset({"done"}))))
-    assert shown[:-1] == ["work", "◉ done"]
-    assert shown[-1].startswith("◉ final state")
-    assert "◉" not in social_media_chart().to_svg()
-
-
 def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
     """The social chart shows names, labels, time-out and legend on at most 900 pixels."""
     svg = social_media_chart().to_svg()
@@ -70,6 +62,9 @@ def test_the_social_chart_shows_its_states_triggers_and_limit() -> None:
         assert text in shown
     assert "evaluating → scrolling: ignores, decides, timeout" in titles(svg)
     assert shown[-1].startswith("◆ decision state")
+    assert "◉" not in svg
+    done = Diagram(("work", "done"), (), final_states=frozenset({"done"}))
+    assert texts(draw_svg(done, {}, caption="one run"))[1::3] == ["◉ done", "one run"]
     assert "◆ evaluating" in shown
     assert svg.count('class="box decision"') == svg.count('class="start"') == 1
     assert float(ET.fromstring(svg).get("width", "")) <= 900
@@ -137,13 +132,6 @@ def test_a_loop_without_known_traffic_has_no_number() -> None:
     assert any(faint for _, faint in lines(unused))
 
 
-def test_a_caption_is_the_last_line() -> None:
-    """A picture says in its last line what its traffic counts, nested or not."""
-    nested = Diagram(("a", "b"), (), boxes={"a": Box(("b",))})
-    for diagram in (TRIANGLE, nested):
-        assert texts(draw_svg(diagram, {}, caption="one run"))[-1] == "one run"
-
-
 def places(svg: str) -> list[str | None]:
     """Return where the states and arrows of a picture are, whatever the widths of arrows are."""
     root = ET.fromstring(svg)
@@ -186,18 +174,6 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     assert "and 4 more" in shown
     assert max(map(len, shown)) <= 36
     assert long in titles(svg)
-
-
-def test_an_arrow_out_of_a_composite_says_from_which_state_within() -> None:
-    """Drawn at the composite, it has the inner state before its trigger; others have none."""
-    document = """<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0" initial="up">
-    <state id="up"><transition event="fails" target="down"/>
-    <state id="idle"/><state id="busy"><transition event="stops" target="down"/></state>
-    </state><state id="down"/></scxml>"""
-    shown = " ".join(texts(Statechart.from_scxml(document).to_svg()))
-    assert "busy: stops" in shown
-    assert "fails" in shown
-    assert "up: fails" not in shown
 
 
 NESTED = Diagram(
@@ -247,3 +223,13 @@ def test_a_large_picture_stays_readable_on_a_phone() -> None:
     svg = ET.fromstring(draw_svg(Diagram(states, arrows)))
     width = float(svg.get("width", ""))
     assert f"max-width: 100%; min-width: {0.65 * width:.0f}px" in svg.get("style", "")
+
+
+def test_characters_that_cannot_be_shown_are_replaced() -> None:
+    """Control characters and lone surrogates become replacement characters; the rest stays."""
+    assert showable("a\0b\x1b[\ud800é\n😀") == "a\ufffdb\ufffd[\ufffdé\n😀"
+
+
+def test_a_printable_text_stands_on_one_line() -> None:
+    """Line breaks and control characters become blanks; letters of any script stay."""
+    assert printable("a\n\x1b[1mé\u2028ß") == "a  [1mé ß"

@@ -7,7 +7,6 @@ from typing import Any
 from prism.reasoner import Reasoner
 from prism.statechart import Decision, Question
 from prism.statechart.states import AgentState, state_text
-from prism.testing import FakeOllama
 
 S = AgentState
 
@@ -39,10 +38,6 @@ async def decide(client: Any, **options: Any) -> Decision:
 
 def outcomes(decisions: list[Decision]) -> list[tuple[Any, str]]:
     return [(decision.chosen, decision.source) for decision in decisions]
-
-
-def asked(server: FakeOllama) -> list[str]:
-    return [question.path for question in server.questions]
 
 
 async def prompt_of(question: Question, **settings: Any) -> str:

@@ -1,9 +1,9 @@
-"""Fake model servers, and clients that ask them."""
+"""Fake model servers, clients that ask them, and pools that wait for nothing."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import replace
 from itertools import count
 from typing import Any
 
@@ -42,17 +42,6 @@ class Gate:
         return 0.0
 
 
-def watched(fault: Fault, reached: list[str]) -> Fault:
-    """Return a fault that notes when it happens, for those that nobody else hears of."""
-
-    def reply(exchange: Any) -> None:
-        assert fault.reply is not None
-        reached.append(fault.name)
-        fault.reply(exchange)
-
-    return replace(fault, reply=reply)
-
-
 def chats_of(server: FakeOllama) -> list[Mapping[str, Any]]:
     """Return the body of every chat that a server was asked for."""
     return [asked.body for asked in server.questions if asked.path == CHAT]
@@ -64,16 +53,34 @@ def hanging_after(answers: int) -> Callable[[], float]:
     return lambda: 0.0 if next(numbers) <= answers else MOST_SECONDS
 
 
+async def ask(pool: Any, times: int = 1) -> list[str]:
+    """Ask many questions at once, and return the hosts that answered."""
+    return [reply.host for reply in await asyncio.gather(*(pool.chat(HELLO) for _ in range(times)))]
+
+
+def impatient(pool: Any, *, pause: float = 0.0, patience: float = 0) -> Any:
+    """Set the pauses of a pool's servers, and how long to wait for them."""
+    for server in pool.servers:
+        server.backoff, server.patience = lambda _failures: pause, patience
+    return pool
+
+
+def unpaused(pool: Any) -> Any:
+    """Have a pool ask again at once."""
+    for server in pool.servers:
+        server.backoff = lambda _failures: 0.0
+    return pool
+
+
+def at_rest(pool: Any) -> bool:
+    """Return True if no question is under way or waits."""
+    return not pool.waiting and not any(server.open for server in pool.servers)
+
+
 @pytest.fixture
 def dialect(request: pytest.FixtureRequest) -> str:
     """Return the dialect that servers and clients speak, Ollama's unless a test is for `BOTH`."""
     return str(getattr(request, "param", "ollama"))
-
-
-@pytest.fixture
-def no_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have pools that a run makes ask again at once after a failure."""
-    monkeypatch.setattr("prism.reasoner._slots.random_backoff", lambda state: 0.0)
 
 
 @pytest.fixture

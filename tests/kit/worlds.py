@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import orjson
 
-from prism import Run, resume
+from prism import Run, resume, treatment
 from prism.examples import (
     Bazaar,
     Council,
@@ -24,8 +24,9 @@ from prism.examples import (
     Vaccination,
 )
 from prism.runlog import RunLog, SimulatedClock
+from prism.social import Feed
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, ring, uniform
+from prism.worlds import Agent, World, WorldResults, during, ring, uniform
 from tests.kit.medley import Mood
 
 SHIPPED: dict[type[World[Any]], int] = {
@@ -52,11 +53,23 @@ class Stopped(BaseException):
     """Ends a run as a signal would."""
 
 
+class Leaving(Feed):
+    """A feed that a share of the agents leave when the treatment is applied."""
+
+    leaving: float = 0.2
+
+    @treatment
+    def leave(self) -> None:
+        for reader in self.assign("leave", self.leaving):
+            reader.leave()
+
+
 @dataclass(frozen=True)
 class Done:
     """A run that has ended, and its log."""
 
     run: Run[Any]
+    results: WorldResults
     log: bytes
 
     def events(self, *names: str) -> list[dict[str, Any]]:
@@ -124,9 +137,9 @@ def run_logged(
     clock = SimulatedClock()
     with RunLog(folder / f"world_{next(_numbers)}.jsonl", clock) as log:
         run = Run(world, agents, logger=log.logger, clock=clock, **options)
-        run.run()
+        results = run.run()
 
-    return Done(run, log.path.read_bytes())
+    return Done(run, results, log.path.read_bytes())
 
 
 def run_in(folder: Path, options: Run[Any], stops: Iterable[int] = ()) -> bytes:

@@ -1,8 +1,6 @@
 """A pool of a server that works and one that fails fast, in every way that servers have."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from random import Random
 from typing import Any
 
@@ -12,40 +10,30 @@ from prism.errors import LLMError
 from prism.reasoner._slots import FAILURES_TO_REST
 from prism.statechart import Reasoner
 from prism.testing import Asked, Fault
-from tests.kit.pools import at_rest
-from tests.kit.raw_servers import FAULTS, Canned, RawServer, raw_server
 from tests.kit.reasoners import S, crowd
-from tests.kit.servers import BOTH, HELLO, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Serve, at_rest
 
 CONCURRENCY = 4
 INTERNAL = ("error in a 200", "500", "520")
-USELESS = ("prose", "no option", "empty", "tool call without content", "tool call, content null")
-"""Faults of what a model says, as Ollama puts it: it is asked once more, in other words."""
+USELESS = ("prose", "no option", "empty", "tool call")
+"""Faults of what a model says: it is asked once more, in other words."""
 
-
-def is_useless(fault: str, dialect: str) -> bool:
-    """Return whether a reply is one of the model's own; all are written in Ollama's words."""
-    return fault in USELESS and dialect == "ollama"
-
-
-FAKED = {
-    "prose": Fault.says("I would rather not choose."),
+FAULTS = {
+    "prose": Fault.says("I would rather not choose, thank you."),
+    "no option": Fault.says('{"next_state": "flying"}'),
     "empty": Fault.says(""),
-    "not JSON": Fault.body(b"<html>"),
-    "error in a 200": Fault.body(b'{"error": "the runner died"}'),
     "tool call": Fault.calls_tool(),
-    **{str(code): Fault.status(code) for code in (400, 401, 403, 413, 500)},
-    "bad gzip": Fault.body(b"not gzip", headers={"Content-Encoding": "gzip"}),
-    "brackets": Fault.body(b"[" * 100_000),
-    "redirect loop": Fault.status(307, headers={"Location": "/api/chat"}),
+    "no bytes": Fault.body(b""),
+    "not JSON": Fault.body(b"<html><body>Sign in</body></html>"),
+    "JSON, but no reply": Fault.body(b"[1, 2]"),
+    "error in a 200": Fault.body(b'{"error": "the runner has died"}'),
+    **{str(code): Fault.status(code) for code in (400, 403, 500)},
+    **{str(code): Fault.status(code, body=b"<html>") for code in (401, 404, 413, 520)},
+    "bad gzip": Fault.body(b"this is not gzip", headers={"Content-Encoding": "gzip"}),
+    "100,000 brackets": Fault.body(b"[" * 100_000),
+    "redirect loop": Fault.status(307, headers={"Location": "?"}),
 }
-
-
-@pytest.fixture
-def bad() -> Iterator[Callable[[Canned], RawServer]]:
-    """Return a maker of servers that always send the same bytes."""
-    with ExitStack() as servers:
-        yield lambda canned: servers.enter_context(raw_server(canned))
+"""Ways for a server to fail fast."""
 
 
 async def wave(pool: Any, size: int, mode: Any = "chat") -> Counter[str]:
@@ -66,18 +54,19 @@ async def waves_until_open(pool: Any, host: str) -> None:
 @BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(78, long=6)
+@pytest.mark.sampled(72, long=6)
 async def test_a_server_that_fails_fast_draws_no_decisions(
-    fault: str, is_first: bool, serve: Serve, connect: Connect, bad: Callable[[Canned], RawServer]
+    fault: str, is_first: bool, serve: Serve, connect: Connect
 ) -> None:
     """Whatever a server answers at once instead of a reply, the other one decides everything."""
-    good, useless = serve(latency=0.005), bad(FAULTS[fault])
+    good, useless = serve(latency=0.005), serve()
+    useless.fail_always(FAULTS[fault])
     hosts = [useless.host, good.host] if is_first else [good.host, useless.host]
     pool = connect(*hosts, attempts=3, concurrency=CONCURRENCY)
     await waves_until_open(pool, useless.host)
     # each redirect is a request as well
     each = 21 if fault == "redirect loop" else 1
-    assert useless.posts <= each * (FAILURES_TO_REST + CONCURRENCY)
+    assert useless.asked <= each * (FAILURES_TO_REST + CONCURRENCY)
     assert [bool(host.failures) for host in pool.servers] == [is_first, not is_first]
     assert at_rest(pool)
 
@@ -103,16 +92,15 @@ async def test_questions_by_letter_are_asked_elsewhere_too(
 @BOTH
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.sampled(14)
-async def test_a_lone_server_is_not_asked_again(
-    fault: str, connect: Connect, bad: Callable[[Canned], RawServer], dialect: str
-) -> None:
+async def test_a_lone_server_is_not_asked_again(fault: str, serve: Serve, connect: Connect) -> None:
     """Only internal errors and no JSON are worth a retry on one host, useless words a repair."""
-    useless = bad(FAULTS[fault])
+    useless = serve()
+    useless.fail_always(FAULTS[fault])
     pool = connect(useless.host, attempts=3)
     (decision,) = await Reasoner(pool, mode="chat").decide_many(crowd(1))
     assert decision.source == "fallback"
     assert decision.cost is not None
-    attempts = 3 if fault in INTERNAL else 2 if is_useless(fault, dialect) else 1
+    attempts = 3 if fault in INTERNAL else 2 if fault in USELESS else 1
     assert decision.cost.attempts == attempts
     assert at_rest(pool)
 
@@ -147,7 +135,7 @@ async def test_with_one_good_server_any_mixture_of_faults_is_answered(
 
     good, other = serve(latency=0.002, choose=choose), serve(choose=choose)
     alone = await Reasoner(connect(good), mode="chat").decide_many(crowd(30))
-    faults = [*FAKED.values(), Fault.drop(), Fault.drop_midway()]
+    faults = [*FAULTS.values(), Fault.drop(), Fault.drop_midway()]
     for _ in range(100):
         other.fail(dice.choice(faults))
     pool = connect(*dice.sample([good, other], 2), attempts=3, concurrency=dice.randint(1, 5))

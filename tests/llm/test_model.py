@@ -180,9 +180,9 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
-        (lambda: Model("a", host="gpu1"), "host.*is no setting of a model, perhaps 'hosts'"),
-        (lambda: Model.of("a", name="a"), "name.*no setting of a model, perhaps 'model'"),
-        (lambda: Model("a", zeal=1), "zeal.*no setting of a model: there are model, hosts"),
+        (lambda: Model("a", host="gpu1"), "host.*is no setting of a model; did you mean 'hosts'"),
+        (lambda: Model.of("a", name="a"), "name.*no setting of a model"),
+        (lambda: Model("a", zeal=1), "zeal.*no setting of a model: known are .*model"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:

@@ -11,8 +11,7 @@ from prism.errors import (
 from prism.reasoner import Cost
 from prism.reasoner._slots import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
-from tests.kit.pools import ask, at_rest, impatient, unpaused
-from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, ask, at_rest, impatient, unpaused
 from tests.kit.waiting import until
 
 

@@ -10,7 +10,7 @@ from prism.llm import Model
 from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.later import Later
+from tests.kit.modules import Later
 from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO
 

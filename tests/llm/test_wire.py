@@ -9,8 +9,7 @@ from prism.errors import BadReplyError, LLMError, OverloadedError
 from prism.reasoner import Cost
 from prism.testing import FakeOllama, Fault
 from prism.testing._faults import Exchange
-from tests.kit.proxies import Proxy
-from tests.kit.servers import BOTH, HELLO, Connect
+from tests.kit.servers import BOTH, HELLO, Connect, Serve
 from tests.kit.waiting import until
 
 LIMIT = 1024 * 1024
@@ -88,29 +87,32 @@ async def test_a_long_error_keeps_its_status(
 @pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
 @pytest.mark.sampled(3)
 async def test_a_proxy_of_the_environment_is_used(
-    variable: str, proxy: Proxy, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    variable: str, serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A server is asked through the proxy that the environment names, for replies as they are."""
-    monkeypatch.setenv(variable, proxy.address)
+    proxy, encodings = serve(), list[str | None]()
+
+    def reply(exchange: Exchange) -> None:
+        encodings.append(exchange.headers["Accept-Encoding"])
+        exchange.respond(200, {"message": {"role": "assistant", "content": "by proxy"}})
+
+    too_long = Fault.body(b" " * 2 * LIMIT)
+    proxy.fail(Fault("proxy", reply), too_long, path="http://models.invalid/api/chat")
+    monkeypatch.setenv(variable, proxy.host)
     client = connect("http://models.invalid:80")
     assert (await client.chat(HELLO)).text == "by proxy"
-    ((target, headers),) = proxy.requests
-    assert target == "http://models.invalid/api/chat"
-    assert headers["Accept-Encoding"] == "identity"
-
-    proxy.body = b" " * 2 * LIMIT
+    assert encodings == ["identity"]
     with pytest.raises(BadReplyError, match="sent a reply of more than"):
         await client.chat(HELLO)
 
 
 async def test_a_server_on_this_machine_is_asked_past_the_proxy(
-    proxy: Proxy, server: FakeOllama, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    serve: Serve, server: FakeOllama, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A proxy is for the world outside, also where no_proxy does not say so."""
-    monkeypatch.setenv("http_proxy", proxy.address)
+    monkeypatch.setenv("http_proxy", serve(models=["other"]).host)
     monkeypatch.setenv("no_proxy", "")
     assert (await connect().chat(HELLO)).text == "Hello."
-    assert proxy.requests == []
 
 
 USED = {"role": "assistant", "content": "Hello."}

@@ -10,7 +10,7 @@ numpy = pytest.importorskip("numpy")
 pytest.importorskip("scipy")
 
 from prism.randomness import RandomStream  # noqa: E402
-from tests.kit.later import Later  # noqa: E402
+from tests.kit.modules import Later  # noqa: E402
 
 stats = Later("scipy.stats")
 

@@ -15,8 +15,8 @@ from prism.reasoner._slots import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
-from tests.kit.pools import at_rest, impatient
 from tests.kit.reasoners import ask, crowd
+from tests.kit.servers import at_rest, impatient
 from tests.kit.waiting import MOST_SECONDS
 
 PASSING = [

@@ -8,7 +8,7 @@ from prism.errors import ReasonerError
 from prism.statechart import Reasoner
 from prism.statechart.states import AgentState
 from prism.testing import FakeOpenAI, Fault
-from tests.kit.later import Later
+from tests.kit.modules import Later
 from tests.kit.reasoners import ask
 
 openai = Later("openai")

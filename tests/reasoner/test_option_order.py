@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
-from prism.cli._spent import spent_lines
+from prism.cli._results import spent_lines
 from prism.llm import Model
 from prism.reasoner import Question, Reasoner, Router
 from prism.statechart.states import AgentState as S

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from prism.errors import ReasonerError
 from prism.reasoner import parse_reasoner_response
 from prism.statechart.states import AgentState, state_enum
+from tests.kit.charts import ANY
 from tests.kit.reasoners import answer
-from tests.kit.texts import ANY
 
 S = AgentState
 OPTIONS = [S.COMPOSING, S.SCROLLING]

@@ -10,9 +10,8 @@ from prism.reasoner import Reasoner
 from prism.statechart import Budget
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.pools import unpaused
 from tests.kit.reasoners import S, ask, crowd, outcomes
-from tests.kit.servers import HELLO, Connect, Gate
+from tests.kit.servers import HELLO, Connect, Gate, unpaused
 from tests.kit.waiting import until
 
 

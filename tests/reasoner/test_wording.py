@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prism.errors import FieldValueError
 from prism.statechart import Wording
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 
 SHORT = Wording(20)
 

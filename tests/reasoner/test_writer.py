@@ -11,9 +11,8 @@ from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._wire import count_tokens
 from tests.kit.clients import Model, Silent
-from tests.kit.pools import unpaused
 from tests.kit.reasoners import ask
-from tests.kit.servers import Connect, Serve, chats_of
+from tests.kit.servers import Connect, Serve, chats_of, unpaused
 from tests.kit.waiting import until
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}

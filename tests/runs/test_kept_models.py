@@ -14,7 +14,7 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
-from prism.cli._spent import spent_lines
+from prism.cli._results import spent_lines
 from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
 from prism.llm import Model

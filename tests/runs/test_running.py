@@ -162,25 +162,6 @@ def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
     runs.begin(DiceOptions(), tmp_path, on_round=look)
 
 
-class Stopping(Heard):
-    """Stops a run as soon as it may."""
-
-    def is_to_stop(self) -> bool:
-        return True
-
-
-def test_a_run_that_is_to_stop_ends_behind_a_round(tmp_path: Path) -> None:
-    """An observer ends a run as Ctrl-C does, and the round that has ended is kept."""
-    with pytest.raises(KeyboardInterrupt):
-        runs.begin(DiceOptions(), tmp_path / "run", observer=Stopping())
-
-    heard = Heard()
-    assert runs.resume(tmp_path / "run", DiceOptions, observer=heard) is not None
-    assert heard.said[0][0] == "note"
-    runs.begin(DiceOptions(), tmp_path / "whole")
-    assert tree(tmp_path / "run") == tree(tmp_path / "whole")
-
-
 _SAID: ContextVar[str] = ContextVar("said", default="nothing")
 
 

@@ -3,12 +3,11 @@
 A fit carries out hundreds of runs, so its law is held against figures that are drawn at once.
 """
 
+import numpy as np
 import pytest
+from scipy import stats
 
-from prism.science._abc import Posterior, even_points, noise_of, posterior_of, quantiles
-
-np = pytest.importorskip("numpy")
-stats = pytest.importorskip("scipy.stats")
+from prism.science._fit import Posterior, even_points, noise_of, posterior_of, quantiles
 
 NOISE = 0.05
 

@@ -16,8 +16,7 @@ from prism.runs import PolicyOptions
 from prism.science import rerun
 from prism.social import Feed
 from prism.testing import FakeOllama
-from tests.kit.leaving import Leaving
-from tests.kit.worlds import Stopped
+from tests.kit.worlds import Leaving, Stopped
 
 
 def log_of(folder: Path) -> bytes:

@@ -13,7 +13,14 @@ from prism.errors import InputError
 from prism.social import Feed, Post, Reader
 from prism.statechart import AgentState
 from prism.worlds import during, measure, state, treatment
-from tests.kit.social import parameters_of
+
+
+def parameters_of(feed: Feed) -> dict[str, Any]:
+    """Return a feed's parameters as JSON has them."""
+    fields = type(feed).fields.items()
+    values = {name: getattr(feed, name) for name, each in fields if not each.is_state}
+    return {name: list(each) if isinstance(each, tuple) else each for name, each in values.items()}
+
 
 DATA = Path(__file__).parents[1] / "data"
 PERSONAS = DATA / "oasis" / "user_data_36.json"

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.agents.relevance import relevance, terms_of
+from prism.agents import SeedPost, SocialAgent
+from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
@@ -25,7 +25,6 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.testing import LateReasoner, ScriptedReasoner
-from prism.worlds import measure
 
 S = AgentState
 
@@ -46,7 +45,7 @@ def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
         before, states[event["agent_id"]] = states[event["agent_id"]], S(event["to_state"])
         assert event["from_state"] == before
         assert states[event["agent_id"]] in chart.valid_targets(before, event["trigger"])
-    assert states == {agent.agent_id: agent.state for agent in logged.simulation.agents}
+    assert states == {agent.agent_id: agent.state for agent in logged.run.agents}
 
 
 def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -80,26 +79,6 @@ def test_results_count_what_the_log_holds(logged: Any) -> None:
     assert min(results.totals()[name] for name in ("posts", "replies", "reshares", "likes")) > 0
     assert (events[0]["event"], events[-1]["event"]) == (RUN_STARTED, RUN_ENDED)
     assert events[-1].items() >= results.totals().items()
-
-
-class Watched(Feed):
-    """Measures how many agents scroll when the ticks of a round are over."""
-
-    @measure
-    def scrolling(self) -> int:
-        """Return their number."""
-        return self.count(S.SCROLLING)
-
-
-def test_states_of_every_round_are_counted() -> None:
-    """A round's states name every state, and count the agents as they are after its last tick."""
-    population = synthetic_population(60)
-    results = Run(Watched(first_posts=population.posts), population.agents, rounds=4).run()
-    for summary in results.rounds:
-        assert {*summary.states} == {state.value for state in S}
-        assert sum(summary.states.values()) == 60
-        assert summary.states["scrolling"] == summary.measures["scrolling"]
-        assert summary.states["scrolling"] > 0
 
 
 def test_what_was_decided_is_carried_out_before_a_round_ends() -> None:
@@ -136,9 +115,7 @@ def test_likes_are_honest(logged: Any) -> None:
         assert event["author_id"] == authors[event["post_id"]] != event["agent_id"]
     assert len(liked) == len(set(liked)) > 0
     counts = Counter(post_id for _, post_id in liked)
-    assert {
-        post.post_id: post.likes for post in logged.simulation.world.posts if post.likes
-    } == counts
+    assert {post.post_id: post.likes for post in logged.run.world.posts if post.likes} == counts
 
 
 def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
@@ -155,7 +132,7 @@ def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any]) -> None:
     """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
     done = run_logged(reasoner=LateReasoner(), rounds=3)
     posts = {post["post_id"]: post for post in done.events(POST_PUBLISHED)}
-    agents = {agent.agent_id: agent for agent in done.simulation.agents}
+    agents = {agent.agent_id: agent for agent in done.run.agents}
     weighed: dict[str, Any] = {}
     for event in done.events(POST_WEIGHED, TRANSITION):
         name = event["agent_id"]

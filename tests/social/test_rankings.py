@@ -11,11 +11,54 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from prism import Run
-from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.errors import FieldTypeError, FieldValueError
+from prism.agents import SeedPost, SocialAgent
+from prism.errors import FieldValueError
 from prism.social import Feed, Post, Reader
 from prism.worlds import treatment
-from tests.kit.social import Scene, feeds_of, shown
+
+
+class Scene(Feed):
+    """A feed in which nobody looks until the last round, when everybody opens their feed.
+
+    ``script`` has, for each round, what is published: an author's id and the topics. ``acts`` is
+    called at the beginning of the last round.
+    """
+
+    rounds = 1
+    ticks = 1
+    posts_per_tick = 0.0
+    common_topics = 0
+    visit_chance = 0.0
+    engagement = 0.0
+    feed_length = 8
+
+    script: Any = ()
+    acts: Any = None
+
+    def round_begins(self) -> None:
+        """Publish what is due."""
+        if self.round <= len(self.script):
+            for author, *topics in self.script[self.round - 1]:
+                self.publish(author, "text", topics)
+        if self.round == max(1, len(self.script)):
+            if self.acts is not None:
+                self.acts(self)
+            self.visit_chance = 1.0
+
+
+def shown(
+    agents: list[SocialAgent], script: Any, *, seed: int = 3, acts: Any = None, **parameters: Any
+) -> Scene:
+    """Return a scene that has been played, in which ``unread`` is everybody's feed."""
+    scene = Scene(first_posts=(), script=script, acts=acts, **parameters)
+    Run(scene, agents, rounds=max(1, len(script)), seed=seed).run()
+    return scene
+
+
+def feeds_of(scene: Feed) -> dict[str, list[Post]]:
+    """Return the feed of each agent."""
+    return {reader.agent_id: list(reader.unread) for reader in scene.agents}
+
 
 NAMES = tuple(f"a{number}" for number in range(6))
 TOPICS = ("art", "bees", "chess")
@@ -193,20 +236,6 @@ def test_a_ranking_of_something_else_is_refused() -> None:
     """A ranking returns the posts that it was given, in whatever order."""
     with pytest.raises(FieldValueError, match="must return posts that it was given, got <Reader"):
         Run(Wrong(), 5, rounds=1).run()
-
-
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
-        ({"feed": "populr"}, FieldTypeError, "feed: Input should be 'interests', .*'populr'"),
-    ],
-)
-def test_a_feed_that_does_not_exist_is_refused(
-    changed: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    """The message says which there are."""
-    with pytest.raises(error, match=message):
-        Run(Feed(first_posts=(), **changed), synthetic_population(3).agents, rounds=1).run()
 
 
 # Follows

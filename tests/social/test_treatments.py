@@ -10,14 +10,14 @@ from prism.agents import SeedPost, SocialAgent
 from prism.social import Feed
 from prism.telemetry.events import TRANSITION
 from prism.worlds import treatment
-from tests.kit.runs import LoggedRun
+from tests.kit.worlds import Done
 
 
 @pytest.mark.slow
 def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
     """Nobody has an idea while the rate is 0, from the very round of the treatment on."""
     rates = ["posts_per_tick=0@2", "posts_per_tick=0.2@4"]
-    done: LoggedRun = run_logged(rounds=4, parameters={"posts_per_tick": 0.2}, treatments=rates)
+    done: Done = run_logged(rounds=4, parameters={"posts_per_tick": 0.2}, treatments=rates)
     moves = done.events(TRANSITION)
     assert {each["round"] for each in moves if each["trigger"] == "has_idea"} == {1, 4}
 
@@ -25,7 +25,7 @@ def test_another_rate_of_posts_holds_from_its_round_on(run_logged: Any) -> None:
 def test_a_share_of_the_posts_gets_a_vote_from_nobody(run_logged: Any) -> None:
     """Every new post is assigned to an arm; scores are those that the log gives."""
     arms = {"preset": "classic", "up_treated": 0.3, "down_treated": 0.3}
-    done: LoggedRun = run_logged(rounds=4, parameters=arms)
+    done: Done = run_logged(rounds=4, parameters=arms)
     assigned = {each["post_id"]: each["arm"] for each in done.events("treatment.assigned")}
     voted = {each["post_id"]: each for each in done.events("post.voted")}
     assert {name for name, arm in assigned.items() if arm != "control"} == set(voted)
@@ -33,7 +33,7 @@ def test_a_share_of_the_posts_gets_a_vote_from_nobody(run_logged: Any) -> None:
     for each in done.events("post.liked", "post.voted"):
         score[each["post_id"]] += each.get("likes", 1) - each.get("dislikes", 0)
 
-    posts = done.simulation.world.posts
+    posts = done.run.world.posts
     assert {post.post_id for post in posts} == set(assigned)
     assert {post.post_id: post.score for post in posts} == {
         post.post_id: score[post.post_id] for post in posts
@@ -67,7 +67,7 @@ class Treated(Feed):
 def test_a_feed_is_treated_by_its_own_class(run_logged: Any) -> None:
     """Votes count, a post is published at once, and those who leave do nothing more."""
     treatments = ["push@1", "warn@2", "thin_out@3"]
-    done: LoggedRun = run_logged(world=Treated(), rounds=4, treatments=treatments)
+    done: Done = run_logged(world=Treated(), rounds=4, treatments=treatments)
     (vote,) = done.events("post.voted")
     assert (vote["likes"], vote["dislikes"], vote["tick"]) == (5, 1, 0)
     (warning,) = [each for each in done.events("post.published") if each["text"] == "Think first."]

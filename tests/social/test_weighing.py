@@ -14,8 +14,8 @@ from prism.llm import Model
 from prism.social import Feed
 from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.testing import FakeOllama
-from tests.kit.runs import LoggedRun
 from tests.kit.servers import chats_of
+from tests.kit.worlds import Done
 
 S = AgentState
 
@@ -46,12 +46,10 @@ def test_a_root_is_reshared_once_by_an_agent() -> None:
 
 def test_a_post_on_ones_own_initiative_has_its_transitions(run_logged: Any) -> None:
     """An agent composes it, so that the number of those who compose is true."""
-    done: LoggedRun = run_logged(parameters={**LIVELY, "post_share": 0.0}, rounds=4)
+    done: Done = run_logged(parameters={**LIVELY, "post_share": 0.0}, rounds=4)
     moves = Counter(each["trigger"] for each in done.events("statechart.transition"))
     posts = [each for each in done.events("post.published") if each["kind"] == "post"]
-    composing = [
-        each.pending_action for each in done.simulation.agents if each.state is S.COMPOSING
-    ]
+    composing = [each.pending_action for each in done.run.agents if each.state is S.COMPOSING]
     begun = sum(each["round"] > 0 for each in posts) + composing.count("post")
     assert moves["has_idea"] == begun > 20
 
@@ -175,8 +173,8 @@ def test_a_root_has_one_virality() -> None:
 @pytest.mark.slow
 def test_agents_dislike_what_they_scroll_past(run_logged: Any) -> None:
     """At the rate that is set, of posts that were weighed; nothing else changes."""
-    without: LoggedRun = run_logged(world=Feed(), rounds=4)
-    done: LoggedRun = run_logged(world=Feed(dislike_chance=0.25), rounds=4)
+    without: Done = run_logged(world=Feed(), rounds=4)
+    done: Done = run_logged(world=Feed(dislike_chance=0.25), rounds=4)
     moves = "statechart.transition"
     assert done.events(moves) == without.events(moves)
     passed = {
@@ -209,7 +207,7 @@ def test_votes_draw_votes_where_agents_follow_others(run_logged: Any) -> None:
     assert all(abs(mean(each)) < 0.25 for each in zip(*gaps[0.0], strict=True))
 
 
-def _gaps(run: LoggedRun) -> tuple[float, float]:
+def _gaps(run: Done) -> tuple[float, float]:
     """Return how many more likes of agents posts in either arm got than those in neither."""
     likes = Counter(each["post_id"] for each in run.events("post.liked"))
     by_arm: dict[str, list[int]] = {}

@@ -11,39 +11,8 @@ from prism.statechart import (
     Transition,
     state_enum,
 )
-from tests.kit.moves import chart_of
 
 S = AgentState
-
-
-def no(agent: Any, context: Any) -> bool:
-    return False
-
-
-def broken(agent: Any, context: Any) -> Any:
-    raise LookupError("no such post")
-
-
-def test_targets_and_triggers_are_listed_once_in_definition_order(agent: Any) -> None:
-    """Targets and triggers are distinct and in definition order; only enabled ones ask guards."""
-    chart = chart_of(
-        Transition("on", S.IDLE, S.RESTING, broken),
-        Transition("go", S.IDLE, S.RESTING),
-        Transition("go", S.IDLE, S.COMPOSING, no),
-        Transition("on", S.IDLE, S.IDLE),
-        Transition("go", S.IDLE, S.RESTING, no),
-        Transition("go", S.IDLE, S.EVALUATING, lambda _agent, post: post == "p1"),
-        Transition("back", S.RESTING, S.IDLE),
-        Transition("stop", "*", S.IDLE),
-    )
-    assert chart.valid_triggers(S.IDLE) == ["on", "go", "stop"]
-    assert chart.valid_triggers(S.RESTING) == ["back", "stop"]
-    assert chart.valid_targets(S.IDLE, "go") == [S.RESTING, S.COMPOSING, S.EVALUATING]
-    assert chart.valid_targets(S.IDLE, "back") == []
-    assert chart.enabled_targets(agent, "go", "p1") == [S.RESTING, S.EVALUATING]
-    assert chart.enabled_targets(agent, "go") == [S.RESTING]
-    assert chart.enabled_targets(agent, "on") == [S.IDLE]
-    assert chart.enabled_targets(agent, "nonsense") == []
 
 
 Mood = state_enum("Mood", ["calm", "angry"])

@@ -2,16 +2,11 @@
 
 import copy
 import pickle
-from enum import Enum
 
 import pytest
 
 from prism.errors import DefinitionError
 from prism.statechart.states import state_enum
-
-
-class Mood(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is not its text
-    CALM = "calm"
 
 
 def test_state_enum_keeps_texts_and_order() -> None:

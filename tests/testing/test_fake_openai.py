@@ -11,7 +11,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.testing import FakeOpenAI, Fault
-from tests.kit.later import Later
+from tests.kit.modules import Later
 from tests.kit.waiting import MOST_SECONDS
 
 if TYPE_CHECKING:

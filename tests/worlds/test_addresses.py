@@ -59,3 +59,13 @@ def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "json.py").write_text(ONE)
     with pytest.raises(InputError, match="has the name of the module 'json', which is loaded"):
         Run(f"{tmp_path}/json.py:Own")
+
+
+def test_a_file_that_was_edited_after_its_import_is_not_kept(tmp_path: Path) -> None:
+    """A log of the old code would carry the digest of the new, and a resume would run the new."""
+    (file := tmp_path / "own_world.py").write_text(ONE)
+    run = Run(f"{file}:Own", 20, rounds=1)
+    _ = run.agents
+    file.write_text(f"{ONE}    rounds = 2\n")
+    with pytest.raises(InputError, match=r"own_world.py: has changed since Own was imported"):
+        run.keep(tmp_path / "run")

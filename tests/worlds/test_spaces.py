@@ -120,7 +120,6 @@ def test_an_agent_moves_in_a_plane() -> None:
     plane.put(other, 9.9, 0)
     assert plane.towards(other, one) == pytest.approx((0.2, 0))
     assert plane.distance(one, other) == pytest.approx(0.2)
-    assert plane.around(0, 0, 0.15) == (one, other)
     plane.remove(other)
     plane.remove(other)
     assert plane.within(one, 100) == AgentSet()

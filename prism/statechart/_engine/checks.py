@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from enum import Enum
 from threading import get_ident
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart._definition import Definition
@@ -13,9 +13,6 @@ from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import warn_standard
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.running import Steps
 
 _MOST_WARNED = 100
 """Unknown triggers of which a chart warns; where events are data there is no end of them."""
@@ -30,7 +27,7 @@ class Checks(Generic[StateT]):
 
     # what runs a flat chart, and what runs one with composites; None for the other kind
     _machine: Any = None
-    _steps: Steps | None = None
+    _steps: Any = None
     # by state; its keys are the states of agents
     _rows: Any
     # where agents have their state
@@ -77,12 +74,14 @@ class Checks(Generic[StateT]):
         """Return whether an agent of this chart can be in a state, which may be a text."""
         return state in self._rows
 
-    def _require_state(self, state: Any) -> None:
-        if not self.can_be_in(state):
-            raise self._unknown_state(f"state {state!r}")
-
     def _require_known_state(self, agent: Any) -> Any:
-        state = self._value(agent)
+        try:
+            state = self._value(agent)
+        except AttributeError as error:
+            # a property of that name may lack something else
+            if error.obj is not agent or error.name != self._attribute:
+                raise
+            raise self._no_state(agent) from error
         # a member of another enum is found, too, if it has the text of a state
         kind = self._definition.state_type
         is_foreign = type(state) is not kind and isinstance(state, Enum)
@@ -96,6 +95,30 @@ class Checks(Generic[StateT]):
                 "chart.state_type  in the agent's class), and"
             )
         raise self._unknown_state(subject)
+
+    def _require_no_other_state(self, agent: Any) -> None:
+        """Refuse to give a state to an object that has one under another name."""
+        if not hasattr(agent, self._attribute) and self._other_name(agent):
+            raise self._no_state(agent)
+
+    def _other_name(self, agent: Any) -> str | None:
+        """Return the name of an object's field that holds one of the chart's states."""
+        texts = {*map(state_text, self._definition.states)}
+        fields = getattr(agent, "__dict__", {}).items()
+        for name, value in fields:
+            if isinstance(value, (str, Enum)) and state_text(value) in texts:
+                return str(name)
+        return None
+
+    def _no_state(self, agent: Any) -> AgentError:
+        kind, other = type(agent).__name__, self._other_name(agent)
+        cure = "give the class one, or call  chart.adopt(agent)  first"
+        if other is not None:
+            cure = (
+                f"its {other!r} is {getattr(agent, other)!r}, so make  {kind}.state  a property "
+                f"that reads and sets {other!r}"
+            )
+        return AgentError(f"chart {self.name!r}: {kind} has no 'state': {cure}")
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
@@ -113,6 +136,20 @@ class Checks(Generic[StateT]):
 
     # Where agents are
 
+    def state_of(self, text: str) -> StateT:
+        """Return the state of an agent that a text stands for: a member, or a `Configuration`.
+
+        Args:
+            text: The text of a leaf, or of several that are active together, ``"feed+tired"``.
+
+        Raises:
+            UnknownStateError: If no agent of this chart can be in it.
+        """
+        if not self.can_be_in(text):
+            raise self._unknown_state(f"state {text!r}")
+        state: StateT = self._member(text)
+        return state
+
     def _member(self, state: Any) -> Any:
         """Return a state as the chart has it, for which an agent may have its text."""
         if not self.can_be_in(state):
@@ -128,8 +165,8 @@ class Checks(Generic[StateT]):
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
-        self._require_state(state)
+        member = self.state_of(state)
         if self._steps is None:
-            return (self._member(state),)
+            return (member,)
         nodes = self._steps.rows.tree.nodes
-        return tuple(nodes[number].state for number in sorted(self._rows.place(state).active))
+        return tuple(nodes[number].state for number in sorted(self._rows.place(member).active))

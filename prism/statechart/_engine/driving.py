@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Set
+from functools import partial
 from itertools import takewhile
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import AgentError, DefinitionError, ReasonerError
 from prism.statechart._definition import arguments_of
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import event_of, snapshot_of
-from prism.statechart._engine.writing import count_of, history_of, set_state
-from prism.statechart.asking import Asked, Decider, Options, announce
+from prism.statechart._engine.writing import history_of, set_state
+from prism.statechart.memory import count_of
+from prism.statechart.reporting import Decider, Options, announce
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.instruments import engine_hooks
@@ -64,6 +67,7 @@ class Driving(Engine[StateT]):
             AgentError: As `fire`; also inside an action of the agent.
         """
         self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
+        self._require_no_other_state(agent)
         set_state(agent, self._definition.initial)
         return self.enter(agent, context)
 
@@ -194,10 +198,15 @@ class Driving(Engine[StateT]):
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)
+        if not hasattr(reasoner, "decide"):
+            kind = type(reasoner).__name__
+            raise TypeError(f"a {kind} does not decide: make it  Reasoner(...)  of the {kind}")
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            asked = Asked(agent, state, trigger, options, context)
+            asked = SimpleNamespace(
+                agent=agent, state=state, trigger=trigger, options=options, context=context
+            )
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, asked, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
@@ -238,13 +247,10 @@ class Driving(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        if not (self._firing or engine_hooks or self._is_slow):
-            plain = self._plain_edge(agent, trigger, target, asked_in)
-            if plain is not None:
-                self._commit(agent, plain, self._quiet_writers[type(agent)], context)
-                return target
-        choice = agent, trigger, target, context
-        if self._is_queued(agent, trigger, self.fire_to, *choice, asked_in=asked_in, quiet=quiet):
+        again = partial(
+            self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet
+        )
+        if self._firing and self._is_queued(agent, trigger, again):
             return None
 
         now = self._require_known_state(agent)
@@ -267,32 +273,20 @@ class Driving(Engine[StateT]):
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
 
-    def _plain_edge(self, agent: Any, trigger: str, target: Any, asked_in: Any) -> Edge | None:
-        """Return the ends of a transition that has no guard and runs no code; None without one.
-
-        A world of 10,000 deciding agents takes a quarter less time by this way.
-        """
-        try:
-            state = agent.state
-            arcs, listed, known, source, member = self._rows[state][trigger]
-        except (AttributeError, KeyError, TypeError, ValueError):
-            return None
-        is_usual = arcs == listed and member is state and asked_in in (None, state)
-        if not is_usual or source.on_exit or type(agent) not in self._quiet_writers:
-            return None
-        for arc, dest, end, edge in known:
-            if edge.to_state is target:
-                code = arc.conditions or arc.prepare or arc.before or arc.after or end.on_enter
-                return None if code or dest is None or arc.dest is not dest else edge
-        return None
-
     def _take(self, agent: Any, edge: Edge, arc: Any, context: Any) -> StateT | None:
         """Make a transition whose guard has passed."""
         if self._steps is not None:
             made: StateT | None = self._steps.run(agent, edge, context)
             return made
 
-        return self._through(agent, edge.trigger, context, arc, has_passed=True)
+        states = self._machine.states
+        callbacks = (arc.prepare, arc.after, states[arc.source].on_exit)
+        enters = () if arc.dest is None else states[arc.dest].on_enter
+        if engine_hooks or self._is_slow or enters or any(callbacks):
+            return self._through(agent, edge.trigger, context, arc, has_passed=True)
+        self._act(agent, arc, edge, context)
+        now: StateT = self._member(agent.state)
+        return now
 
     def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.
@@ -314,7 +308,8 @@ class Driving(Engine[StateT]):
         """Return the texts of the leaves that an answer about an event depends on."""
         if self._steps is None or not self.can_be_in(state):
             return {*leaf_texts(state)}
-        return self._steps.rows.leaves_asked(state, trigger)
+        leaves: Set[str] = self._steps.rows.leaves_asked(state, trigger)
+        return leaves
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:

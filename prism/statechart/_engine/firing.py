@@ -1,4 +1,4 @@
-"""The engine of a chart: one event, one agent, from the choice of a transition to its commit.
+"""The engine of a chart: which transition an event makes for an agent.
 
 `Engine.fire` is the fast way through the chart's Machine: it reads the Machine's own transitions,
 and leaves to the Machine whatever it does not know. A chart with composites has `Steps` instead of
@@ -10,42 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from threading import get_ident
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
-from prism.statechart._engine.checks import Checks
 from prism.statechart._engine.machine import (
     ActionCallback,
-    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
     MachineError,
     State,
-    Verdict,
-    beginning_with,
-    build_machine,
-    callback_name,
-    context_of,
-    definition_of,
-    refuse_coroutine,
-    snapshot_of,
 )
-from prism.statechart._engine.pending import Run, drain
-from prism.statechart._engine.reporting import Reporter
+from prism.statechart._engine.making import Making
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
 from prism.telemetry import instruments
-from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
+from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
 from prism.telemetry.loggers import somebody_listens, somebody_wants_details
-
-if TYPE_CHECKING:
-    pass
 
 
 class _Events(dict[str, Any]):
@@ -59,13 +46,14 @@ class _Events(dict[str, Any]):
         return row
 
 
-class Engine(Checks[StateT]):
-    """Runs one definition; everything that changes lives in the agents.
+class Engine(Making[StateT]):
+    """Chooses the transitions of one definition.
 
     Args:
         definition: What to run.
         reporter: Where to report.
         clock: Returns the current time in seconds since the epoch.
+        machine: An application's own Machine; by default, one is made for a flat chart.
     """
 
     # the event of time-outs, and the limit where nobody sets one
@@ -81,25 +69,18 @@ class Engine(Checks[StateT]):
         clock: Callable[[], float],
         machine: Machine | None = None,
     ) -> None:
-        super().__init__(definition)
-        self._reporter = reporter
-        self._has_logger = reporter.logger is not None
-        self._clock = clock
-        # transitions that are under way, by the address of the agent; so, too, the Machine's events
-        self._firing: dict[int, Run] = {}
+        super().__init__(definition, reporter, clock)
+        # events of the Machine that are under way, by the address of the agent
         self._events: dict[int, list[EventData]] = {}
-        self._edges: dict[tuple[Any, Any, str], Edge] = {}
-        self._writers: dict[type, writing.Writer] = {}
-        self._quiet_writers: dict[type, writing.Writer] = {}
         self._is_slow = True
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
         if machine is not None or definition.tree is None:
-            self._machine = build_machine(definition) if machine is None else machine
-            self._built = snapshot_of(self._machine)
+            self._machine = adapter.build_machine(definition) if machine is None else machine
+            self._built = adapter.snapshot_of(self._machine)
             # an event is run, and a state is set, by methods of this chart
             self._machine._process, self._machine.set_state = self._process, self._change_state
-            if isinstance(self._machine, ChartMachine):
+            if isinstance(self._machine, adapter.ChartMachine):
                 self._machine.chart = self
         else:
             # loaded only where there are composites
@@ -113,10 +94,10 @@ class Engine(Checks[StateT]):
     @property
     def _as_it_runs(self) -> Definition[StateT]:
         """The definition; after changes of the Machine, the Machine as a definition."""
-        built = None if self._machine is None else snapshot_of(self._machine)
+        built = None if self._machine is None else adapter.snapshot_of(self._machine)
         if built != self._built:
             rest = arguments_of(self._definition)
-            self._described, self._built = definition_of(self._machine, rest), built
+            self._described, self._built = adapter.definition_of(self._machine, rest), built
         return self._described
 
     @property
@@ -163,7 +144,7 @@ class Engine(Checks[StateT]):
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         data = run.args[0]
-        if self._is_queued(data.model, data.event.name, self._process, run):
+        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
             return None
         # before any callback runs, since it refuses classes that the chart cannot drive
         self._writer_of(data.model)
@@ -186,7 +167,7 @@ class Engine(Checks[StateT]):
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
         elif data.state is not None and (data.error is None or type(data.error) is MachineError):
-            self._refuse(data.model, data.event.name, context_of(data))
+            self._refuse(data.model, data.event.name, adapter.context_of(data))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
@@ -197,7 +178,7 @@ class Engine(Checks[StateT]):
                 writing.set_state(agent, target.value)
                 continue
             edge = self._edge_of(events[-1].transition, events[-1].event.name)
-            self._commit(agent, edge, self._writer_of(agent), context_of(events[-1]))
+            self._commit(agent, edge, self._writer_of(agent), adapter.context_of(events[-1]))
 
     def _number_of(self, arc: Any) -> int | None:
         """Return the place of a transition in the definition; None if the application added it."""
@@ -207,10 +188,10 @@ class Engine(Checks[StateT]):
         """Tell who observes charts about a transition of the definition, or its guard."""
         number = self._number_of(arc) if engine_hooks else None
         if number is not None:
-            details = self.definition, number, data.model, context_of(data), *more
+            details = self.definition, number, data.model, adapter.context_of(data), *more
             instruments.observe(name, kind, *details)
 
-    def _report_guard(self, verdict: Verdict, data: EventData) -> None:
+    def _report_guard(self, verdict: adapter.Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
         self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
         if verdict.error is not None:
@@ -255,11 +236,12 @@ class Engine(Checks[StateT]):
             UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
-        if engine_hooks or self._firing or self._is_slow:
-            if self._is_queued(agent, trigger, self.fire, agent, trigger, context):
-                return None
-            if engine_hooks or self._is_slow:
-                return self._through(agent, trigger, context)
+        if self._firing and self._is_queued(
+            agent, trigger, partial(self.fire, agent, trigger, context)
+        ):
+            return None
+        if engine_hooks or self._is_slow:
+            return self._through(agent, trigger, context)
 
         # from here on this is `_through`, written out for speed: the Machine's own way takes ten
         # times as long. Each callback list is read anew, which costs less than to notice changes.
@@ -287,7 +269,7 @@ class Engine(Checks[StateT]):
                 passes = condition.func(agent, context)  # type: ignore[operator]
                 if passes:
                     if passes.__class__ is CoroutineType:
-                        refuse_coroutine(passes, "a guard")
+                        adapter.refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
                 self._reporter.failed(GUARD_FAILED, error, agent, edge)
@@ -317,19 +299,6 @@ class Engine(Checks[StateT]):
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
-    def _is_queued(
-        self, agent: Any, trigger: Any, fire: Any, *arguments: Any, **named: Any
-    ) -> bool:
-        """Let a fire wait, if a transition of its agent is under way."""
-        firing = self._firing.get(id(agent))
-        if firing is None or firing.is_between:
-            return False
-        self._require_one_thread(agent, firing.thread)
-        # a mistaken event is reported where it is fired, not where its turn comes
-        self._require_trigger(trigger)
-        firing.queue.append((repr(trigger), partial(fire, *arguments, **named)))
-        return True
-
     def _through(
         self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
     ) -> StateT | None:
@@ -343,21 +312,23 @@ class Engine(Checks[StateT]):
                 been asked.
             has_passed: Whether the guard of the first has been asked, too, and passed.
         """
-        state = self._require_known_state(agent)
-        self._require_trigger(trigger)
         made: StateT | None
         if self._steps is not None:
             made = self._steps.fire(agent, trigger, context)
             return made
+
+        state = self._require_known_state(agent)
+        self._require_trigger(trigger)
         machine = self._machine
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:
+            self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
         if first is None:
             # it may have changed since it was read
             self._rows[state].pop(trigger, None)
         else:
-            event = beginning_with(event, first, has_passed=has_passed)
+            event = adapter.beginning_with(event, first, has_passed=has_passed)
 
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
@@ -384,72 +355,15 @@ class Engine(Checks[StateT]):
         made: StateT = agent.state
         return made
 
-    def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
-        """Run an action, and report one that fails."""
-        try:
-            result = action(agent, context)
-            if result.__class__ is CoroutineType:
-                refuse_coroutine(result, f"the action of {edge.trigger!r}")
-        except Exception as error:
-            self._reporter.failed(ACTION_FAILED, error, agent, edge)
-
-    def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
-        """Write what a transition leaves behind; it starts from where actions put the agent."""
-        state = agent.state
-        if state != edge.from_state:
-            edge = self._edge(self._member(state), edge.to_state, edge.trigger)
-        self._write(agent, edge, write, context)
-
-    def _write(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
-        """Write a transition and report it; a self-transition restarts the state's time."""
-        if edge.leaves is None:
-            writing.restart_time(agent)
-            return
-        dwell = write(agent, edge, self._clock(), context)
-        if self._has_logger or somebody_listens():
-            self._reporter.moved(agent, edge, dwell, context)
-
-    def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
-        """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), Run(get_ident())
-        firing = self._firing.setdefault(key, own)
-        if firing is not own:
-            self._require_one_thread(agent, firing.thread)
-            firing.is_between = False
-            return make()
-
-        try:
-            made = make()
-            drain(self._definition.name, agent, own)
-            return made
-        finally:
-            del self._firing[key]
-
-    def _edge(self, source: Any, target: Any, trigger: str) -> Edge:
-        """Return the part that all records of a transition share."""
-        key = source, target, trigger
-        edge = self._edges.get(key)
-        if edge is None:
-            edge = self._edges[key] = Edge(source, target, trigger)
-        return edge
-
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
         states = self._machine.states
         source = states[arc.source].value
         return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _writer_of(self, agent: Any) -> writing.Writer:
-        cls = type(agent)
-        if cls not in self._writers:
-            writer = self._writers[cls] = writing.writer_of(agent)
-            if writing.writes_quietly(cls, writer):
-                self._quiet_writers[cls] = writer
-        return self._writers[cls]
-
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         arcs = self._arcs(agent, trigger)
-        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
+        guards = (adapter.callback_name(each.func) for arc in arcs for each in arc.conditions)
         state = state_text(self._value(agent))
         self._reporter.refused(agent, state, trigger, guards, context)
 

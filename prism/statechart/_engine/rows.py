@@ -15,8 +15,9 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._hierarchy import CHART, Arc, Memory
+from prism.statechart._parts import Action, EventDescriptor, done
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Action, Edge, EventDescriptor, done, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, trigger_text
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -256,9 +257,10 @@ class Reaction:
     Attributes:
         place: As given.
         groups: As given.
+        sure: The step that follows in any case; None if guards, chance or a history decide.
     """
 
-    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -270,6 +272,9 @@ class Reaction:
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
+        firsts = dict.fromkeys(group[0] for group in groups)
+        decides = self._is_by_chance or self._asks_history or any(arc.guard for arc in firsts)
+        self.sure: Edge | None = None if decides else self._together(tuple(firsts), dict)
 
     def first(
         self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]

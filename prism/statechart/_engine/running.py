@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import RunawayError
 from prism.statechart._engine.machine import PASSED, MachineError, evaluate
-from prism.statechart._engine.pending import MOST_QUEUED_FIRES, Faults
+from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
 from prism.statechart._hierarchy import Arc, Hierarchy
@@ -48,7 +48,16 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        reaction = self.rows.reaction(agent.state, trigger)
+        try:
+            state = agent.state
+            reaction = self.rows.reaction(state, trigger)
+            is_sound = reaction is not None and reaction.place.state is state
+        except (AttributeError, KeyError, TypeError):
+            is_sound = False
+        if not is_sound:
+            state = self._chart._require_known_state(agent)
+            self._chart._require_trigger(trigger)
+            reaction = self.rows.reaction(state, trigger)
         step = self._first(reaction, agent, context)
         if step is not None:
             return self.run(agent, step, context)
@@ -91,6 +100,8 @@ class Steps:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
         if reaction is None:
             return None
+        if reaction.sure is not None:
+            return reaction.sure
         return reaction.first(
             self._asking(agent, context),
             lambda: random_of(agent).random(),
@@ -140,7 +151,8 @@ class Steps:
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        raised, faults, made = deque[str](), Faults(), 0
+        raised: deque[str] = deque()
+        faults, made = Faults(), 0
         if step is None:
             step, context = self._next(raised, agent, context, faults)
         while step is not None:
@@ -197,8 +209,9 @@ class Steps:
             remember(memory_of(agent), plan)
         for action in plan.after:
             faults.keep(chart._run_action, action, agent, edge, context)
-        for state in plan.started if agent.state == edge.to_state else ():
-            faults.keep(self.schedule.begin, agent, state, context)
+        if plan.started and agent.state == edge.to_state:
+            for state in plan.started:
+                faults.keep(self.schedule.begin, agent, state)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)

@@ -14,12 +14,11 @@ from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.statechart._engine.pending import Faults
-from prism.statechart._engine.writing import count_of
+from prism.statechart._engine.making import Faults
 from prism.statechart._hierarchy import Arc
-from prism.statechart.memory import count, memory_of, random_of
+from prism.statechart.memory import count, count_of, memory_of, random_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, takes_agent_alone
+from prism.statechart.transitions import TIMEOUT
 
 
 class Schedule:
@@ -110,21 +109,19 @@ class Schedule:
 
     # After a time
 
-    def begin(self, agent: Any, state: str, context: Any) -> None:
+    def begin(self, agent: Any, state: str) -> None:
         """Let functions say the time-outs of a state that is entered."""
         if state in self._after:
-            self._delays(agent, state, context)
+            self._delays(agent, state)
 
-    def _delays(self, agent: Any, state: str, context: Any) -> dict[str, int]:
+    def _delays(self, agent: Any, state: str) -> dict[str, int]:
         """Return what is remembered of a state's timers: what functions said, and 0 if it came."""
         kept = memory_of(agent).setdefault("after", {})
         delays: dict[str, int] = kept.setdefault(state, {})
         for key, arc in self._after[state].items():
             after: Any = arc.written.after
             if callable(after) and key not in delays:
-                arguments = (agent,) if takes_agent_alone(after) else (agent, context)
-                said = partial(_whole_ticks, after, *arguments)
-                delays[key] = int(self._result_of(agent, arc, said))
+                delays[key] = int(self._result_of(agent, arc, partial(_whole_ticks, after, agent)))
         return delays
 
     def _make_in_time(
@@ -134,7 +131,7 @@ class Schedule:
         time = self._time_in(agent, state, ticks)
         if time < 0:
             return None
-        delays = self._delays(agent, state, context)
+        delays = self._delays(agent, state)
         limit: Any = delays.get(key, arc.written.after)
         if not limit or time < limit:
             return None
@@ -194,8 +191,8 @@ class Schedule:
             return 0
 
 
-def _whole_ticks(after: Callable[..., Any], *arguments: Any) -> int:
-    return max(1, index(after(*arguments)))
+def _whole_ticks(after: Callable[[Any], Any], agent: Any) -> int:
+    return max(1, index(after(agent)))
 
 
 def _checked_rate(function: Callable[..., Any], *arguments: Any) -> float:

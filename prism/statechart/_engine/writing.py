@@ -21,7 +21,8 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import keep_records_beside, records_beside
+from prism.statechart._beside import records_beside
+from prism.statechart.memory import count_of, field_of, keep_records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -46,20 +47,6 @@ Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
 # Whose fields they are
-
-
-def field_of(agent: Any, name: str) -> Any:
-    """Return a field; None if the object has none, or cannot be asked for what it lacks."""
-    try:
-        return getattr(agent, name, None)
-    except Exception:
-        return None
-
-
-def count_of(agent: Any, name: str) -> int | None:
-    """Return a field that holds a whole number; a mock's, or anything else, is none."""
-    value = field_of(agent, name)
-    return value if type(value) is int else None
 
 
 def depth_of(agent: Any) -> int:

@@ -12,7 +12,7 @@ from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import AgentState, Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.leaving import Leaving
+from tests.kit.worlds import Leaving
 
 
 @pytest.fixture(scope="session")

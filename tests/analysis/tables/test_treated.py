@@ -9,8 +9,8 @@ import pytest
 
 from prism import Run
 from prism.analysis import read_log
-from tests.kit.leaving import Leaving
 from tests.kit.tables import arms
+from tests.kit.worlds import Leaving
 
 
 @pytest.fixture(scope="module")

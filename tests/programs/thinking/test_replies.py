@@ -1,16 +1,141 @@
 """Replies as models write them: each does what it says, or nothing."""
 
 import json
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import escape
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
+from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Memory
-from tests.kit.agent_replies import HOSTILE, REPLIES, renderings
+from prism.testing import FakeOllama
 from tests.kit.cognition import action, thought
 from tests.kit.writers import prompts_of, writer_of
+
+LONGEST = 200_000
+"""Characters of the longest reply that is read whole."""
+
+TYPES = ("working_memory_add", "working_memory_remove", "storage_load", "storage_save")
+
+
+def texts(max_size: int = 40) -> st.SearchStrategy[str]:
+    """Return texts of any signs that XML can hold, and of markup.
+
+    Not of a whole reply with a CDATA section in it: where those end cannot be told.
+    """
+    signs = st.characters(
+        exclude_categories=("Cs", "Cc"),
+        exclude_characters="\ufffe\uffff",
+        include_characters="\t\n",
+    )
+    markup = st.sampled_from(
+        [
+            *("<b>", "</b>", "&", "&amp;", "<", "]]>", "<![CDATA[", "<!--", "{", '"'),
+            *("<agent>", "</agent>", "</value>", "<value>", "</action>", "<type>", "</think>"),
+        ]
+    )
+    drawn = st.lists(signs | markup, max_size=max_size).map("".join)
+
+    return drawn.filter(lambda text: not ("<agent" in text and "<![CDATA[" in text))
+
+
+REPLIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "next_state": st.sampled_from(["thinking", "executing", "paging"]),
+        "thinking_log": texts().map(str.strip).filter(bool),
+        "action": st.fixed_dictionaries(
+            {"type": st.sampled_from(TYPES), "tags": texts(8).map(str.split).map("_".join)},
+            optional={"value": texts()},
+        ),
+    },
+)
+"""What well-formed replies may say."""
+
+
+def as_xml(parts: Mapping[str, Any], write: Callable[[str], str], between: str = "") -> str:
+    """Write the parts of an element, each as an element of its own."""
+    elements = [
+        f"<{name}>{write(part) if isinstance(part, str) else as_xml(part, write, between)}</{name}>"
+        for name, part in parts.items()
+    ]
+    return between.join(["", *elements, ""])
+
+
+def in_cdata(text: str) -> str:
+    """Write a text as CDATA sections, of which none holds the end of one."""
+    return "".join(f"<![CDATA[{part}]]>" for part in text.replace("]]>", "]]\0>").split("\0"))
+
+
+def renderings(reply: Mapping[str, Any]) -> list[str]:
+    """Write a reply as XML in several ways, and as JSON."""
+    turned = dict(reversed(reply.items()))
+    quoted = {'"': "&quot;", "'": "&#39;"}
+    return [
+        as_xml({"agent": reply}, escape),
+        as_xml({"agent": turned}, lambda text: escape(text, quoted), "\n  "),
+        as_xml({"agent": reply}, in_cdata, "\n"),
+        json.dumps({"agent": reply}),
+    ]
+
+
+def repeated(text: str, before: str = "", after: str = "") -> str:
+    """Return a text of the greatest length that repeats another between two."""
+    length = LONGEST - len(before) - len(after)
+    return before + (text * (length // len(text) + 1))[:length] + after
+
+
+_VALUE = (
+    "<agent><action><type>storage_save</type><tags>a</tags><value>",
+    "</value></action></agent>",
+)
+
+HOSTILE = {
+    **{
+        text: repeated(text)
+        for text in (
+            *("<", "&", "{", "[", '"', "'", "\\", " ", "\0", "\ud800", "</", "<a", "&amp;"),
+            *("&lt;agent&gt;", "&amp;lt;agent&amp;gt;", "<agent>", "<agent></agent>", "<agent '"),
+            *("<agent a='\"' b=\"'\">", "<agent><type>a</type></agent>", "<think>", "</think>"),
+            *("<think><agent></think>", "<![CDATA[", "<!--", "<!DOCTYPE[", "<|im_end|>"),
+            *(
+                '{"',
+                '{"a":[{',
+                '{"action":{}}',
+                '{"action":"}',
+                "<value ",
+                "-&lt;agent&gt;<!DOCTYPE",
+            ),
+        )
+    },
+    "actions in each other": repeated("<action>", "<agent>"),
+    "values in each other": repeated("<value>", "<agent><action>"),
+    "types not closed": repeated("<type>x", "<agent><action>"),
+    "elements not closed": repeated("<type>x<tags>y<value>z", "<agent>"),
+    "CDATA not closed in a value": repeated("<![CDATA[", _VALUE[0], "]]>" + _VALUE[1]),
+    "references in a value": repeated("&#65;", *_VALUE),
+    "blanks behind a type": repeated(" ", "<agent><action><abc>", "x</action></agent>"),
+    "entities": repeated('<!ENTITY a "&b;&b;">', "<!DOCTYPE a [", "]><agent></agent>"),
+    "attributes": repeated('a="b" ', "<agent ", ">"),
+    "signs of attributes": repeated("a=", "<agent ", ">"),
+    "a word of a state": repeated("a-", "<agent><next_state>", "</next_state></agent>"),
+    "tags with blanks": repeated("a ", "<agent><action><tags>", "</tags></action></agent>"),
+    "escapes in JSON": repeated('\\"', '{"action":"'),
+    "digits in JSON": repeated("9", '{"action":', "}"),
+    "quotes that end nothing in JSON": repeated("”a", "{“"),
+    "halves of signs": repeated("\ud800\udc00", '{"agent":{"thinking_log":"'),
+    "keys in JSON": '{"agent":{' + ",".join(f'"k{n}":1' for n in range(15_000)) + "}}",
+    "lists in JSON": repeated("[", '{"action":{"type":"a","tags":"b","value":'),
+    "JSON in JSON": repeated('{\\"action\\":', '{"agent":"', '"}'),
+    "JSON in XML": repeated('{"action":', "<agent>", "</agent>"),
+    "apostrophes in JSON in XML": repeated("x'y ", "<agent>{'action':{'value':'", "'}}</agent>"),
+}
+"""Replies of which each is as long as can be, and made to be slow or large to read."""
+
 
 CORPUS = [
     json.loads(line)
@@ -116,18 +241,90 @@ async def test_no_reply_takes_long(name: str) -> None:
     await deed(HOSTILE[name])
 
 
-async def test_a_reply_that_is_not_read_is_asked_again_with_what_was_wrong() -> None:
-    """Once; a client of its own counts the requests."""
+PLACEHOLDERS = ["...", " \u2026 ", "<tags>", "{value}", "[your value]", "val", "Value_2", "string"]
+PLACEHOLDERS += ["empty", "tags_tags_list", "tag1 tag2", "your text here", "action", "thoughts"]
+CONTENT = [
+    "tagged",
+    "value of gold",
+    "tea",
+    "none",
+    "name",
+    "list",
+    "type of tea",
+    "2",
+    "1:2",
+    "\u8336",
+]
 
-    class Client:
-        def __init__(self) -> None:
-            self.prompts: list[str] = []
 
-        async def run(self, prompt: str) -> str:
-            self.prompts.append(prompt)
-            return "no" if len(self.prompts) == 1 else thought("better")
+@pytest.mark.parametrize("text", [*PLACEHOLDERS, *CONTENT])
+@pytest.mark.parametrize("part", ["tags", "value", "thinking_log"])
+async def test_no_placeholder_becomes_content(part: str, text: str) -> None:
+    """What only names a part of the form is refused, quoted, and told; all else is kept."""
+    reply = (
+        thought(text)
+        if part == "thinking_log"
+        else action(
+            "storage_save",
+            **{
+                "tags": "good",
+                "value": "tea with milk",
+                part: escape(text) if part == "tags" else text,
+            },
+        )
+    )
+    state = "thinking" if part == "thinking_log" else "executing"
+    writer = writer_of([reply, "no"])
+    agent = CognitiveAgent(Config(), Memory.in_memory({"state": state}), writer)
+    cycle = await agent.cycle()
+    await agent.cycle()
+    kept = [*agent.memory.storage, *agent.memory.storage.values(), *agent.memory.thoughts.values()]
+    if text in CONTENT:
+        assert text.replace(" ", "_" if part == "tags" else " ") in kept
+    else:
+        assert (cycle.outcome, kept) == ("unusable" if state == "thinking" else "refused", [])
+        assert f"cannot be used: {part} is only the placeholder " in prompts_of(writer)[1]
 
-    client = Client()
-    cycle = await CognitiveAgent(Config(), Memory.in_memory(), client).cycle()
-    assert cycle.thought == "better"
-    assert "there is no agent element" in client.prompts[1]
+
+async def test_a_value_that_only_repeats_its_tags_is_no_content() -> None:
+    """It would take the place of what is known."""
+    assert await deed(action("storage_save", "alice", "Alice")) == {}
+    assert (await deed(action("storage_save", "bob", "Bob paints")))["storage"][
+        "bob"
+    ] == "Bob paints"
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+@pytest.mark.parametrize("state", ["thinking", "executing"])
+async def test_a_reply_that_is_not_read_is_asked_about_again(state: str, is_json: bool) -> None:
+    """Once, with what was wrong and the reply; no schema follows the form that was shown."""
+    better = thought("tea") if state == "thinking" else action("storage_save", "a", "v")
+    replies = iter(["I would rather not.", better])
+    with FakeOllama(write=lambda *_: next(replies)) as server:
+        client = Client(replies) if not is_json else Model("llama3.2", hosts=(server.url,))
+        agent = CognitiveAgent(Config(), Memory.in_memory({"state": state}), client)
+        cycle = await agent.cycle()
+        asked = (
+            client.prompts
+            if isinstance(client, Client)
+            else [each.body["messages"][-1]["content"] for each in server.questions]
+        )
+    assert cycle.outcome == "done"
+    first, second = asked
+    assert second.startswith(first.rstrip())
+    assert "there is no agent element and no object with its keys; the reply was" in second
+    assert "'I would rather not.'" in second
+    assert len(second) - len(first) < 400
+    assert "Respond in the form that is shown above." in second
+
+
+class Client:
+    """A client without schemas, which keeps the prompts that it is asked."""
+
+    def __init__(self, replies: Iterator[str]) -> None:
+        self.prompts: list[str] = []
+        self._replies = replies
+
+    async def run(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return next(self._replies)

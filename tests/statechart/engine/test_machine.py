@@ -52,6 +52,19 @@ class Lines:
     debug = info = warning = error = _keep
 
 
+def test_a_refusal_is_told_by_the_chart_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """However it is fired, transitions has nothing to say of an event that does not apply."""
+    logger: Any = Lines()
+    chart = Statechart(Light, [Transition("go", A, B)], A, logger=logger)
+    lamp = text_lamp()
+    chart.machine.finalize_event = [lambda event: None]
+    for fire in (lambda: chart.fire(lamp, "go"), lambda: chart.machine.events["go"].trigger(lamp)):
+        lamp.state = "b"
+        assert not fire()
+    assert [each["event"] for each in logger.lines] == ["statechart.event_refused"] * 2
+    assert not caplog.messages
+
+
 def traces(agent: Any) -> list[tuple[Any, ...]]:
     return [
         (each.from_state, each.to_state, each.trigger, each.context) for each in agent.state_history
@@ -78,15 +91,6 @@ def test_a_chart_has_a_living_machine_without_models() -> None:
     chart.machine.events["go"].trigger(lamp)
     assert chart.machine.models == []
     assert {*vars(lamp)} == {"state", "ticks_in_state", "state_history", "agent_id"}
-
-
-@pytest.mark.parametrize("text", ["*", "=", "mro", "initial", "state", "two words"])
-def test_any_text_is_an_ordinary_state(text: str) -> None:
-    """A state is only a state, even where its text means something to the transitions package."""
-    states = state_enum("Odd", [text, "other"])
-    chart = Statechart(states, [Transition("go", *states)], next(iter(states)))
-    lamp = SimpleNamespace(state=next(iter(states)))
-    assert chart.fire(lamp, "go") is [*states][1]
 
 
 def test_a_chart_with_composites_has_no_machine() -> None:

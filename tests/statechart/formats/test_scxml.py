@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.statechart import Statechart, Transition, state_enum
-from tests.kit.texts import ANY
+from tests.kit.charts import ANY
 
 SCXML = "{http://www.w3.org/2005/07/scxml}"
 

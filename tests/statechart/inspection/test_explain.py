@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
-from prism.errors import UnknownTriggerError
+from prism.errors import DefinitionError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition
+from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
     AgentState.IDLE,
@@ -72,7 +74,11 @@ def test_data_is_plain() -> None:
         "target": "evaluating",
         "options": [],
         "reacts_to": ["go"],
+        "problem": None,
     }
+    typo = chart_of(True).explain(SimpleNamespace(state=IDLE, name="ada"), "goo")
+    assert (typo.outcome, typo.reacts_to) == ("no reaction", ("go",))
+    assert "; did you mean 'go'?" in str(typo)
 
 
 class _First:
@@ -115,3 +121,22 @@ def test_explanation_foretells_fire_and_afire(
         assert explanation.outcome == "raises"
     except UnknownTriggerError:
         assert explanation.outcome == "no reaction"
+
+
+@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.sampled(20)
+def test_an_explanation_says_what_the_first_step_does(seed: int) -> None:
+    """In random charts, where nothing follows of itself."""
+    kinds = Kinds(eventless=False, dones=False)
+    try:
+        twins = make_twins(seed, kinds)
+    except DefinitionError:
+        return
+    chart, agent, rng = twins.chart, twins.agent, Random(seed)
+    chart.begin(agent)
+    for _ in range(20):
+        event = rng.choice([each for each in EVENTS if each in chart.triggers] or ["a"])
+        expected = chart.explain(agent, event)
+        made = chart.fire(agent, event)
+        assert (made is not None) == (expected.outcome in ("moves", "stays"))
+        assert made is None or made == expected.target

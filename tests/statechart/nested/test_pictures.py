@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 from prism.drawing import Box
 from prism.statechart.outline import to_outline
 from tests.statechart.nested.phone import day, whole_phone
-from tests.statechart.nested.test_json import everything
+from tests.statechart.nested.test_documents import everything
 
 
 def test_an_outline_says_what_lies_inside_what() -> None:

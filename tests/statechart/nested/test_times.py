@@ -96,10 +96,10 @@ def test_a_function_must_say_a_whole_number_of_ticks(
     given: Any, strict: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Anything else is an error as that of a guard: raised again in each tick, or logged once."""
-    chart = resting(after=lambda _agent, context: context, strict=strict)
-    agent = chart.adopt(PLAIN(state=S.IDLE))
+    chart = resting(after=lambda agent: agent.delay, strict=strict)
+    agent = chart.adopt(PLAIN(state=S.IDLE, delay=given))
     message = f"'{type(given).__name__}' object cannot be interpreted as an integer"
-    for drive in (lambda: chart.fire(agent, "rests", given), lambda: chart.tick(agent, given)):
+    for drive in (lambda: chart.fire(agent, "rests"), lambda: chart.tick(agent)):
         with pytest.raises(TypeError, match=message) if strict else nullcontext():
             drive()
     assert agent.state is S.RESTING
@@ -165,6 +165,7 @@ def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one() ->
         Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
         Transition("looks", Phone.POCKET, Phone.REPLYING, probability=0.2),
         Transition("looks", Phone.POCKET, Phone.BROKEN),
+        Transition("looks", Phone.POCKET, Phone.READING),
         Transition("turns", Phone.POCKET, Phone.READING, probability=0.5),
     )
     ends: Counter[Any] = Counter()

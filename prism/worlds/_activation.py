@@ -1,9 +1,12 @@
-"""Events that happen at rates, in continuous time whose unit is a round."""
+"""Other ways to give turns: events at rates in continuous time, and agents ahead of each other."""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import accumulate
 from math import isfinite, log1p
@@ -13,8 +16,16 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._agent_set import leaves_in
+from prism.worlds._decisions import Asked, Receiving, ask
+from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._kinds import Channel
+from prism.worlds._turns import Turns
+from prism.worlds._waves import advance, outside, value_of
+
+_MANY = 100
+"""Agents for which a function may cost 3 times as much as a number does."""
+
+_logger = logging.getLogger("prism.worlds")
 
 
 async def events_at_rates(turns: Any) -> None:
@@ -57,8 +68,7 @@ async def events_at_rates(turns: Any) -> None:
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
         await _at(turns, moment, part, channel, agent)
-        if turns.stopped is None and turns.world.until():
-            turns.stop("until")
+        turns.end_if_over()
 
 
 async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
@@ -72,40 +82,6 @@ async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, 
         else:
             await turns.happen(agent, channel.step)
     turns.part_of_tick = None
-
-
-class Members:
-    """The agents of each kind in each state, in an order that the list of agents does not decide.
-
-    Args:
-        agents: The population, in such an order.
-    """
-
-    def __init__(self, agents: Iterable[Any]) -> None:
-        self._lists: dict[tuple[type, Any], list[Any]] = {}
-        self._places: dict[tuple[Any, Any], int] = {}
-        for agent in agents:
-            self.add(agent, agent.state)
-
-    def of(self, channel: Channel) -> Sequence[Any]:
-        """Return the agents to which an event can happen."""
-        return self._lists.get((channel.kind.cls, channel.state), ())
-
-    def add(self, agent: Any, state: Any) -> None:
-        """Add an agent that enters a state."""
-        for leaf in leaves_in(state):
-            agents = self._lists.setdefault((type(agent), leaf), [])
-            self._places[agent, leaf] = len(agents)
-            agents.append(agent)
-
-    def remove(self, agent: Any, state: Any) -> None:
-        """Remove an agent that leaves a state, and put the last one in its place."""
-        for leaf in leaves_in(state):
-            agents = self._lists[type(agent), leaf]
-            place, last = self._places.pop((agent, leaf)), agents.pop()
-            if last is not agent:
-                agents[place] = last
-                self._places[last, leaf] = place
 
 
 def _weight(
@@ -123,6 +99,13 @@ def _weight(
         return channel.most * len(agents)
     if not callable(rate):
         return _checked(turns, channel, rate) * len(agents)
+    if len(agents) > _MANY and not channel.is_told:
+        channel.is_told = True
+        _logger.warning(
+            "%s: its rate is a function, which is called for each of %d agents after every event; "
+            "most=, the largest rate, in @during(..., rate=..., most=...) spares all calls but one",
+            *(_name_of(turns, channel), len(agents)),
+        )
     world = turns.world
     rates = [_checked(turns, channel, rate(world, agent), agent) for agent in agents]
     sums[number] = [*accumulate(rates)]
@@ -159,3 +142,81 @@ def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> floa
 def _name_of(turns: Any, channel: Channel) -> str:
     name = getattr(channel.step, "__name__", "an event of the chart")
     return f"{type(turns.world).__name__}.{name}"
+
+
+# Agents ahead of each other
+
+
+class TurnsAhead(Turns):
+    """Gives turns to agents that depend on few others, each as soon as those have had theirs."""
+
+    @property
+    def now(self) -> int:
+        """The tick of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return self._begun if turn is None else turn.tick
+
+    @now.setter
+    def now(self, tick: int) -> None:
+        self._begun = tick
+
+    def seconds(self) -> float:
+        """Return the time of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return super().seconds() if turn is None else turn.moment.seconds
+
+    async def round(self, moments: Sequence[Moment]) -> None:
+        """Run the ticks of a round, whose times are given.
+
+        The events are logged in the order of the turns.
+        """
+        logger: Any = self.events.logger
+        agents = self.population.everybody()
+        most = max(8 * self.answers.concurrency, 4 * len(agents))
+        last: dict[Any, asyncio.Task[None]] = {}
+        queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()
+
+        async def write_next() -> None:
+            turn, task = queue.popleft()
+            await task
+            logger.write(turn)
+
+        try:
+            for moment in moments:
+                self.clock.show(moment)
+                self.begin_tick()
+                for _, agent in self.in_order(agents):
+                    turn = Turn(agent, self.now, moment)
+                    depends = (agent, *self.world.depends(agent))
+                    before = [last[each] for each in depends if each in last]
+                    last[agent] = task = asyncio.create_task(self._whole(turn, before))
+                    queue.append((turn, task))
+                    while len(queue) > most or (queue and queue[0][1].done()):
+                        await write_next()
+            while queue:
+                await write_next()
+        finally:
+            for _, task in queue:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+    async def _whole(self, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
+        """Take a whole turn, when those before it are over.
+
+        Raises:
+            SimulationError: If its step waits for another agent.
+        """
+        for each in before:
+            await each
+        UNDER_WAY.set(turn)
+        agent = turn.agent
+        waiting = None if agent.has_left else await outside(self, self.take(agent))
+        while waiting is not None:
+            _, running, waits = waiting
+            if type(waits) is Receiving or waits.agent is not agent:
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} waits for another agent, in an independent world"
+                )
+            await (ask(self, [waits], ()) if type(waits) is Asked else ask(self, (), [waits]))
+            waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -1,4 +1,4 @@
-"""Charts with composites as JSON, and back."""
+"""Charts with composites as documents, and back."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.statechart.nested.phone import Phone, day, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
 
-def speed(agent: Any, context: Any) -> float:
+def speed(agent: Any, context: Any = None) -> float:
     """Return a rate."""
     return 0.5
 
@@ -45,31 +45,32 @@ def functions_of(chart: Statechart[Any]) -> dict[str, Any]:
     return {getattr(each, "__qualname__", None) or each.__name__: each for each in found}
 
 
+FORMATS: dict[str, Any] = {"json": Statechart.from_json, "scxml": Statechart.from_scxml}
+
+
+@pytest.mark.parametrize("spec", FORMATS)
 @pytest.mark.parametrize("chart", [everything(), whole_phone(), day()], ids=["all", "phone", "day"])
-def test_a_chart_comes_back_equal(chart: Statechart[Any]) -> None:
-    """By JSON with the names of its functions, by pickle, and over its own enum."""
-    actions = functions_of(chart)
-    text = chart.to_json()
-    again = Statechart.from_json(text, guards={"speed": speed}, actions=actions)
+def test_a_chart_comes_back_equal(chart: Statechart[Any], spec: str) -> None:
+    """From the names of its functions, and over its own enum."""
+    functions: dict[str, Any] = {"guards": {"speed": speed}, "actions": functions_of(chart)}
+    text = format(chart, spec)
+    again = FORMATS[spec](text, **functions)
     assert again == chart
-    assert again.to_json() == text
-    same = Statechart.from_json(
-        text, guards={"speed": speed}, actions=actions, states=chart.state_type
-    )
+    assert format(again, spec) == text
+    same = FORMATS[spec](text, states=chart.state_type, **functions)
     assert same.definition.tree == chart.definition.tree
 
 
+@pytest.mark.parametrize("spec", FORMATS)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.sampled(20)
-def test_a_random_chart_comes_back_equal(seed: int) -> None:
+def test_a_random_chart_comes_back_equal(seed: int, spec: str) -> None:
     """Whatever it has."""
     try:
         chart = make_twins(seed, Kinds()).chart
     except DefinitionError:
         return
-    actions = functions_of(chart)
-    text = chart.to_json()
-    assert Statechart.from_json(text, actions=actions) == chart
+    assert FORMATS[spec](format(chart, spec), actions=functions_of(chart)) == chart
 
 
 def test_the_document_says_what_was_written() -> None:

@@ -1,0 +1,168 @@
+"""What a chart asks of a reasoner, and what both write to the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, Protocol
+
+from prism.statechart._definition import Definition
+from prism.statechart.memory import count_of
+from prism.statechart.names import agent_name, identify
+from prism.statechart.states import state_text
+from prism.statechart.transitions import Edge
+from prism.telemetry import loggers
+from prism.telemetry.events import ANSWER_DISCARDED, DECISION, EVENT_REFUSED, TRANSITION
+from prism.telemetry.instruments import Level, join_hooks
+from prism.telemetry.loggers import EventLogger
+
+
+class Decider(Protocol):
+    """Anything that `Statechart.afire` can ask, such as a `Reasoner` or a `PolicyReasoner`.
+
+    If a reasoner has only this method, its decisions are announced with the source ``policy``.
+    Derive from `BaseReasoner` to give another source.
+    """
+
+    async def decide(
+        self, agent: Any, current_state: Any, trigger: str, options: list[Any], context: Any = None
+    ) -> Any:
+        """Choose one of the options."""
+
+
+class Options(list[Any]):
+    """The options of a question that a chart asks.
+
+    Args:
+        options: The targets to choose from.
+        chart: The definition of the chart that asks; None if nobody's.
+
+    Attributes:
+        chart: As given.
+        are_announced: Whether a reasoner that was asked has logged its decision itself.
+    """
+
+    def __init__(self, options: Iterable[Any], chart: Definition[Any] | None) -> None:
+        super().__init__(options)
+        self.chart = chart
+        self.are_announced: bool = False
+
+
+class Reporter:
+    """Writes a chart's events to its log.
+
+    Args:
+        chart: Name of the chart.
+        logger: Where to write; None means structlog's own logger, once it is configured.
+        strict: Whether to raise faults of guards and actions instead.
+
+    Attributes:
+        logger: The chart's own logger, if it has one.
+    """
+
+    def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
+        self._chart = chart
+        self.logger: EventLogger | None = loggers.synchronous(logger)
+        self._strict = strict
+
+    def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
+        """Report a transition, with the ticks that the agent spent in the state it left."""
+        self.met(agent, edge.from_text)
+        loggers.report(
+            self.logger,
+            "info",
+            TRANSITION,
+            chart=self._chart,
+            agent_id=agent_name(agent),
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            ticks_in_state=dwell,
+            context=identify(context),
+        )
+
+    def met(self, agent: Any, state: str) -> None:
+        """Tell who counts the agents of charts that have no logger of their own."""
+        for join in join_hooks if self.logger is None else ():
+            join(self._chart, agent_name(agent), state)
+
+    def refused(
+        self, agent: Any, state: str, trigger: str, guards: Iterable[str | None], context: Any
+    ) -> None:
+        """Report an event that made no transition, if anybody listens to details.
+
+        Args:
+            agent: The agent.
+            state: The text of its state.
+            trigger: Name of the event.
+            guards: The names of the guards that did not pass; none where nothing reacts to it.
+            context: The event's context.
+        """
+        self.met(agent, state)
+        if loggers.debug_logger(self.logger) is None:
+            return
+        names = [*filter(None, guards)]
+        self._report(
+            "debug",
+            EVENT_REFUSED,
+            agent,
+            state=state,
+            trigger=trigger,
+            reason="guards" if names else "no_transition",
+            guards=names,
+            ticks_in_state=count_of(agent, "ticks_in_state"),
+            context=identify(context),
+        )
+
+    def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: str) -> None:
+        """Warn of an answer that no longer applied: ``moved``, or ``not_enabled``."""
+        states = {"asked_in": asked_in, "now_in": agent.state, "chosen": chosen}
+        texts = {name: state_text(state) for name, state in states.items()}
+        self._report("warning", ANSWER_DISCARDED, agent, trigger=trigger, **texts, reason=reason)
+
+    def failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard or an action that raised; raise the error in a strict chart."""
+        if self._strict:
+            raise error
+        ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
+        said = loggers.describe(error)
+        self._report("error", event, agent, exc_info=error, error=said, **ends)
+
+    def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
+        loggers.report(
+            self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys
+        )
+
+
+def announce(
+    logger: EventLogger | None,
+    asked: Any,
+    chosen: Any,
+    source: str,
+    how: Mapping[str, Any],
+    more: Mapping[str, Any],
+) -> None:
+    """Log a decision. A fallback is a warning, which is shown even without structlog.
+
+    Args:
+        logger: The reasoner's or the chart's own logger, if it has one.
+        asked: What was asked, an object with ``agent``, ``state``, ``trigger``, ``options`` and
+            ``context``.
+        chosen: What was chosen.
+        source: Who chose.
+        how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
+        more: Further keys, which stand after the context.
+    """
+    loggers.report(
+        logger,
+        "warning" if source == "fallback" else "info",
+        DECISION,
+        agent_id=agent_name(asked.agent),
+        state=state_text(asked.state),
+        trigger=asked.trigger,
+        options=[*map(state_text, asked.options)],
+        chosen=state_text(chosen),
+        source=source,
+        **how,
+        context=identify(asked.context),
+        **more,
+    )
