@@ -9,9 +9,8 @@ from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.pools import unpaused
 from tests.kit.reasoners import ask
-from tests.kit.servers import BOTH, HELLO, Connect, Gate
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, unpaused
 from tests.kit.waiting import until
 
 
