@@ -204,7 +204,8 @@ order by line
 _PLACES = """
 select *, times / sum(times) over (partition by options) as share from (
     select len(options) as options,
-           (coalesce(list_position(chances, list_max(chances)), list_position(options, chosen))
+           (if(list_max(chances) is null, list_position(options, chosen),
+               list_position(chances, list_max(chances)))
             - 1 - rotation + len(options)) % len(options) + 1 as place,
            count(*) as times
     from (select *, list_transform(options, lambda o: try_cast(probabilities ->> o as double))

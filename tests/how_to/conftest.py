@@ -21,6 +21,7 @@ SECTIONS = {
     "dataclass": "A dataclass",
     "pydantic": "A pydantic model",
     "model": "A model in your loop",
+    "service": "A service",
 }
 """The sections of one page that are a guide each, by their names."""
 _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
