@@ -34,6 +34,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or their logs.")
 ]
+AllRuns = Annotated[
+    bool,
+    typer.Option(
+        "--all-runs", help="Read all runs of a file as one, as those of a restarted service."
+    ),
+]
 Agents = Annotated[
     str | None, typer.Option(metavar="N|FILE", help="Number of agents, or a file of them.")
 ]

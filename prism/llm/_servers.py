@@ -309,7 +309,7 @@ class OllamaServer(ModelServer):
             "seed": own["seed"] + request.variation,
             # another value of it would load the model again
             "num_ctx": own["window"],
-            "num_predict": own["reply_tokens"] or request.most_tokens,
+            "num_predict": request.tokens(own["reply_tokens"]),
             **(_UNLIMITED if own["temperature"] or request.chances else {}),
         }
         named = {
@@ -380,7 +380,7 @@ class OpenAIServer(ModelServer):
             "messages": list(request.messages),
             "temperature": own["temperature"],
             "seed": own["seed"] + request.variation,
-            "max_tokens": own["reply_tokens"] or request.most_tokens,
+            "max_tokens": request.tokens(own["reply_tokens"]),
             "response_format": None if request.schema is None else _response_format(request.schema),
             **(_UNLIMITED if own["temperature"] or request.chances else {}),
             **_thinking(own["think"]),

@@ -185,7 +185,10 @@ class ClientServer(Server):
                 reply = await reply if inspect.isawaitable(reply) else reply
             self._require_reply(reply)
             cost.replied(*_counts(reply))
-            cost.model = of_kind(str, first(reply, "model")) or cost.model
+            name = of_kind(str, first(reply, "model"))
+            # Ollama adds the tag of a name without one
+            if name and name != f"{cost.model}:latest":
+                cost.model = name
             cost.host = of_kind(str, first(reply, "host")) or cost.host
             reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
             cost.done_reason = reason and reason[:_MOST_REASON]

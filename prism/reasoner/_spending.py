@@ -109,7 +109,7 @@ def require_positive(**limits: float | None) -> None:
     for name, value in limits.items():
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if value is not None and not (is_number and value > 0):
-            raise FieldValueError(f"{name} must be above 0, got {value!r}")
+            raise FieldValueError(f"{name} must be a number above 0, got {value!r}")
 
 
 def require_one_of(name: str, value: str, known: Sequence[str]) -> None:

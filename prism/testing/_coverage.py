@@ -236,12 +236,14 @@ def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
 
 
 def _percent(charts: Sequence[ChartUse], kinds: Sequence[str]) -> float:
-    """Return the percent exercised, rounded down to a tenth, so that 100 means all.
+    """Return the percent exercised, rounded to a tenth; 100 means all.
 
     Of nothing, nothing is missing; but without any chart it is 0.
     """
     seen, total = _counted(charts, kinds)
-    return seen * 1000 // total / 10 if total else 100.0 * bool(charts)
+    if seen == total:
+        return 100.0 * bool(charts)
+    return min(round(100 * seen / total, 1), 99.9)
 
 
 def _counted(charts: Sequence[ChartUse], kinds: Sequence[str]) -> tuple[int, int]:
