@@ -75,6 +75,8 @@ def unreadable(path: Path, error: OSError) -> InputError:
 ANSWERS_NAME = "answers.jsonl"
 """Name of the file of answers in the folder of a run."""
 
+_ANSWERS = ("decision", "text")
+
 
 def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
     """Yield the prompts and replies of a run, in the order in which they came.
@@ -85,11 +87,17 @@ def read_answers(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
         run: The folder of the run, or the file itself.
 
     Yields:
-        A dict for each decision and text, with its ``id``, ``prompt``, ``reply`` and ``attempts``.
+        A dict for each decision and text, with its ``id``, ``prompt``, ``reply`` and ``cost``; if
+        the model was asked again, ``repairs`` are its useless replies and the prompts after them.
 
     Raises:
         InputError: If nothing was recorded, or a line is damaged.
     """
+    return (each for each in read_journal(run) if each.get("kind", "text") in _ANSWERS)
+
+
+def read_journal(run: PathLike[str] | str) -> Iterator[dict[str, Any]]:
+    """Yield all lines of a run's journal; see `read_answers`."""
     folder = Path(run)
     path = folder / ANSWERS_NAME if folder.is_dir() else folder
     try:
