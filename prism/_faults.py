@@ -47,17 +47,17 @@ class Place:
 def suggestion(error: BaseException) -> str:
     """Return what Python adds where it prints an exception: the name that may be meant, if any."""
     if isinstance(error, AttributeError):
-        known = dir(error.obj)
+        names = dir(error.obj)
     elif isinstance(error, NameError) and error.__traceback__ is not None:
         frame = list(_frames(error.__traceback__))[-1].tb_frame
-        known = [*frame.f_locals, *frame.f_globals, *frame.f_builtins]
+        names = [*frame.f_locals, *frame.f_globals, *frame.f_builtins]
     else:
         return ""
 
     # loaded only for a message
     from difflib import get_close_matches
 
-    near = get_close_matches(error.name or "", known, n=1)
+    near = get_close_matches(error.name or "", names, n=1)
     is_said = "did you mean" in str(error).lower()
 
     return f". Did you mean: {near[0]!r}?" if near and not is_said else ""
@@ -72,17 +72,17 @@ def note_place(error: BaseException, acting: Any, round: int, tick: int) -> None
         round: The round.
         tick: The tick; 0 outside of ticks.
     """
-    place, entry = place_of(error), entry_of(error)
-    notes = [] if place is None else [f"{place}: {place.text}"]
+    line, entry = place_of(error), entry_of(error)
+    notes = [] if line is None else [f"{line}: {line.text}"]
     if acting is not None:
         notes.append(f"in the step of {acting!r}, round {round}, tick {tick}")
     elif entry is not None:
         when = f", round {round}" * (round > 0) + f", tick {tick}" * (tick > 0)
         notes.append(f"in {entry.function}{when}")
 
-    known = getattr(error, "__notes__", ())
+    notes_before = getattr(error, "__notes__", ())
     for note in notes:
-        if note not in known:
+        if note not in notes_before:
             error.add_note(note)
 
 
@@ -142,18 +142,18 @@ def shortened(error: BaseException) -> TracebackType | None:
     if not isinstance(error, PrismError):
         kept += frames[last + 1 :]
 
-    found = None
+    traceback = None
     for each in reversed(kept):
-        found = TracebackType(found, each.tb_frame, each.tb_lasti, each.tb_lineno)
+        traceback = TracebackType(traceback, each.tb_frame, each.tb_lasti, each.tb_lineno)
 
-    return found
+    return traceback
 
 
 def _called(error: BaseException) -> list[TracebackType]:
     """Return the frames of the user's code that prism has called, the outermost first."""
     frames = list(_frames(error.__traceback__))
     files = [each.tb_frame.f_code.co_filename for each in frames]
-    first = next((place for place, file in enumerate(files) if _is_prisms(file)), len(files))
+    first = next((index for index, file in enumerate(files) if _is_prisms(file)), len(files))
 
     return [
         each for each, file in zip(frames[first:], files[first:], strict=True) if _is_users(file)

@@ -49,9 +49,9 @@ def lazy_names(
 
             raise MissingExtraError(extra, str(error.name)) from error
 
-        found = module if is_module else getattr(module, name)
-        setattr(sys.modules[package], name, found)
-        return found
+        value = module if is_module else getattr(module, name)
+        setattr(sys.modules[package], name, value)
+        return value
 
     def names() -> list[str]:
         module = sys.modules[package]

@@ -115,7 +115,7 @@ class InputError(PrismError, ValueError):
             None if self.line is None else f"line {self.line}",
             None if self.field is None else f"field {self.field!r}",
         )
-        where = ", ".join(place for place in places if place)
+        where = ", ".join(part for part in places if part)
         return f"{where}: {self.problem}" if where else self.problem
 
 
@@ -139,7 +139,7 @@ class LLMError(PrismError):
     """A language model did not give a usable answer.
 
     Args:
-        told: The message.
+        message: The message.
         host: The server that failed, where known.
         retry_after: Seconds after which the server wants to be asked again, where it says so.
         status: HTTP status of the answer, if it was an error; 500 for an error, or half a reply,
@@ -153,12 +153,12 @@ class LLMError(PrismError):
 
     def __init__(
         self,
-        *told: object,
+        *message: object,
         host: str | None = None,
         retry_after: float | None = None,
         status: int = 0,
     ) -> None:
-        super().__init__(*told)
+        super().__init__(*message)
         self.host = host
         self.retry_after = retry_after
         self.status = status

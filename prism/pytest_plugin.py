@@ -43,20 +43,13 @@ MakerT = TypeVar("MakerT", "ScriptMaker", "WriterMaker")
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
 _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
 
-_RUNS_NO_TESTS = (
-    "collectonly",
-    "setuponly",
-    "setupplan",
-    "showfixtures",
-    "show_fixtures_per_test",
-    "cacheshow",
-)
-"""Options with which pytest runs no test, so that there is nothing to report on."""
-
 
 @pytest.fixture
 def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
-    """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it."""
+    """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it.
+
+    A fixture of the project's own with that name is not called: the time is the real one.
+    """
     from prism.statechart import social_media_chart
 
     if "frozen_clock" not in request.fixturenames:
@@ -151,22 +144,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     group.addoption(
         "--statechart-fail-under",
-        type=_percent,
+        type=float,
         metavar="PERCENT",
         help="fail if less than this was exercised",
     )
-
-
-def _percent(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-
-    if not 0 <= value <= 100:
-        raise argparse.ArgumentTypeError(f"must be a number from 0 to 100, got {text!r}")
-
-    return value
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -183,8 +164,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _record(config: pytest.Config, options: argparse.Namespace) -> None:
     least = options.statechart_fail_under
     is_wanted = options.statechart_coverage or least is not None
-    runs_tests = not any(getattr(options, name, False) for name in _RUNS_NO_TESTS)
-    if _COVERAGE in config.stash or not (is_wanted and runs_tests):
+    if _COVERAGE in config.stash or not is_wanted:
         return
 
     from prism.testing._coverage import CoveragePlugin

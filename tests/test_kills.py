@@ -5,7 +5,6 @@ undisturbed run from the start of the process to its end: 12 by default, 100 for
 """
 
 import json
-import logging
 import os
 import random
 import subprocess
@@ -88,8 +87,6 @@ else:
 """.replace("TURNS", str(TURNS))
 MEASURED = ("latency", "queue_seconds", "request_seconds", "seconds", "total_duration")
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -100,14 +97,12 @@ class Scenario:
         line: The command.
         left: Every file that it leaves, hidden ones included, with its digest.
         seconds: How long it lives.
-        resume: The command that goes on with it.
     """
 
     home: Path
     line: tuple[str | int, ...]
     left: dict[str, str]
     seconds: float
-    resume: tuple[str | int, ...]
 
 
 def start(folder: Path, *arguments: str | int) -> subprocess.Popen[bytes]:
@@ -127,31 +122,18 @@ def complete(folder: Path, *arguments: str | int) -> float:
     return time.monotonic() - began
 
 
-def kill(folder: Path, after: float, *arguments: str | int) -> bool:
-    """Start the command and kill it after so many seconds; tell whether it was still alive."""
+def kill(folder: Path, after: float, *arguments: str | int) -> None:
+    """Start the command and kill it after so many seconds, if it is still alive."""
     with start(folder, *arguments) as process:
         time.sleep(after)
         process.kill()
         process.communicate()
-    return process.returncode != 0
 
 
 def files(folder: Path) -> dict[str, str]:
     """Return every file below a folder with its digest."""
     found = (path for path in folder.rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): sha256(path.read_bytes()).hexdigest() for path in found}
-
-
-def where(run: Path) -> str:
-    """Tell how far a killed run had come."""
-    summary = run / "run.json"
-    if not summary.exists():
-        return "not begun"
-    done = "results written" if b'"results"' in summary.read_bytes() else "under way"
-    log = run / "events.jsonl"
-    rounds = log.read_bytes().count(b'"round.ended"') if log.exists() else 0
-    unfinished = [path.name for path in run.rglob(".*.part")]
-    return f"{done}, round {rounds}, unfinished: {', '.join(unfinished) or 'nothing'}"
 
 
 ALONE: dict[str, tuple[str | int, ...]] = {
@@ -185,7 +167,7 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             complete(home, *MODEL_RUN, *asked, "--out", "recorded")
         line = ("replay", str(home / "recorded"))
     seconds = complete(home, *line, *OUT)
-    return Scenario(home, line, files(home / "run"), seconds, RESUME)
+    return Scenario(home, line, files(home / "run"), seconds)
 
 
 def written(prompt: str, *_more: object) -> str:
@@ -204,27 +186,18 @@ def test_a_killed_run_comes_to_the_same_bytes(
     draw = random.Random(f"{scenario.line} {number}")
     run = tmp_path / "run"
     instant = scenario.seconds * (number + draw.random()) / KILLS
-    alive = kill(tmp_path, instant, *scenario.line, *OUT)
-    logger.info(
-        "%s: killed after %.3f s: %s",
-        scenario.home.name,
-        instant,
-        where(run) if alive else "after the end",
-    )
+    kill(tmp_path, instant, *scenario.line, *OUT)
     for _ in range(MOST_KILLED_RESUMES):
         if draw.random() < 0.5:
             break
-        again = draw.random() * scenario.seconds
-        alive = kill(tmp_path, again, *next_line(scenario, run))
-        place = where(run) if alive else "after the end"
-        logger.info("%s: killed again after %.3f s: %s", scenario.home.name, again, place)
+        kill(tmp_path, draw.random() * scenario.seconds, *next_line(scenario, run))
     complete(tmp_path, *next_line(scenario, run))
     assert files(run) == scenario.left
 
 
 def next_line(scenario: Scenario, run: Path) -> tuple[str | int, ...]:
     """Return the command that goes on with a run, or begins it if it had not begun."""
-    return scenario.resume if (run / "run.json").exists() else (*scenario.line, *OUT)
+    return RESUME if (run / "run.json").exists() else (*scenario.line, *OUT)
 
 
 @dataclass(frozen=True)
@@ -293,7 +266,6 @@ def test_a_killed_application_acts_at_most_once(
     events = not_measured(home / "run")
     actions = [event for event in events if event["event"] == "workflow.action"]
     cut = [event["key"] for event in actions if not event["succeeded"]]
-    logger.info("acting: %d actions, %d of them cut by %d kills", len(done), len(cut), kills)
     assert len(cut) <= kills
     assert {event["result"] for event in actions if not event["succeeded"]} <= {INTERRUPTED}
     # one that was cut may have been carried out, or not

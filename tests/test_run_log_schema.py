@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,21 +11,36 @@ from typing import Any
 
 import pytest
 
-from prism import Run
+from prism import Run, resume
 from prism.agents import synthetic_population
-from prism.llm import OllamaChatClient
+from prism.llm import Model, OllamaChatClient
+from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory
+from prism.programs.thinking import action as own_action
+from prism.programs.thinking._replies import read_reply
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner._spending import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
 from prism.social import Feed
-from prism.statechart import AgentState, Reasoner, Statechart, Transition
+from prism.statechart import AgentState, Cost, Reasoner, Statechart, Transition, Written
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault, ScriptedWriter
-from tests.kit.cognition import all_that_happens, interrupted_run
+from tests.kit import kept
+from tests.kit.cognition import (
+    FIXED,
+    LARGEST,
+    action,
+    add,
+    letters,
+    limited,
+    thinker,
+    thought,
+    working,
+)
 from tests.kit.event_schema import faults_of, keys_by_event
 from tests.kit.pictured import WORLDS
 from tests.kit.worlds import run_logged
+from tests.kit.writers import writer_of
 
 S = AgentState
 Lines = list[dict[str, Any]]
@@ -93,6 +109,75 @@ def own_loop() -> None:
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     for trigger in ("rest", "refused", "look", "look"):
         chart.fire(agent, trigger, {"post_id": "p1"})
+
+
+class Waver(CognitiveAgent):
+    """An agent with an action of its own."""
+
+    @own_action
+    def wave(self, times: int) -> str:
+        """Wave."""
+        return f"{self.agent_id} waves {times} times"
+
+
+class Windowed(ScriptedWriter):
+    """A writer of prepared texts whose model sees little."""
+
+    async def window(self) -> int:
+        """Return how many tokens it sees."""
+        return 2 * LARGEST + 1_400
+
+
+async def all_that_happens(logger: Any) -> None:
+    """Run cycles in which all happens that can happen in a cycle."""
+    usage = Cost(0.1, None, None, 1, 5, 7)
+    told = thought("m9", "executing")
+    writer = ScriptedWriter(
+        [
+            Written(told, "model", read_reply(told), cost=usage),
+            add("a", "1"),
+            add("b", "2"),
+            "nothing of use",
+            Written(None, "failed", reason="down"),
+            thought("on", "executing"),
+            action("storage_load", "nobody"),
+            thought("on", "executing"),
+            "nothing of use",
+            thought("make room", "paging"),
+        ]
+    )
+    data = {**working(10), "state": "dreaming", "storage": {"m0": "older"}}
+    agent = thinker(writer, data, limited(FIXED + 800), count=letters, logger=logger)
+    for _ in range(12):
+        await agent.cycle()
+
+    seeing = Windowed([thought("on")])
+    await thinker(seeing, {}, count=letters, logger=logger).cycle()
+
+    waves = "<agent><action><type>wave</type><times>3</times></action></agent>"
+    for reply in (waves, action("storage_search", "older")):
+        data = {"state": "executing", "storage": {"m0": "older"}}
+        memory = Memory.in_memory(data)
+        await Waver(Config(), memory, writer_of([reply]), logger=logger).cycle()
+
+
+def interrupted_run(folder: Path) -> Path:
+    """Run cycles that are stopped, and go on until nothing comes of them."""
+    written = iter([thought("on")])
+    config, memory = folder / "config.json", folder / "memory.json"
+    config.write_text(Config().to_json())
+    with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
+        model = Model("llama3.2", hosts=(server.url,))
+        options = Run(config, memory=memory, rounds=9, reasoner=model)
+        with suppress(InterruptedError):
+            kept.begin(options, folder / "thinking", on_round=_interrupt)
+        resume(folder / "thinking")
+
+    return folder / "thinking"
+
+
+def _interrupt(_cycle: Cycle) -> None:
+    raise InterruptedError
 
 
 async def of_programs(path: Path) -> Lines:

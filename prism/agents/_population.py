@@ -7,6 +7,7 @@ import random
 import re
 import warnings
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,7 @@ _COLUMNS = (
     *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
     *("username", "following_agentid_list", "previous_tweets", *_NAMES, *_INTERESTS, *_TEXTS),
 )
+_NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 _POST = ("post_id", "author_id", "text", "topics")
 
 
@@ -327,8 +329,10 @@ def _followed(record: Record, ids: Sequence[str]) -> list[str]:
 
 def _list_in(record: Record, column: str, kind: type) -> list[Any]:
     """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
-    text = record.text(column, "").strip()
-    items = _read_list(text) if text else []
+    text, items = record.text(column, "").strip(), None
+    # unknown escape sequences are kept without a warning; only the reader of CSV bounds a text
+    with warnings.catch_warnings(action="ignore"), suppress(*_NOT_PYTHON):
+        items = ast.literal_eval(text or "[]")
     if not isinstance(items, list) or not all(type(item) is kind for item in items):
         example = "[1, 2]" if kind is int else "['one', 'two']"
         raise record.wrong(column, f"must be a list such as {example}, got {text[:60]!r}")
@@ -336,14 +340,3 @@ def _list_in(record: Record, column: str, kind: type) -> list[Any]:
         record.require_writable(column, items)
 
     return items
-
-
-def _read_list(text: str) -> Any:
-    """Return the list in a text, which only the reader of CSV bounds; None if it is no list."""
-    with warnings.catch_warnings():
-        # unknown escape sequences are kept without a warning
-        warnings.simplefilter("ignore")
-        try:
-            return ast.literal_eval(text)
-        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
-            return None

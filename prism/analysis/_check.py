@@ -170,8 +170,8 @@ _CASES: Mapping[str, Sequence[str]] = {
 }
 """What is checked of an event of each kind."""
 
-# Events without a chart belong to this one, except joins and decisions of agents that joined with
-# another one. An agent times out by the limit that it joined with last.
+# Events without a chart belong to this one, except joins and decisions of ids that joined with
+# another one, too. An agent times out by the limit that it joined with last.
 _CHECKED = """
 create or replace temp table checked as
 with strangers as (
@@ -182,9 +182,8 @@ with strangers as (
     from events
     where event in ('agent.joined', 'statechart.transition', 'reasoner.decision')
       and agent_id is not null
-      and (chart is null or chart = $chart or event <> 'statechart.transition')
-      and (event = 'statechart.transition' and chart is not null
-           or (run, agent_id) not in (select (run, agent_id) from strangers))
+      and (chart = $chart
+           or chart is null and (run, agent_id) not in (select (run, agent_id) from strangers))
 )
 select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
                        over (partition by run, agent_id order by line), $threshold) as threshold

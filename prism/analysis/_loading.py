@@ -77,13 +77,14 @@ def column_types() -> Mapping[str, str]:
         return {name: kind for name, kind, *_ in connection.execute("describe columns").fetchall()}
 
 
-def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> str:
+def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str, all_runs: bool) -> str:
     """Load a log, or attach the file that it was loaded into before.
 
     Args:
         connection: The database in memory.
         path: The log, plain or compressed by gzip.
         name: A name for the schema of its tables ``lines`` and ``damage``.
+        all_runs: Whether to keep the runs before the last one in the file.
 
     Returns:
         The name that their names begin with.
@@ -93,17 +94,17 @@ def load(connection: duckdb.DuckDBPyConnection, path: Path, name: str) -> str:
     """
     try:
         digest, lines, size = _digest(path)
-        kept = _kept_file(digest) if size > MOST_BYTES else None
+        kept = _kept_file(f"{'all-' * all_runs}{digest}") if size > MOST_BYTES else None
         if kept is not None:
             with suppress(duckdb.Error, OSError):
                 if not kept.exists():
-                    _load_file(kept, path, lines)
+                    _load_file(kept, path, lines, all_runs)
                 connection.execute(f"attach '{quoted(kept)}' as {name} (read_only)")
                 os.utime(kept)
                 return f"{name}.main"
 
         connection.execute(f"create schema {name}")
-        load_lines(connection, path, lines, name)
+        load_lines(connection, path, lines, name, all_runs=all_runs)
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
     return name
@@ -122,14 +123,14 @@ def _kept_file(digest: str) -> Path | None:
     return folder / f"{digest[:32]}-{version[:8]}.duckdb"
 
 
-def _load_file(kept: Path, path: Path, lines: int) -> None:
+def _load_file(kept: Path, path: Path, lines: int, all_runs: bool) -> None:
     """Load a log into a file, and delete the ones that were not used for longest."""
     with NamedTemporaryFile(dir=kept.parent, suffix=".part", delete=False) as beside:
         part = Path(beside.name)
     part.unlink()
     try:
         with duckdb.connect(str(part), config=CONFIG) as connection:
-            load_lines(connection, path, lines, "main")
+            load_lines(connection, path, lines, "main", all_runs=all_runs)
         part.replace(kept)
     finally:
         part.unlink(missing_ok=True)
@@ -157,6 +158,7 @@ def load_lines(
     lines: int,
     schema: str,
     folder: str | None = None,
+    all_runs: bool = False,
 ) -> None:
     """Make the tables of a log; a copy without its faults is read where it has any.
 
@@ -166,6 +168,7 @@ def load_lines(
         lines: The number of its lines.
         schema: The schema of the tables.
         folder: Where to write the copy; by default where temporary files are.
+        all_runs: As for `load`.
     """
     damage: list[Damage] = []
     sound = lines >= 0
@@ -185,7 +188,7 @@ def load_lines(
 
     if not sound:
         connection.execute(f"delete from {schema}.lines where event is null")
-    begin = last_run(connection, f"{schema}.lines", damage)
+    begin = 0 if all_runs else last_run(connection, f"{schema}.lines", damage)
     damage = [each for each in damage if each.line is None or each.line >= begin]
     if begin:
         connection.execute(f"delete from {schema}.lines where line < ?", [begin])
@@ -240,7 +243,7 @@ def last_run(connection: duckdb.DuckDBPyConnection, table: str, damage: list[Dam
     ((number,),) = connection.execute(others, [begun[-1]]).fetchall()
     if number:
         runs = "an earlier run" if len(begun) == 2 else f"{len(begun) - 1:,} runs"
-        text = f"the last run begins here: {runs} before it in this file, left out"
+        text = f"the last run begins here: {runs} before it in this file, left out (--all-runs)"
         damage.append(Damage("earlier_runs", begun[-1], text))
     return int(begun[-1])
 

@@ -30,6 +30,7 @@ _INNER = (
     "moments",
     "visits",
     "everyone",
+    "refused",
     "assigned",
     "wrong",
     "treatments",
@@ -48,6 +49,8 @@ _OF_FEED = (
     *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
     *("replies_received", "reshares_received", "likes_received"),
 )
+_BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
+
 _UNPACED = "create view paced as select null as run, null as line, null as rounds_in_state limit 0"
 """Steps are followed for their lengths only where events happen at rates."""
 
@@ -123,6 +126,7 @@ class Log:
     Args:
         paths: The logs, with the label of each.
         unreadable: Notes on the logs that could not be opened.
+        all_runs: As for `read_log`.
 
     Attributes:
         paths: The files that are read.
@@ -133,7 +137,9 @@ class Log:
         self,
         paths: Sequence[tuple[Path, str]],
         unreadable: Sequence[Note] = (),
+        all_runs: bool = False,
     ) -> None:
+        self._all_runs = all_runs
         self._unreadable = list(unreadable)
         self._are_several = len(paths) + len(unreadable) > 1
         self._made: set[str] = set()
@@ -151,7 +157,7 @@ class Log:
         parts = []
         for number, (path, label) in enumerate(paths):
             try:
-                parts.append((load(self.connection, path, f"log_{number}"), label))
+                parts.append((load(self.connection, path, f"log_{number}", self._all_runs), label))
                 self._paths[label] = path
             except InputError as error:
                 self._unreadable.append(Note("unreadable", str(path), None, error.problem))
@@ -235,15 +241,9 @@ class Log:
             (statement,) = duckdb.extract_statements(query)
             if statement.type != duckdb.StatementType.SELECT:
                 raise InputError("is no query: begin with select, from or with", field="query")
-            for name in {name for names in _USED.findall(query) for name in names}:
+            for name in _statements().keys() & {*re.findall(r"\w+", query)}:
                 self._make(name)
-            try:
-                return self.connection.sql(query, params=values or None)
-            except duckdb.CatalogException:
-                # it may read a table elsewhere, such as behind a comma
-                for name in _statements().keys() & {*re.findall(r"\w+", query)}:
-                    self._make(name)
-                return self.connection.sql(query, params=values or None)
+            return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
             raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None
@@ -325,14 +325,15 @@ class Log:
         """Return the columns that say nothing about these logs."""
         facts = self._facts
         hidden = set() if self._are_several else {"run"}
-        if "agents" in name:
+        if name == "agents":
             hidden |= {"chart"} if facts["has_feed"] else {*_OF_FEED}
-        elif facts["charts"] < 2 and name.partition("_")[0] in ("states", "transitions", "dwell"):
+        elif facts["charts"] < 2 and name.partition("_")[0] in _BY_CHART:
             hidden.add("chart")
+        units = facts["units"]
+        if units == ["time"] and name.partition("_")[0] in ("states", "stuck", "agent"):
+            hidden |= {"round", "tick"}
         if name.startswith("states"):
-            units = facts["units"]
             hidden |= {"time"} if "time" not in units else set()
-            hidden |= {"round", "tick"} if units == ["time"] else set()
             hidden |= {"tick"} if "tick" not in units else set()
         if not facts["assigned"] and name != "arms":
             hidden.add("arm")
@@ -475,12 +476,14 @@ def table_names() -> list[str]:
     return [name for name in _statements() if name not in (*_INNER, "dwell_of")]
 
 
-def read_log(*paths: PathLike[str] | str) -> Log:
+def read_log(*paths: PathLike[str] | str, all_runs: bool = False) -> Log:
     """Open the logs of one run or several.
 
     Args:
         paths: Logs, plain or compressed with gzip, folders of runs, or patterns of these. A log
             that cannot be opened is reported in `Log.notes`.
+        all_runs: Whether runs that follow each other in a file count as one, such as those of a
+            service that was restarted; by default the last alone is read.
 
     Raises:
         InputError: If no path is given, if the same log is given twice, or if none can be opened.
@@ -501,7 +504,7 @@ def read_log(*paths: PathLike[str] | str) -> Log:
         raise problem
 
     _require_different(found)
-    return Log(list(zip(found, _labels(found), strict=True)), unreadable)
+    return Log(list(zip(found, _labels(found), strict=True)), unreadable, all_runs)
 
 
 def _matching(pattern: PathLike[str] | str) -> list[Path]:

@@ -12,7 +12,8 @@ with begun as (
     from events where event = 'run.started' group by run
 ), last as (
     select run, bool_or(event in (from known_events) or event like 'world.%') as has_events,
-           bool_or(event = 'run.ended') as ended, max(tick) as longest, max(round) as rounds_seen,
+           max(line) filter (event = 'run.ended')
+               >= coalesce(max(line) filter (event = 'run.started'), 0) as ended, max(tick) as longest, max(round) as rounds_seen,
            arg_min(chart, line) filter (event in ('run.started', 'agent.joined',
                                                   'statechart.transition')) as first_chart,
            count(*) filter (event = 'statechart.transition') as moves,
@@ -38,8 +39,13 @@ from logs left join begun b using (run) join last using (run) where has_events o
 -- What closes a round counts in the next tick, as `round.ended` counts before that: the trigger
 -- `round_ends`, and in its last tick what ends an act begun in it.
 create view steps as
-with chosen as (
-    select run, line, event, agent_id, coalesce(e.chart, first_chart) as chart, "trigger",
+with homes as (
+    -- a line that says who leaves names no chart
+    select run, agent_id, arg_max(chart, line) as home from events where event = 'agent.joined'
+    group by all
+), chosen as (
+    select run, line, event, agent_id,
+           coalesce(e.chart, if(event = 'agent.left', home, null), first_chart) as chart, "trigger",
            ticks_in_state, timestamp, unit, ticks, r.seconds_per_round,
            event = 'agent.joined' and coalesce(round, 0) > 0 as comes, event = 'agent.left' as leaves,
            case when comes then '' when leaves then state
@@ -51,7 +57,7 @@ with chosen as (
            case when unit = 'time' then 0 when "trigger" = 'round_ends' then 2
                 when "trigger" in ('compose_done', 'action_done') and ticks_in_state = 0 then 1
                 else 0 end as closing
-    from events e join runs r using (run)
+    from events e join runs r using (run) left join homes using (run, agent_id)
     where event in ('agent.joined', 'statechart.transition', 'agent.left')
       and agent_id is not null
 ), marked as (
@@ -67,11 +73,7 @@ with chosen as (
            past as (partition by run, chart, agent_id order by line rows unbounded preceding)
 )
 select run, line, event, agent_id, chart, "trigger",
-       -- agents leave before a tick, and their line does not say how long they stayed
-       if(leaves and unit = 'tick', greatest(coalesce(ticks_of(late, ticks) - 1 - ticks_of(
-           lag(late) over (partition by run, chart, agent_id order by line), ticks), 0), 0)::bigint,
-          ticks_in_state) as ticks_in_state,
-       begin, "end", before, unit,
+       ticks_in_state, begin, "end", before, unit,
        if(unit = 'time', late, late >> 24) as round,
        if(unit = 'time', 0, (late & ((1 << 24) - 1)) >> 2) as tick,
        unit <> 'time' and (late & 3 = 2 or late & 3 = 1 and tick = ticks and unit = 'tick') as closes,
@@ -196,28 +198,27 @@ select *, count / sum(count) over (partition by run, chart, from_state) as proba
 from counted
 order by run, chart nulls first, from_state nulls first, count desc, to_state, "trigger" nulls first;
 
--- Visits to states, with how they ended: complete; cut by the end of a round, or as the agent
--- left; or open at the end of the log. Lengths are in ticks, where events happen at rates in
+-- Visits to states, with how they ended: complete, also as the agent left the run; cut by the end
+-- of a round; or open at the end of the log. Lengths are in ticks, where events happen at rates in
 -- rounds.
 create view visits as
 with ended as (
-    select run, arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
+    select run, max(timestamp) as until,
+           arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
 )
 select s.run, s.chart, begin as state, s.round,
        if(r.seconds_per_round is null, ticks_in_state, rounds_in_state) as length,
        "trigger" = 'timeout' as timed_out,
-       if(closes or "trigger" is not distinct from 'round_ends' or "end" = '', 'cut', 'complete')
-       as ending
+       if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
 from steps s join runs r using (run) where begin is not null
 union all
 select s.run, s.chart, "end", rounds_seen,
        if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),
-          clock / ticks - (epoch_us(timestamp) - epoch_us(begun)) / 1e6 / r.seconds_per_round),
+          (epoch_us(until) - epoch_us(timestamp)) / 1e6 / r.seconds_per_round),
        false, 'open'
 from (select * from steps qualify line = max(line) over (partition by run, chart, agent_id)) s
 join runs r using (run) left join ended using (run)
-left join (select run, timestamp as begun from events where event = 'run.started') using (run)
 where "end" <> '';
 
 -- How long agents stay in each state, from visits of any length. Visits that were cut or are open
@@ -319,13 +320,14 @@ select *, coalesce(nullif(regexp_extract(what, '^([A-Za-z_]\w*)(?:: |$)', 1), ''
 from (
     select run, line, round, tick, chart, agent_id, f.place, f.fault,
            case when event in ('reasoner.decision', 'workflow.step', 'workflow.refused',
-                               'cognition.cycle', 'cognition.refused') then state
+                               'workflow.run_if_failed', 'cognition.cycle',
+                               'cognition.refused') then state
                 when event = 'statechart.answer_discarded' then asked_in else from_state end
            as from_state,
            case when event in ('reasoner.decision', 'statechart.answer_discarded') then chosen
                 when event in ('workflow.step', 'workflow.refused') then target else to_state end
            as to_state,
-           case when event in ('workflow.step', 'workflow.refused') then step
+           case when event like 'workflow.%' then step
                 when event = 'cognition.refused' then type else "trigger" end as "trigger",
            case when event = 'statechart.answer_discarded' and reason = 'not_enabled'
                 then 'its guard no longer passed'
@@ -342,6 +344,7 @@ from (
         (6, 'cognition.memory_changed', 'memory_changed'),
         (7, 'cognition.reset', 'state_reset'), (8, 'workflow.refused', 'transition_refused'),
         (9, 'statechart.answer_discarded', 'answer_discarded'),
+        (10, 'workflow.run_if_failed', 'run_if_failed'),
         (11, 'reasoner.mode_unknown', 'mode_unknown'),
         (12, 'reasoner.decision', 'fallback')) f(place, event, fault) using (event)
     where case event when 'reasoner.decision' then source = 'fallback'
@@ -356,20 +359,39 @@ select run, fault, chart, from_state, to_state, "trigger", arg_min(what, line) a
 from wrong group by run, place, fault, chart, from_state, to_state, "trigger", sort
 order by run, place, count desc, line;
 
--- Where agents are stuck, and why: events that made no transition, since no guard let one pass or
--- the state has none for them, and where the agent is since. The logs of runs leave these events
--- out; `prism.runlog.configure(path, details=True)` writes them.
+-- Events that made no transition, since no guard let one pass or the state has none for them, and
+-- where the agent is since when; null where it has moved on. Joining again where it was is no move.
+-- The logs of runs leave these events out; `prism.runlog.configure(path, details=True)` writes them.
+create view refused as
+with last as (
+    select run, chart, agent_id, max(line) as line, arg_max("end", line) as now_in,
+           arg_max_null(timestamp, line) as since
+    from steps where source is distinct from "end" group by all
+)
+select e.* replace (coalesce(e.chart, first_chart) as chart), l.since,
+       coalesce(e.line > l.line and l.now_in = e.state, false) as is_there
+from events e join runs using (run) left join last l
+  on l.run = e.run and l.agent_id = e.agent_id
+     and l.chart is not distinct from coalesce(e.chart, first_chart)
+where event = 'statechart.event_refused';
+
+-- Where agents are stuck, and why; the round, the tick and the time are those of the first event.
 create view stuck as
-with last as (select run, agent_id, arg_max("end", line) as now_in, max(line) as line
-              from steps group by all)
-select e.run, e.chart, e.state, e."trigger", reason, guards, count(*) as count,
-       count(distinct e.agent_id) as agents,
-       count(distinct e.agent_id) filter (e.line > l.line and l.now_in = e.state) as still_there,
-       arg_min_null(e.round, e.line) as round, arg_min_null(e.tick, e.line) as tick,
-       min(e.line) as line, max(ticks_in_state) as longest
-from events e left join last l using (run, agent_id)
-where event = 'statechart.event_refused'
-group by all order by e.run, count desc, line;
+select run, chart, state, "trigger", reason, guards, count(*) as count,
+       count(distinct agent_id) as agents,
+       count(distinct agent_id) filter (is_there) as still_there,
+       arg_min_null(round, line) as round, arg_min_null(tick, line) as tick,
+       arg_min_null(timestamp, line) as timestamp, min(line) as line, max(ticks_in_state) as longest
+from refused group by all order by run, count desc, line;
+
+-- Who is stuck, and since when: agents that no event has moved since they came into their state,
+-- with the last such event. Those that are there for longest come first.
+create view stuck_agents as
+select run, chart, agent_id, state, since, count(*) as refused,
+       arg_max("trigger", line) as "trigger", arg_max(reason, line) as reason,
+       arg_max(guards, line) as guards, max(line) as line
+from refused where is_there group by run, chart, agent_id, state, since
+order by run, since, natural_order(agent_id), agent_id;
 
 -- The measures of a world at the end of each round, and the treatments applied in it.
 create view measures as
@@ -416,11 +438,18 @@ where event in ('post.published', 'post.liked')
   -- only a simulation has posts from before its first round
   and coalesce(e.round >= r.started::int, true);
 
--- All agents of a log, also those that never moved.
+-- All agents of a log, also those that never moved. One id on two charts is two agents; lines of
+-- posts name no chart.
 create view everyone as
-select run, agent_id, min(line) as line from events
-where event in ('agent.joined', 'statechart.transition', 'post.published', 'post.liked')
-  and agent_id is not null group by all;
+with named as (
+    select run, agent_id, if(event like 'post.%', null, coalesce(e.chart, first_chart)) as chart,
+           min(line) as line
+    from events e join runs using (run)
+    where event in ('agent.joined', 'statechart.transition', 'post.published', 'post.liked')
+      and agent_id is not null group by all
+)
+select * from named
+qualify chart is not null or count(chart) over (partition by run, agent_id) = 0;
 
 -- Where agents and posts were assigned to the arms of experiments.
 create view assigned as
@@ -429,28 +458,44 @@ from (select distinct on (run, agent_id, post_id, experiment) * from events
       where event = 'treatment.assigned' order by line)
 group by all;
 
--- Every agent: its fields as it joined, where it is, and what it did. `agent_2` is before
--- `agent_10`.
+-- Every agent that was ever there: its fields as it joined, where it is, or was when it left, the
+-- rounds of both, and what it did. `agent_2` is before `agent_10`. Lines of decisions name no chart:
+-- those of an id on several charts count where the state is one that the agent was in.
 create view agents as
 with joined as (
-    select run, agent_id, unnest(arg_min(struct_pack(chart, display_name, archetype, interests,
-        following, attributes, "parent"), line))
-    from events where event = 'agent.joined' group by run, agent_id
+    select run, agent_id, coalesce(e.chart, first_chart) as chart, unnest(arg_min(struct_pack(
+        display_name, archetype, interests, following, attributes, "parent"), line))
+    from events e join runs using (run) where event = 'agent.joined'
+    group by run, agent_id, coalesce(e.chart, first_chart)
 ), moved as (
-    select run, agent_id, arg_max("end", line) filter (event <> 'agent.left') as state
+    select run, agent_id, chart, arg_max("end", line) filter (event <> 'agent.left') as state,
+           arg_min(round, line) filter (event = 'agent.joined' and unit <> 'time') as joined_round,
+           arg_max(round, line) filter (event = 'agent.left' and unit <> 'time') as left_round
     from steps group by all
+), homes as (
+    select run, agent_id, min(chart) as home, count(*) > 1 as has_others from everyone group by all
+), places as (
+    select run, agent_id, state, min(chart) as place from (
+        select run, agent_id, chart, unnest([begin, "end"]) as state from steps
+        where (run, agent_id) in (select (run, agent_id) from homes where has_others))
+    group by all
 ), counted as (
-    select run, agent_id, count(*) filter (event = 'statechart.transition') as transitions,
+    select run, agent_id, coalesce(if(event = 'statechart.transition',
+               coalesce(e.chart, first_chart), place), home) as chart,
+           count(*) filter (event = 'statechart.transition') as transitions,
            count(*) filter (event = 'post.weighed') as weighed,
            count(*) filter (event = 'reasoner.decision') as decisions,
            count(*) filter (event = 'reasoner.decision' and source = 'fallback') as fallbacks
-    from events where agent_id is not null group by all
+    from events e join runs using (run) join homes using (run, agent_id)
+    left join places using (run, agent_id, state)
+    where event in ('statechart.transition', 'post.weighed', 'reasoner.decision') group by all
 ), given as (pivot (select run, agent_id, what from acts)
              on what in ('posts', 'replies', 'reshares', 'likes') using count(*)
              group by run, agent_id),
 received as (pivot (select run, author_id as agent_id, what from acts)
              on what in ('replies', 'reshares', 'likes') using count(*) group by run, agent_id)
-select e.run, e.agent_id, a.arm, j.* exclude (run, agent_id, parent), "parent", m.state,
+select e.run, e.agent_id, a.arm, e.chart, j.* exclude (run, agent_id, chart, parent), "parent",
+       m.state, joined_round, left_round,
        coalesce(c.transitions, 0) as transitions, if(has_feed, coalesce(weighed, 0), null) as weighed,
        coalesce(c.decisions, 0) as decisions, coalesce(c.fallbacks, 0) as fallbacks,
        if(has_feed, coalesce(g.posts, 0), null) as posts,
@@ -460,11 +505,16 @@ select e.run, e.agent_id, a.arm, j.* exclude (run, agent_id, parent), "parent", 
        if(has_feed, coalesce(i.replies, 0), null) as replies_received,
        if(has_feed, coalesce(i.reshares, 0), null) as reshares_received,
        if(has_feed, coalesce(i.likes, 0), null) as likes_received
-from everyone e join runs using (run) left join joined j using (run, agent_id)
-left join moved m using (run, agent_id) left join counted c using (run, agent_id)
-left join given g using (run, agent_id) left join received i using (run, agent_id)
+from everyone e join runs using (run) left join given g using (run, agent_id)
+left join received i using (run, agent_id)
 left join assigned a on a.run = e.run and a.agent_id = e.agent_id
-order by e.run, natural_order(e.agent_id), e.agent_id;
+left join joined j on j.run = e.run and j.agent_id = e.agent_id
+                  and j.chart is not distinct from e.chart
+left join moved m on m.run = e.run and m.agent_id = e.agent_id
+                 and m.chart is not distinct from e.chart
+left join counted c on c.run = e.run and c.agent_id = e.agent_id
+                   and c.chart is not distinct from e.chart
+order by e.run, natural_order(e.agent_id), e.agent_id, e.chart;
 
 -- Who writes, and how unequally, by round and over all rounds (null). An agent creates if it
 -- publishes a post that answers none, writes if it only replies or reshares, and is silent
@@ -483,7 +533,7 @@ with rounds as (
     select e.run, r.round, e.agent_id, count(*) filter (what = 'posts') as posts,
            count(*) filter (what = 'likes') as liked,
            count(*) filter (what <> 'likes') as written
-    from everyone e join rounds r using (run) left join done d
+    from (select distinct run, agent_id from everyone) e join rounds r using (run) left join done d
       on d.run = e.run and d.agent_id = e.agent_id and (r.round is null or d.round = r.round)
     where e.run in (select run from events where event = 'post.published')
     group by all
@@ -788,7 +838,9 @@ select e.* exclude (schema), case
     when event = 'workflow.action' then concat('turn ', turn, ', the action of step ', step,
         if(succeeded, ' done', ' failed'))
     when event = 'workflow.refused' then concat('turn ', turn, ', step ', step, ' ',
-        coalesce('may not go to ' || target, 'may not run'), ': ', reason)
+        coalesce('may not go to ' || target, 'goes nowhere'), ': ', reason)
+    when event = 'workflow.run_if_failed' then concat('turn ', turn, ', step ', step,
+        ' may not run: ', reason)
     when event = 'cognition.cycle' then concat('cycle ', cycle, ' in ', state, ' ', outcome,
         ', then ', next_state, ': ' || reason)
     when event = 'cognition.action' then concat('cycle ', cycle, ', ', type, ' of ', tags, ' ',
@@ -812,7 +864,7 @@ from events e left join paced s using (run, line);
 -- What one agent did, and how others reacted to its posts and messages, in the order of the log:
 -- `from agent('agent_0012')`.
 create macro agent(id) as table
-select h.run, h.line, h.timestamp, h.round, h.tick, h.event, case
+select h.run, h.line, h.timestamp, h.round, h.tick, h.event, h.chart, case
     when h.agent_id = id then what
     when event = 'post.liked' then concat(h.agent_id, ' likes its ', post_id)
     when event = 'post.published' then concat(h.agent_id, if(kind = 'reply',

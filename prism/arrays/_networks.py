@@ -84,12 +84,12 @@ def small_world(world: Population, neighbours: int, rewired: float) -> ArrayNetw
     generator = world.generator("small world")
     again = moved = np.flatnonzero(generator.random(len(one)) < rewired)
     # with a number at the end that no pair has
-    taken = np.sort(np.append(np.delete(_numbers(one, other, size), moved), size**2))
+    codes = np.sort(np.append(np.delete(_numbers(one, other, size), moved), size**2))
     while len(again):
         other[again] = generator.integers(0, size, len(again))
         numbers, first = np.unique(_numbers(one[moved], other[moved], size), return_index=True)
         is_wrong = np.ones(len(moved), bool)
-        is_wrong[first] = taken[np.searchsorted(taken, numbers)] == numbers
+        is_wrong[first] = codes[np.searchsorted(codes, numbers)] == numbers
         again = moved[is_wrong | (one[moved] == other[moved])]
 
     return ArrayNetwork(world, np.stack([one, other], 1))

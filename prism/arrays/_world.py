@@ -248,7 +248,7 @@ class ArrayWorld(Population):
         """Return the weights of each transition, a row of numbers."""
         what = f"the weights of {trigger!r}"
         by_code = {
-            self._codes.of(state): for_each(given, size, what) for state, given in weights.items()
+            self._codes.of(state): for_each(weight, size, what) for state, weight in weights.items()
         }
         if wrong := by_code.keys() - targets:
             raise FieldValueError(f"{what} never lead to {self._codes.states[wrong.pop()]!r}")

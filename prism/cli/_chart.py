@@ -147,9 +147,9 @@ def explain(
     from prism.cli._chart_argument import chart_from
 
     found = chart_from(chart)
-    payload = None if context is None else _json("--context", context)
+    payload = [] if context is None else [_json("--context", context)]
     subject = _agent(found, state, _json("--agent", agent))
-    explanation = found.explain(subject, trigger, payload)
+    explanation = found.explain(subject, trigger, *payload)
     if as_json:
         print_json(explanation.to_dict())
     else:

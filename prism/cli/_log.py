@@ -11,7 +11,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from prism.cli._options import AsJson, OutFile, Runs
+from prism.cli._options import AllRuns, AsJson, OutFile, Runs
+from prism.cli._results import spent_lines
 from prism.cli._screen import note, print_facts, print_json, say
 from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
@@ -20,9 +21,9 @@ _SHOWN = {
     "dwell": "chart state visits complete cut open mean median p90",
     "decisions": "state model asked fallback_share latency_p50 latency_p99 latency_max entropy",
     "cascades": "root_id author_id size depth breadth virality agents lifetime_ticks",
-    "agent": "round tick what",
     "faults": "fault from_state trigger error count agents round line",
-    "stuck": "state trigger reason guards count agents still_there round tick",
+    "stuck": "state trigger reason guards count agents still_there round tick timestamp",
+    "stuck_agents": "chart agent_id state since refused trigger reason guards",
 }
 """The columns that are drawn, of tables that have many others."""
 
@@ -59,7 +60,8 @@ log = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="markdown",
     help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
-    "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, cascades, "
+    "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, "
+    "stuck_agents, cascades, "
     "agents, participation, measures, arms, world, messages, run_measures and diff; "
     "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
     "decisions_by(['source']) and costs_by(['what']) group by other columns.",
@@ -74,6 +76,7 @@ def table(
     runs: Runs,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """Make a table, or carry out a query in SQL on the tables and on `events`.
 
@@ -87,11 +90,22 @@ def table(
 
     * `prism log diff runs/first runs/again`
     """
-    opened = open_logs(runs)
+    opened = open_logs(runs, all_runs=all_runs)
     name, *arguments = _called(what)
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, shown=shown)
+    if name == "costs" and out is None and not as_json:
+        _note_spending(runs)
+
+
+def _note_spending(runs: list[Path]) -> None:
+    """Print what is in no log: loading the model, and money."""
+    from prism.runs import run_status
+
+    for run in runs:
+        if (spent := run_status(run).spent) is not None:
+            note(f"{run} {next(spent_lines(spent))}")
 
 
 @log.command()
@@ -100,6 +114,7 @@ def agent(
     runs: Runs,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """List everything that one agent did, and how others reacted to its posts and messages.
 
@@ -107,8 +122,10 @@ def agent(
 
     * `prism log agent agent_0001 runs/first`
     """
-    rows = open_logs(runs).table("agent", agent_id)
-    write_table(rows, out, runs, as_json=as_json, shown=_SHOWN["agent"].split())
+    rows = open_logs(runs, all_runs=all_runs).table("agent", agent_id)
+    # without rounds, as in the log of a service, the time says when
+    shown = ["chart", *(("round", "tick") if "round" in rows.columns else ("timestamp",)), "what"]
+    write_table(rows, out, runs, as_json=as_json, shown=shown)
 
 
 @log.command()
@@ -128,6 +145,7 @@ def check(
     ] = None,
     out: OutFile = None,
     as_json: AsJson = False,
+    all_runs: AllRuns = False,
 ) -> None:
     """Replay a log against a chart, and report every step that the chart does not allow.
 
@@ -140,7 +158,7 @@ def check(
     """
     from prism.cli._chart_argument import chart_from
 
-    known, opened = chart_from(chart), open_logs(runs)
+    known, opened = chart_from(chart), open_logs(runs, all_runs=all_runs)
 
     from prism.analysis import check_log
 
@@ -201,8 +219,7 @@ def decision(
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._answers import find_answers
-    from prism.runlog._reader import in_words, locate_log
+    from prism.runlog._reader import find_answers, in_words, locate_log
 
     table = open_logs([run]).sql(_ONE, id=record_id)
     found = records_of(table)
@@ -226,9 +243,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
-    for part in ("prompt", "reply"):
-        say(part.capitalize())
-        content = record.get(part)
+    parts = [("Prompt", record.get("prompt"))]
+    for each in record.get("repairs", ()):
+        parts += [("Reply, of no use", each["reply"]), ("Prompt, again", each["prompt"])]
+    for heading, content in (*parts, ("Reply", record.get("reply"))):
+        say(heading)
         text = content if isinstance(content, str) else json.dumps(content, indent=2)
         for line in text.splitlines():
             say(f"  {line}")

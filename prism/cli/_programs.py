@@ -155,7 +155,10 @@ def show(
         print_json({**facts, "entries": entries})
     else:
         print_facts(str(file), facts)
-    _print_entries(entries, f"the memory has nothing under {tag!r}", as_json=as_json)
+    if entries or tag is not None:
+        _print_entries(entries, f"the memory has nothing under {tag!r}", as_json=as_json)
+    else:
+        note("the memory is empty")
 
 
 @memory.command()

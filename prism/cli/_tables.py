@@ -27,15 +27,19 @@ _COPIES = {
 }
 
 
-def open_logs(runs: Sequence[Path]) -> Log:
+def open_logs(runs: Sequence[Path], *, all_runs: bool = False) -> Log:
     """Open logs, and print the notes on them to standard error.
+
+    Args:
+        runs: The logs.
+        all_runs: As for `prism.analysis.read_log`.
 
     Raises:
         InputError: If none of them has an event of prism.
     """
     from prism.analysis import read_log
 
-    opened = read_log(*runs)
+    opened = read_log(*runs, all_runs=all_runs)
     notes = list(opened.notes)
     reason = None if opened.runs else notes.pop()
     for each in notes:

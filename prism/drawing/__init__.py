@@ -4,10 +4,9 @@ from prism.drawing._curves import draw_curves
 from prism.drawing._diagram import Arrow, Box, Diagram, Levels
 from prism.drawing._languages import to_dot, to_mermaid
 from prism.drawing._svg import draw_svg
-from prism.drawing._text import UNSHOWABLE, printable, showable
+from prism.drawing._text import printable, showable
 
 __all__ = [
-    "UNSHOWABLE",
     "Arrow",
     "Box",
     "Diagram",

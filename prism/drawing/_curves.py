@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, log10
 
 from prism.drawing._text import Text, framed
-from prism.errors import DefinitionError
 
 _LIGHT, _DARK = ("#8250df", "#bf5b04", "#0a7d6c"), ("#b58cff", "#f0a35e", "#4fd1b8")
 """The colours of the groups."""
@@ -22,25 +21,17 @@ def draw_curves(
     """Draw the curves of every group thin, and the mean of each group thick.
 
     Args:
-        groups: Curves by the name of their group, three groups at most. A curve has a value for
-            each round, and all curves have the same number of rounds.
+        groups: Curves by the name of their group, one to three groups. A curve has a value for
+            each round, and all curves have the same number of rounds, 2 or more.
         title: What the picture shows.
         across: Name of the horizontal axis, which counts from 1.
         up: Name of the vertical axis, which begins at 0.
 
     Returns:
         The picture, for light and dark surroundings.
-
-    Raises:
-        DefinitionError: If there is nothing to draw, or the curves differ in length.
     """
     curves = [curve for group in groups.values() for curve in group]
-    lengths = {len(curve) for curve in curves}
-    if len(lengths) != 1 or min(lengths) < 2 or not 1 <= len(groups) <= len(_LIGHT):
-        problem = "needs one to three groups of curves, all of the same length, 2 or more"
-        raise DefinitionError(f"a picture of curves {problem}")
-
-    length, most = lengths.pop(), max(map(max, curves)) or 1.0
+    length, most = len(curves[0]), max(map(max, curves)) or 1.0
     step = _round_step(most / _LINES)
     top = step * ceil(most / step)
 

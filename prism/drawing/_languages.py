@@ -45,10 +45,7 @@ class _Language(Levels):
         super().__init__(diagram)
         self.ids: dict[str | None, str] = {None: "any"}
         self.ids |= {state: f"s{number}" for number, state in enumerate(diagram.states)}
-
-    def has_rest(self) -> bool:
-        """Return True if an arrow leads from every other state."""
-        return any(arrow.source is None for arrow in self.diagram.arrows)
+        self.has_rest = any(arrow.source is None for arrow in diagram.arrows)
 
 
 class _Dot(_Language):
@@ -62,7 +59,7 @@ class _Dot(_Language):
         yield '    edge [fontname="Helvetica", fontsize=10];'
         for state in self.states(None):
             yield from self._state(state, "    ")
-        if self.has_rest():
+        if self.has_rest:
             yield '    any [label="every other state", style="rounded,dashed"];'
         yield from self._starts("start", 0.12, None, "    ")
         for arrow in diagram.arrows:
@@ -145,7 +142,7 @@ class _Mermaid(_Language):
         diagram, ids = self.diagram, self.ids
         yield "stateDiagram-v2"
         yield from self._level(None, "    ")
-        if self.has_rest():
+        if self.has_rest:
             yield '    state "every other state" as any'
 
         # Mermaid draws no arrow to or from a region that is written inside a state.

@@ -11,18 +11,16 @@ from textwrap import wrap
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-UNSHOWABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
-"""Characters that XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
-
-A class of characters as Python and polars both read it: control characters, halves of surrogate
-pairs, and the separators of lines and paragraphs.
-"""
-
-_UNSHOWABLE = re.compile(UNSHOWABLE)
+_UNSHOWABLE = re.compile(
+    "[^\t\n\r\x20-\x7e\x85\xa0-\u2027\u202a-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
+)
 
 
 def showable(text: str) -> str:
-    """Replace characters that no drawing, page or terminal can show; see ``UNSHOWABLE``."""
+    """Replace what XML, HTML, a terminal or Vega's expressions (U+2028, U+2029) cannot hold.
+
+    That is control characters, halves of surrogate pairs, and separators of lines and paragraphs.
+    """
     return _UNSHOWABLE.sub("\ufffd", text)
 
 

@@ -13,8 +13,8 @@ class Trader(CognitiveAgent):
         """See your own money and goods, the asking prices of others, and the last prices paid."""
         self.tell(instead=True)
         money, goods = world.purses[self.agent_id], world.goods[self.agent_id]
-        asked = [f"{seller} asks {price:g}" for seller, price in world.asks.items()]
-        return [f"You have {money:g} money and {goods} goods.", *asked, f"Paid: {world.paid[-3:]}"]
+        asks = [f"{seller} asks {price:g}" for seller, price in world.asks.items()]
+        return [f"You have {money:g} money and {goods} goods.", *asks, f"Paid: {world.paid[-3:]}"]
 
     @action
     def ask(self, world: "Bazaar", price: float) -> None:
@@ -26,7 +26,7 @@ class Trader(CognitiveAgent):
     @action
     def bid(self, world: "Bazaar", price: float) -> str:
         """Buy one good from the cheapest seller, for at most a price."""
-        others = {name: asked for name, asked in world.asks.items() if name != self.agent_id}
+        others = {name: price for name, price in world.asks.items() if name != self.agent_id}
         seller = min(others, key=others.__getitem__, default="")
         if not seller or others[seller] > min(price, world.purses[self.agent_id]):
             raise ActionRefusedError("nobody asks as little as you bid and have")
@@ -50,7 +50,7 @@ class Bazaar(World[Guest[Trader]]):
         """Give every trader a memory and money, and every second one goods."""
         names = [f"trader_{number + 1}" for number in range(agents)]
         self.purses = dict.fromkeys(names, 20.0)
-        self.goods = {name: 2 * (place % 2) for place, name in enumerate(names)}
+        self.goods = {name: 2 * (number % 2) for number, name in enumerate(names)}
         config = Config(goal="Trade so that you end with as much money and goods as you can.")
         return [Guest(object=Trader(config, Memory.in_memory(), agent_id=name)) for name in names]
 

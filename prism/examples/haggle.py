@@ -29,7 +29,7 @@ class Haggle(World[Buyer | Seller]):
 
     def populate(self, agents: int) -> list[Buyer | Seller]:
         """Make as many buyers as sellers."""
-        return [(Buyer, Seller)[place % 2]() for place in range(agents)]
+        return [(Buyer, Seller)[number % 2]() for number in range(agents)]
 
     def setup(self) -> None:
         """Bring each buyer together with a seller."""

@@ -32,7 +32,7 @@ class Market(World[Buyer | Seller]):
 
     def populate(self, agents: int) -> list[Buyer | Seller]:
         """Make four buyers for each seller."""
-        return [Seller() if place % 5 == 4 else Buyer() for place in range(agents)]
+        return [Seller() if number % 5 == 4 else Buyer() for number in range(agents)]
 
     @during(Need.LOOKING)
     async def bid(self, buyer: Buyer) -> None:

@@ -46,8 +46,8 @@ class Vaccination(World[Parent]):
         """Let a parent decide, knowing what friends have done."""
         done = sum(friend.state is View.ACCEPTS for friend in parent.neighbours)
         odds = {View.UNDECIDED: 2, View.ACCEPTS: parent.trust + done, View.REFUSES: 0.2}
-        told = f"Your doctor offers a measles vaccination. {done} of your friends had it done."
-        if await parent.decide("considers", weights=odds, prompt=told) is View.ACCEPTS:
+        prompt = f"Your doctor offers a measles vaccination. {done} of your friends had it done."
+        if await parent.decide("considers", weights=odds, prompt=prompt) is View.ACCEPTS:
             self.log("vaccinated", agent=parent, dose=1)
 
     @measure

@@ -86,14 +86,14 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 def is_stream(path: Path) -> bool:
     """Return True for a pipe, a device, or a file that is already open, such as /dev/stdout."""
-    place = path.absolute()
+    absolute = path.absolute()
     for _ in range(_MOST_LINKS):
         # these refer to files that a process has open, even if they are regular files
-        if place.parts[1:2] in (("dev",), ("proc",)) and place.parts[1:3] != ("dev", "shm"):
-            return place.exists()
-        if not place.is_symlink():
+        if absolute.parts[1:2] in (("dev",), ("proc",)) and absolute.parts[1:3] != ("dev", "shm"):
+            return absolute.exists()
+        if not absolute.is_symlink():
             break
-        place = Path(os.path.normpath(place.parent / place.readlink()))
+        absolute = Path(os.path.normpath(absolute.parent / absolute.readlink()))
 
     return path.exists() and not path.is_file() and not path.is_dir()
 

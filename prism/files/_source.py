@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from prism.errors import InputError
 from prism.files._json import parse_json
 from prism.files._records import reading
-from prism.files._yaml import Mark, Where, YamlDocument, parse_yaml
+from prism.files._yaml import Position, Where, YamlDocument, parse_yaml
 
 __all__ = [
     "DocumentError",
@@ -101,9 +101,9 @@ class Source:
 
     def line_of(self, where: Where) -> int:
         """Return the line of a key, or of the nearest enclosing part; 0 if it is not YAML."""
-        return self.mark_of(where)[0]
+        return self.position_of(where)[0]
 
-    def mark_of(self, where: Where, line: int = 0) -> Mark:
+    def position_of(self, where: Where, line: int = 0) -> Position:
         """Return line and column of a key, or of the nearest enclosing part; zeros if not YAML.
 
         Args:
@@ -160,8 +160,8 @@ class Problem:
     def __str__(self) -> str:
         """Return ``file:line:column: key: message``, without unknown parts."""
         numbers = (str(number) for number in (self.line, self.column) if number)
-        place = ":".join(part for part in (self.path, *numbers) if part)
-        return ": ".join(part for part in (place, self.key, self.message) if part)
+        where = ":".join(part for part in (self.path, *numbers) if part)
+        return ": ".join(part for part in (where, self.key, self.message) if part)
 
 
 class DocumentError(InputError):
@@ -236,9 +236,9 @@ class Problems:
         if len(self._problems) == _MOST_KEPT:
             return
 
-        mark = self.source.mark_of(where, line)
+        position = self.source.position_of(where, line)
         path = self.source.path or ""
-        self._problems[Problem(path, *mark, key_of(where), message, kind, severity)] = None
+        self._problems[Problem(path, *position, key_of(where), message, kind, severity)] = None
 
     def raise_if_any(self) -> None:
         """Raise an error if there are problems that make the document unusable.

@@ -22,7 +22,7 @@ from prism.files._records import reading
 Where = tuple[str | int, ...]
 """The place of a value in a document: keys and indices of lists, from the top."""
 
-Mark = tuple[int, int]
+Position = tuple[int, int]
 """Line and column, counted from 1."""
 
 MAX_CHARACTERS = 2_000_000
@@ -53,8 +53,8 @@ class YamlDocument:
     """
 
     value: Any
-    places: dict[Where, Mark] = field(default_factory=dict)
-    values: dict[Where, Mark] = field(default_factory=dict)
+    places: dict[Where, Position] = field(default_factory=dict)
+    values: dict[Where, Position] = field(default_factory=dict)
     blocks: set[Where] = field(default_factory=set)
 
 
@@ -120,8 +120,8 @@ class _Reader:
         self._path = path
         self._events: Iterator[Any] = yaml.parse(text, Loader=_loader(yaml))
         self._anchors: dict[str, _Node | None] = {}
-        self._places: dict[Where, Mark] = {}
-        self._values: dict[Where, Mark] = {}
+        self._places: dict[Where, Position] = {}
+        self._values: dict[Where, Position] = {}
         self._blocks: set[Where] = set()
         self._size = 0
 
@@ -141,7 +141,7 @@ class _Reader:
 
     def _node(self, event: Any, where: Where) -> _Node:
         yaml = self._yaml
-        self._values[where] = _place(event)
+        self._values[where] = _position(event)
         self._places.setdefault(where, self._values[where])
         if isinstance(event, yaml.AliasEvent):
             return self._alias(event, where)
@@ -208,35 +208,35 @@ class _Reader:
         return text
 
     def _sequence(self, where: Where) -> _Node:
-        found: list[Any] = []
+        items: list[Any] = []
         size, depth = 1, 0
         for event in self._events:
             if isinstance(event, self._yaml.SequenceEndEvent):
                 break
 
-            node = self._node(event, (*where, len(found)))
-            found.append(node.value)
+            node = self._node(event, (*where, len(items)))
+            items.append(node.value)
             size, depth = size + node.size, max(depth, node.depth + 1)
 
-        return _Node(found, size, depth)
+        return _Node(items, size, depth)
 
     def _mapping(self, where: Where) -> _Node:
-        found: dict[str, Any] = {}
+        items: dict[str, Any] = {}
         size, depth = 1, 0
         for event in self._events:
             if isinstance(event, self._yaml.MappingEndEvent):
                 break
 
             key = self._key(event)
-            if key in found:
+            if key in items:
                 raise self._wrong(event, f"the key {key!r} appears twice")
 
-            self._places[*where, key] = _place(event)
+            self._places[*where, key] = _position(event)
             node = self._node(next(self._events), (*where, key))
-            found[key] = node.value
+            items[key] = node.value
             size, depth = size + node.size + 1, max(depth, node.depth + 1)
 
-        return _Node(found, size, depth)
+        return _Node(items, size, depth)
 
     def _key(self, event: Any) -> str:
         if not isinstance(event, self._yaml.ScalarEvent):
@@ -254,7 +254,7 @@ class _Reader:
             )
 
     def _wrong(self, event: Any, problem: str) -> InputError:
-        line, column = _place(event)
+        line, column = _position(event)
         return InputError(f"{problem} (column {column})", path=self._path, line=line)
 
 
@@ -262,7 +262,7 @@ def _loader(yaml: ModuleType) -> Any:
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
-def _place(event: Any) -> Mark:
+def _position(event: Any) -> Position:
     return event.start_mark.line + 1, event.start_mark.column + 1
 
 

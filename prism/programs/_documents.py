@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
@@ -26,12 +27,21 @@ from prism.files._source import (
     key_of,
 )
 from prism.files.declarations import shape_problems
+from prism.reasoner._replies import quoted
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""
 
 _MISSPELT = 0.8
 _MOST_NAMED = 20
+_SIGNS = re.compile(
+    r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE
+)
+_ARTICLES = frozenset(["a", "an", "the", "your", "my", "some", "of", "here", "new", "example"])
+_ARTICLES |= {"content", "data", "field", "list", "log"}
+_TYPES = frozenset(["str", "string", "tag", "tags", "text", "val", "value", "values"])
+_PARTS = _TYPES | frozenset(["action", "empty", "placeholder", "thought", "thoughts", "type"])
+_KINDS = frozenset(("format", "kind", "type"))
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -173,3 +183,64 @@ def as_data(value: Any, name: str) -> Any:
         kind = type(value).__name__
         problem = f"{name} must be data that JSON can hold, got {kind}: {error}"
         raise FieldTypeError(problem) from None
+
+
+def is_placeholder(text: str, name: str = "") -> bool:
+    """Return whether a text only stands for one: dots, ``<a tag>``, or the name of a part.
+
+    Args:
+        text: The text.
+        name: The name of the part that it is; what is no part of a form has no name.
+    """
+    if _SIGNS.fullmatch(text.strip()):
+        return True
+    own = _words(name)
+    parts = own | (_PARTS - _TYPES if own & _KINDS else _PARTS)
+    words = _words(text)
+    return bool(name and words & parts) and words <= parts | _ARTICLES
+
+
+def _words(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case, without numbers at their ends."""
+    words = re.split(r"[\s_-]+", text.casefold().strip(" \t\n\"'`.:"))
+    return frozenset(word.rstrip("0123456789") for word in words) - {""}
+
+
+def require_content(data: Any, schema: Mapping[str, Any], name: str) -> None:
+    """Refuse placeholders in data that a model wrote.
+
+    Args:
+        data: The data.
+        schema: Their JSON Schema; the values that it lists are no placeholders.
+        name: The name of what they are.
+
+    Raises:
+        ValueError: If a text is a placeholder.
+    """
+    listed = [*_listed(schema)]
+    for part, text in _texts(data, name):
+        if text.strip() and text not in listed and is_placeholder(text, part):
+            problem = f"{part} is only the placeholder {quoted(text)}"
+            raise ValueError(f"{problem}: write words of your own there")
+
+
+def _texts(data: Any, name: str) -> Iterator[tuple[str, str]]:
+    """Yield the texts in data, with the name of the part that each is."""
+    if isinstance(data, str):
+        yield name, data
+    elif isinstance(data, Mapping):
+        for key, part in data.items():
+            yield from _texts(part, key)
+    elif isinstance(data, list):
+        for part in data:
+            yield from _texts(part, name)
+
+
+def _listed(schema: Any) -> Iterator[Any]:
+    """Yield the values that a JSON Schema lists."""
+    parts = schema.items() if isinstance(schema, Mapping) else ()
+    for key, part in enumerate(schema) if isinstance(schema, list) else parts:
+        if key in ("const", "enum"):
+            yield from part if isinstance(part, list) else [part]
+        else:
+            yield from _listed(part)

@@ -77,12 +77,12 @@ class StepRun:
         kind: ``llm``, ``code`` or ``transition`` in a workflow.
         state: State it ran in.
         outcome: ``done``; ``skipped`` or ``failed`` if it failed, by its policy.
-        moved_to: State that it led to, if any.
+        moved_to: Other state that it led to, if any.
         reason: Why it failed, or why its transition was refused.
         seconds: How long the model took.
         cost: The cost of the model's replies, if one was asked.
         unknown: Variables of its prompt that were not provided.
-        target: State that it named; the transition was refused if ``moved_to`` differs.
+        target: State that it named, if any.
     """
 
     step: str
@@ -116,7 +116,7 @@ class Turn:
     @property
     def transitions(self) -> int:
         """Number of transitions from one state to another."""
-        return sum(step.moved_to not in (None, step.state) for step in self.steps)
+        return sum(step.moved_to is not None for step in self.steps)
 
 
 class ProgramAgent:
@@ -271,12 +271,12 @@ class ProgramAgent:
         return await step.do(self, written)
 
     def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
-        """Make the transition to a state; return the state, or why it was refused."""
+        """Make the transition to a state; return the new state, or why it was refused."""
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
         about = {"step": step.name}
         if self.chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
-            return target, None
+            return (None if target == state else target), None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
         self.refused(step.name, target, reason)

@@ -30,18 +30,8 @@ class WorkflowRun(AloneRun):
         parameters: Variables to begin with.
     """
 
-    keys: ClassVar[Mapping[str, str]] = {
-        "workflow": "file",
-        "turns": "rounds",
-        "agent_id": "agent_id",
-        "variables": "parameters",
-        "seed": "seed",
-    }
-    takes: ClassVar[Mapping[str, Any]] = {
-        **AloneRun.takes,
-        "rounds": 10,
-        "parameters": {},
-    }
+    key = "workflow"
+    takes: ClassVar[Mapping[str, Any]] = {**AloneRun.takes, "rounds": 10, "parameters": {}}
 
     parameters: Mapping[str, Any]
 
@@ -78,13 +68,7 @@ class CognitiveRun(AloneRun):
         memory: The agent's memory; a missing file is created.
     """
 
-    keys: ClassVar[Mapping[str, str]] = {
-        "cognition": "file",
-        "memory": "memory",
-        "cycles": "rounds",
-        "agent_id": "agent_id",
-        "seed": "seed",
-    }
+    key = "cognition"
     takes: ClassVar[Mapping[str, Any]] = {**AloneRun.takes, "memory": None}
 
     memory: Path

@@ -123,9 +123,9 @@ class Distributions(ABC):
             ValueError: If a number is out of its range.
         """
         is_right = isinstance(number, int) and number >= 0 and 0 <= probability <= 1
-        given = number, probability
+        arguments = number, probability
         wanted = "a whole number of trials, 0 or more, and a probability from 0 to 1"
-        _require(is_right, "binomial(number, probability)", given, wanted)
+        _require(is_right, "binomial(number, probability)", arguments, wanted)
 
         if probability > 0.5:
             return number - self.binomial(number, 1 - probability)
@@ -229,6 +229,6 @@ def _normal_quantile() -> Any:
     return NormalDist().inv_cdf
 
 
-def _require(is_right: bool, call: str, given: tuple[float, ...], wanted: str) -> None:
+def _require(is_right: bool, call: str, arguments: tuple[float, ...], wanted: str) -> None:
     if not is_right:
-        raise ValueError(f"{call} needs {wanted}, got {', '.join(map(repr, given))}")
+        raise ValueError(f"{call} needs {wanted}, got {', '.join(map(repr, arguments))}")

@@ -214,9 +214,9 @@ class RandomStream(Distributions):
         moved: dict[int, int] = {}
         drawn = []
         for first, uniform in enumerate(self._several(number)):
-            place = first + int(uniform * (size - first))
-            drawn.append(pool[moved.get(place, place)])
-            moved[place] = moved.get(first, first)
+            index = first + int(uniform * (size - first))
+            drawn.append(pool[moved.get(index, index)])
+            moved[index] = moved.get(first, first)
 
         return drawn
 
@@ -227,10 +227,10 @@ class RandomStream(Distributions):
         number = self.random()
         return ((self._at - self._key) * STEPS_BACK) & WORD, number
 
-    def put_back(self, taken: Taken) -> None:
+    def put_back(self, drawn: Taken) -> None:
         """Put a number back to be drawn again; the earliest comes first."""
         self._put_back = self._put_back or []
-        heappush(self._put_back, taken)
+        heappush(self._put_back, drawn)
 
 
 def _refuse_set(items: Iterable[Any]) -> None:

@@ -22,6 +22,7 @@ from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, an
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Budget, Cost, loop_time, require_positive
 from prism.reasoner._words import count_tokens
+from prism.statechart.names import did_you_mean
 from prism.telemetry.loggers import EventLogger
 
 DEFAULT_CONCURRENCY = 16
@@ -118,7 +119,6 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        trial: The cost of trying its servers before a run, which no decision or text has.
     """
 
     def __init__(
@@ -133,7 +133,12 @@ class AsksModel:
         seed: int = 0,
         budget: Budget | None = None,
         logger: EventLogger | None = None,
+        **unknown: Any,
     ) -> None:
+        for name in unknown:
+            known = [*inspect.signature(type(self)).parameters, *Limits.__annotations__]
+            problem = f"{type(self).__name__} has no argument {name!r}"
+            raise TypeError(problem + did_you_mean(name, known))
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         # of its class, since a mock of a client has a method of any name
         if has(client.__class__, "as_client"):
@@ -157,7 +162,6 @@ class AsksModel:
         self.concurrency: int = self.pool.concurrency
         self.budget: Budget = budget or Budget()
         self.named: str | None = model
-        self.trial: Cost = Cost()
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout, self._seed = timeout, seed
@@ -182,14 +186,22 @@ class AsksModel:
         """
         began = perf_counter()
         cost.model, cost.budget = self._model, self.budget
+        said = ""
 
         async def ask(wording: Request[ResultT]) -> ResultT:
+            nonlocal said
             asked_before = cost.attempts
             try:
-                return wording.read(await self._sent(wording, cost))
+                reply = await self._sent(wording, cost)
             finally:
                 if wording is not request and cost.attempts > asked_before:
                     cost.repaired = True
+                    cost.repairs.append({"reply": said, "prompt": wording.text})
+            said = reply.text
+            if cost.input_tokens is None:
+                # its server reports no tokens, so those that it has read are estimated
+                self.budget.add(tokens=count_tokens(wording.text))
+            return wording.read(reply)
 
         try:
             return await answered(request, ask, tries)
@@ -198,9 +210,6 @@ class AsksModel:
             raise
         finally:
             cost.settle(perf_counter() - began)
-            if cost.attempts and cost.input_tokens is None:
-                # its server reports no tokens, so those that it has read are estimated
-                self.budget.add(tokens=count_tokens(request.text) * cost.attempts)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request within its time, which counts from its slot on."""

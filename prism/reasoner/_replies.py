@@ -63,6 +63,7 @@ class Request(Generic[ResultT]):
         how: How to respond, in words, for asking again.
         variation: A number added to the seed, so that the same prompt may get another answer.
         most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
+        limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
         chances: Whether to request the log-probabilities of its tokens.
     """
 
@@ -73,6 +74,12 @@ class Request(Generic[ResultT]):
     variation: int = 0
     most_tokens: int | None = None
     chances: bool = False
+    limit: int | None = None
+
+    def tokens(self, usual: int | None) -> int | None:
+        """Return how many tokens the reply may have, of which a server's settings allow some."""
+        allowed = [each for each in (usual or self.most_tokens, self.limit) if each is not None]
+        return min(allowed, default=None)
 
     @property
     def text(self) -> str:

@@ -46,7 +46,10 @@ class TextCall:
             nothing.
         variation: Added to the seed of the sampling, so that the same prompt can have another
             answer.
-        reply_tokens: Tokens that the answer may have; None for what its schema says, or a default.
+        reply_tokens: Tokens that the answer may have, unless the model's settings say; None for
+            what its schema says, or a default.
+        limit: Tokens that the answer may have in any case; None for no such limit.
+        how: How to answer, in words, where the model is asked again; by its schema if empty.
     """
 
     agent: Any
@@ -58,6 +61,8 @@ class TextCall:
     fallback: Any = None
     variation: int = 0
     reply_tokens: int | None = None
+    limit: int | None = None
+    how: str = ""
 
     @property
     def agent_id(self) -> str:

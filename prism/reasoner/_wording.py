@@ -9,14 +9,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 from unicodedata import category
 
 import orjson
 
 from prism.errors import FieldValueError
-from prism.reasoner._replies import find_json, spoken
-from prism.reasoner._texts import TextCall, whole_characters
+from prism.reasoner._replies import find_json, quoted, spoken
+from prism.reasoner._texts import ReadText, TextCall, whole_characters
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
@@ -27,10 +28,14 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     """
     from jsonschema import Draft202012Validator
 
-    data = _cleaned(find_json(reply))
-    error = next(iter(Draft202012Validator(schema).iter_errors(data)), None)
+    try:
+        data = _cleaned(find_json(reply))
+        error = next(iter(Draft202012Validator(schema).iter_errors(data)), None)
+    except RecursionError:
+        raise ValueError("the reply is nested too deeply") from None
     if error is not None:
-        raise ValueError(f"{error.json_path} of the reply: {error.message:.200}")
+        problem = f"{error.json_path} of the reply: {error.message:.200}"
+        raise ValueError(f"{problem}, in {quoted(reply)}")
     if not _can_be_logged(data):
         raise ValueError("the reply has a number that is too large, or none, for a log")
 
@@ -48,6 +53,7 @@ POST_LENGTH = 280
 """The default maximum length of a text, that of a post on X."""
 
 _MOST_LENGTH = 100_000
+_AGAIN = "Respond with JSON only, in the form that is shown above."
 _MOST_LANGUAGE = 60
 _ELLIPSIS = "…"
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
@@ -115,11 +121,10 @@ class Wording:
         told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
             own = dict(schema)
-            return TextCall(
-                agent, key, told, own, lambda reply: read_data(reply, own), fallback=fallback
-            )
-
-        return TextCall(agent, key, told, self._schema(), self.read, fallback=fallback)
+            read: ReadText = partial(read_data, schema=own)
+        else:
+            own, read = self._schema(), self.read
+        return TextCall(agent, key, told, own, read, fallback=fallback, how=_AGAIN)
 
     def read(self, reply: str) -> str:
         """Return the text in a model's reply, cleaned and cut to the allowed length.

@@ -112,13 +112,14 @@ class Writer(AsksModel, BaseWriter):
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:
-        how, schema = "Answer again, in another way.", None
+        how, schema = call.how or "Answer again, in another way.", None
         if call.schema is not None:
             schema = dict(call.schema)
-            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+            how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
-        return Request(prompted(call.prompt), schema, read, how, variation, most)
+        messages = prompted(call.prompt)
+        return Request(messages, schema, read, how, variation, most, limit=call.limit)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

@@ -106,9 +106,9 @@ class Charts:
     def _diagram(self, name: str | None) -> Diagram:
         seen = self.states(name)
         began = max(self.joined, key=lambda row: row["count"], default={"state": None})["state"]
-        shown = Diagram((), (), began if began in seen else None, name or self.run.label)
+        diagram = Diagram((), (), began if began in seen else None, name or self.run.label)
         defined = [each for each in (*self.own, *charts_kept(self.run)) if each.name == name]
-        drawn = defined[0] if defined else shown
+        drawn = defined[0] if defined else diagram
         if drawn.boxes:
             levels = Levels(drawn)
             seen = [each for state in seen for each in levels.active(state)]

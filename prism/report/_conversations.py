@@ -13,8 +13,7 @@ from markupsafe import Markup
 from prism.analysis import Log
 from prism.analysis._log import rows_of
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
-from prism.runlog._answers import find_answers
-from prism.runlog._reader import in_words
+from prism.runlog._reader import find_answers, in_words
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 
@@ -70,13 +69,13 @@ def threads(log: Log) -> Markup:
     trees = [list(tree) for _, tree in groupby(rows, lambda row: row["root_id"])]
     parts = joined(
         Markup("<details{}><summary>{} by {}: {:,} posts</summary>{}</details>").format(
-            Markup("" if place else " open"),
+            Markup("" if index else " open"),
             short(tree[0]["root_id"]),
             short(tree[0]["agent_id"] or "an unknown author"),
             tree[0]["size"],
             thread(tree),
         )
-        for place, tree in enumerate(trees)
+        for index, tree in enumerate(trees)
     )
     return parts and Markup("<h3>The largest as threads</h3>{}").format(parts)
 
@@ -180,8 +179,8 @@ def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) ->
         Markup("<p>{}</p><pre>{}</pre>").format(name, short(text, MOST_CHARACTERS))
         for name, text in _texts_of(row, record).items()
     )
-    shown = Markup("<details><summary>{}</summary>{}{}</details>")
-    return shown.format(short(heading), _options(row), parts)
+    details = Markup("<details><summary>{}</summary>{}{}</details>")
+    return details.format(short(heading), _options(row), parts)
 
 
 def _options(row: Mapping[str, Any]) -> Markup:

@@ -42,7 +42,9 @@ def _mixed(colour: str, towards: int, part: float) -> str:
 
 
 # After ten, the colours repeat, first darker, then lighter.
-CATEGORIES = [_mixed(each, *way) for way in ((0, 0.0), (0, 0.35), (255, 0.5)) for each in _MUTED]
+CATEGORIES = [
+    _mixed(each, *mixing) for mixing in ((0, 0.0), (0, 0.35), (255, 0.5)) for each in _MUTED
+]
 """The colours of states and groups on light paper, in their order."""
 
 

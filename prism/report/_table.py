@@ -58,9 +58,9 @@ def html_table(
         most: Most rows to show; a line below the table gives their number.
         searchable: Whether readers can search the table, and sort it by its headings.
     """
-    shown = rows[:most]
+    visible = rows[:most]
     columns = list(rows[0]) if rows else []
-    kinds = {column: _kind(column, shown) for column in columns}
+    kinds = {column: _kind(column, visible) for column in columns}
     pressed = '<button type="button">{}</button>' if searchable else "{}"
     head = joined(
         Markup(f'<th scope="col" class="{{}}">{pressed}</th>').format(
@@ -72,14 +72,16 @@ def html_table(
         Markup("<tr>{}</tr>").format(
             joined(_cell(row[column], column, kinds[column]) for column in columns)
         )
-        for row in shown
+        for row in visible
     )
     table = Markup(
         '<div class="scroll{}" tabindex="0"><table id="table-{}"><thead><tr>{}</tr></thead>'
         "<tbody>{}</tbody></table></div>"
-    ).format(" tall" if len(shown) > _MOST_FLAT else "", name, head, body)
-    if len(rows) > len(shown):
-        table += Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(len(shown), len(rows))
+    ).format(" tall" if len(visible) > _MOST_FLAT else "", name, head, body)
+    if len(rows) > len(visible):
+        table += Markup('<p class="soft">{:,} of {:,} are shown.</p>').format(
+            len(visible), len(rows)
+        )
     searched = Markup('<div class="searchable">{}{}</div>').format(_SEARCH, table)
 
     return searched if searchable else table
@@ -98,10 +100,10 @@ def short(text: str, most: int = _MOST_IN_A_CELL) -> str:
 
 def link(kind: str, name: object, text: str | None = None) -> Markup:
     """Return the mention of an agent, a post or a round; the viewer makes it lead there."""
-    shown = short(text or str("" if name is None else name))
+    visible = short(text or str("" if name is None else name))
     if name is None:
-        return Markup.escape(shown)
-    return Markup('<span data-{}="{}">{}</span>').format(Markup(kind), showable(str(name)), shown)
+        return Markup.escape(visible)
+    return Markup('<span data-{}="{}">{}</span>').format(Markup(kind), showable(str(name)), visible)
 
 
 def _kind(column: str, rows: Rows) -> str:
@@ -118,6 +120,6 @@ def _cell(value: Any, column: str, kind: str) -> Markup:
         text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
         text = f"{value:.1%}" if column in _SHARES else text
         return Markup('<td class="number" data-value="{!r}">{}</td>').format(value, text)
-    shown = link("agent", value) if column == "agent_id" else short(in_words(value))
+    visible = link("agent", value) if column == "agent_id" else short(in_words(value))
 
-    return Markup('<td class="{}">{}</td>').format(kind, shown)
+    return Markup('<td class="{}">{}</td>').format(kind, visible)

@@ -55,8 +55,8 @@ class Estimate:
     def money(self) -> float | None:
         """The cost of all models together; None unless all prices are known."""
         each = [counts.get("money") for counts in self.models.values()]
-        known = [money for money in each if money is not None]
-        return sum(known) if len(known) == len(each) else None
+        sums = [money for money in each if money is not None]
+        return sum(sums) if len(sums) == len(each) else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as plain data."""
@@ -114,10 +114,10 @@ def _add(total: Estimate, options: Any, number: int) -> None:
 
 def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
     """Return the arguments that differ in a run with fewer rounds and agents, which asks nobody."""
-    asked = options.reasoner
+    decider = options.reasoner
     changes: dict[str, Any] = {"rounds": rounds}
-    if isinstance(asked, Model):
-        changes["reasoner"] = _CountingClient.in_place_of(asked)
+    if isinstance(decider, Model):
+        changes["reasoner"] = _CountingClient.in_place_of(decider)
     if is_alone:
         return changes
     if options.made_up is not None:
@@ -154,10 +154,10 @@ class _Tried(Wrapped):
         super().__init__(part)
         self._counts, self._policy = client.counts, policy
 
-    async def answer(self, asked: Sequence[Any]) -> Any:
-        self._counts["texts" if self._policy is None else "decisions"] += len(asked)
-        answers = await self.part.answer(asked)
-        return answers if self._policy is None else await self._policy.answer(asked)
+    async def answer(self, questions: Sequence[Any]) -> Any:
+        self._counts["texts" if self._policy is None else "decisions"] += len(questions)
+        answers = await self.part.answer(questions)
+        return answers if self._policy is None else await self._policy.answer(questions)
 
 
 class _CountingClient:
@@ -166,9 +166,9 @@ class _CountingClient:
     def __init__(self, model: Model) -> None:
         self.model = model.model
         # sampled questions are asked separately for each agent
-        asked = model.client
+        client = model.client
         usual = model.temperature or 0.0
-        self.temperature = usual if asked is None else getattr(asked, "temperature", None)
+        self.temperature = usual if client is None else getattr(client, "temperature", None)
         self.counts: Counter[str] = Counter()
         self._prices = model.price_of
 

@@ -68,10 +68,10 @@ def make_askers(
     }
     if isinstance(decider, Model):
         models = {ALL_OTHERS: decider, **models}
-    given = writer.model if writer is not None else None
-    asked = [*models.values(), *([given] if isinstance(given, Model) else [])]
+    writes = writer.model if writer is not None else None
+    askable = [*models.values(), *([writes] if isinstance(writes, Model) else [])]
     # those to which it switches have the limits of the first
-    budget = _budget_of(asked[0]) if asked else None
+    budget = _budget_of(askable[0]) if askable else None
     parts: dict[str, Any] = {
         title: _reasoner(each, seed, fallback, budget) for title, each in models.items()
     }
@@ -86,8 +86,8 @@ def make_askers(
         decides = Router({**first, **parts}, **stopping)
     if writer is None:
         return decides, None
-    if isinstance(given, Model):
-        return decides, make_writer(given, seed, budget=budget)
+    if isinstance(writes, Model):
+        return decides, make_writer(writes, seed, budget=budget)
     # a client of another library does not reveal its model
     part = parts[ALL_OTHERS]
     asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
@@ -155,9 +155,9 @@ def _client_of(model: Model, seed: int) -> dict[str, Any]:
     if model.client is None:
         return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
     limits = {name: getattr(model, name) for name in _OF_A_CLIENT}
-    known = {name: value for name, value in limits.items() if value is not None}
+    set_limits = {name: value for name, value in limits.items() if value is not None}
     return {
         "client": model.client,
         "model": model.model or None,
         "patience": PATIENCE_SECONDS,
-    } | known
+    } | set_limits

@@ -57,8 +57,8 @@ class _Teller(logging.Handler):
         elif record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1]:
             # of a run without a folder, whose summary counts everything but faults
             error = record.exc_info[1]
-            place, what = place_of(error), describe(error)
-            if (place, type(error)) not in self._faults:
-                self._faults.add((place, type(error)))
+            line, what = place_of(error), describe(error)
+            if (line, type(error)) not in self._faults:
+                self._faults.add((line, type(error)))
                 once = "told once, a kept run has all in its log"
-                self._observer.warn(f"{place or ''}: {what} ({event['event']}; {once})")
+                self._observer.warn(f"{line or ''}: {what} ({event['event']}; {once})")

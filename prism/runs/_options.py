@@ -12,8 +12,9 @@ from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
+from prism.llm._addresses import Kind
 from prism.llm._model import LostClient
-from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
+from prism.llm._settings import KEYS, OF_SPENDING, from_plain, settings_of
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
@@ -50,8 +51,8 @@ class Repeats:
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self | None:
         """Read what `to_config` returned, in the configuration of a run."""
-        found = config.get("repeats")
-        return None if found is None else cls(Path(found["run"]), found["until"])
+        kept = config.get("repeats")
+        return None if kept is None else cls(Path(kept["run"]), kept["until"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +114,9 @@ class WriterOptions:
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
         model = self.model
-        told = model.to_config() if isinstance(model, Model) else model
+        plain = model.to_config() if isinstance(model, Model) else model
         others = {name: getattr(self, name) for name in ("max_length", "language")}
-        return {"model": told, **others}
+        return {"model": plain, **others}
 
 
 def require_model_of(decider: DeciderOptions, writer: WriterOptions | None) -> None:
@@ -151,24 +152,24 @@ def models_of(options: Any) -> Iterator[Model]:
             yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
 
 
-def with_client(options: Any, given: Any) -> Any:
+def with_client(options: Any, client_or_model: Any) -> Any:
     """Return the options of a kept run with the client of another library that it asks.
 
     Args:
         options: The options, as they were read.
-        given: The client, or a model of it.
+        client_or_model: The client, or a model of it.
 
     Raises:
         InputError: If the run asks none.
     """
-    client = given.client if isinstance(given, Model) else given
+    client = client_or_model.client if isinstance(client_or_model, Model) else client_or_model
     changes: dict[str, Any] = {}
     for name in ("reasoner", "writer"):
-        asked: Any = getattr(options, name, None)
-        model: Any = asked.model if isinstance(asked, WriterOptions) else asked
+        option: Any = getattr(options, name, None)
+        model: Any = option.model if isinstance(option, WriterOptions) else option
         if isinstance(model, Model) and isinstance(model.client, LostClient):
             again = replace(model, client=client)
-            changes[name] = again if asked is model else replace(asked, model=again)
+            changes[name] = again if option is model else replace(option, model=again)
     if not changes:
         raise InputError("is not asked: the run has no client of another library", field="model")
     return options.replace(**changes)
@@ -197,7 +198,7 @@ def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
     kind = config["reasoner"]
     if kind == "calibrated":
         return PolicyOptions(Path(config["policy"]))
-    if kind not in (*get_args(Server), "client"):
+    if kind not in (*get_args(Kind), "client"):
         return None
 
     names = {KEYS.get(name, name) for name in settings_of()} - {"server"}
@@ -212,10 +213,10 @@ def read_writer(config: Mapping[str, Any]) -> WriterOptions | None:
     """Read the writer's options in the configuration of a run."""
     if "writer" not in config:
         return None
-    given = dict(config["writer"])
-    if isinstance(given["model"], dict):
-        given["model"] = read_decider(given["model"])
-    return WriterOptions(**given)
+    options = dict(config["writer"])
+    if isinstance(options["model"], dict):
+        options["model"] = read_decider(options["model"])
+    return WriterOptions(**options)
 
 
 def digest(path: Path) -> str:

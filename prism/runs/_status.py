@@ -11,8 +11,18 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files._durable import is_locked
-from prism.runlog._reader import LOG_NAMES, locate_log, read_line, unreadable
+from prism.llm import Model
+from prism.runlog._reader import (
+    ANSWERS_NAME,
+    LOG_NAMES,
+    locate_log,
+    read_journal,
+    read_line,
+    unreadable,
+)
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._models import Spent, priced
+from prism.runs._options import read_decider, read_writer
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
@@ -59,13 +69,13 @@ def run_status(path: Path | str) -> RunStatus:
     Raises:
         InputError: If there is no run.
     """
-    given = Path(path)
-    log = locate_log(given)
-    is_kept = (given.is_dir() or log.name in LOG_NAMES) and (log.parent / SUMMARY_NAME).exists()
+    path = Path(path)
+    log = locate_log(path)
+    is_kept = (path.is_dir() or log.name in LOG_NAMES) and (log.parent / SUMMARY_NAME).exists()
     try:
         summary = read_summary(log.parent) if is_kept else {}
     except InputError as error:
-        return RunStatus(given, "damaged", problem=str(error))
+        return RunStatus(path, "damaged", problem=str(error))
     try:
         last = _last_event(log)
         state = _state(log, summary, last)
@@ -75,19 +85,29 @@ def run_status(path: Path | str) -> RunStatus:
         raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
-    # a turn of an agent in YAML is a round
-    rounds = _count(config, "rounds") or _count(config, "turns")
     ended = last.get("error") if last.get("event") == RUN_ENDED and state == "stopped" else None
     return RunStatus(
-        given,
+        path,
         state,
         _count(last, "round"),
         _count(last, "tick"),
-        rounds,
+        _count(config, "rounds"),
         _count(config, "ticks_per_round"),
         ended,
         summary.get("spent"),
     )
+
+
+def spent_in(run: Path) -> dict[str, Any] | None:
+    """Return what a run has spent until now, by its journal; None if it asked nobody."""
+    spent, answers = Spent(), run / ANSWERS_NAME
+    for line in read_journal(answers) if answers.exists() else ():
+        spent.add(line)
+    if not spent.calls:
+        return None
+    config = read_summary(run)["config"]
+    asked = read_decider(config), getattr(read_writer(config), "model", None)
+    return priced(spent, [each for each in asked if isinstance(each, Model)])
 
 
 def find_runs(folder: Path | str) -> list[Path]:
@@ -95,13 +115,13 @@ def find_runs(folder: Path | str) -> list[Path]:
 
     Hidden folders and symbolic links are skipped, and so is everything inside a run.
     """
-    found = []
+    folders = []
     for name, below, files in os.walk(folder):
         if not _MARKS.isdisjoint(files):
-            found.append(Path(name))
+            folders.append(Path(name))
             below.clear()
         below[:] = [each for each in below if not each.startswith(".")]
-    return sorted(found)
+    return sorted(folders)
 
 
 def _state(log: Path, summary: Mapping[str, Any], last: Mapping[str, Any]) -> RunState:

@@ -56,12 +56,12 @@ def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> l
     if parameters.most_active:
         shares = _limited(shares, parameters.most_active / size)
 
-    ranked = sorted(range(size), key=lambda place: _rank(agents[place], seed))
-    found = [0.0] * size
-    for place, share in zip(ranked, shares, strict=True):
-        found[place] = share * size
+    ranked = sorted(range(size), key=lambda index: _rank(agents[index], seed))
+    activities = [0.0] * size
+    for index, share in zip(ranked, shares, strict=True):
+        activities[index] = share * size
 
-    return found
+    return activities
 
 
 def _rank(agent: Reader, seed: int) -> tuple[int, float]:
@@ -191,7 +191,7 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     stream = RandomStream(seed, "network")
     order = sorted(
         range(len(agents)),
-        key=lambda place: RandomStream(seed, "network", agents[place].agent_id).random(),
+        key=lambda index: RandomStream(seed, "network", agents[index].agent_id).random(),
     )
     follows = round(len(agents) * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
@@ -202,10 +202,10 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     for one, other in (*pairs, *((other, one) for one, other in back)):
         followed[one][other] = None
 
-    ids = [agents[place].agent_id for place in order]
+    ids = [agents[index].agent_id for index in order]
     result: list[tuple[str, ...]] = [()] * len(agents)
-    for place, others in zip(order, followed, strict=True):
-        result[place] = tuple(sorted(ids[other] for other in others))
+    for index, others in zip(order, followed, strict=True):
+        result[index] = tuple(sorted(ids[other] for other in others))
     return result
 
 

@@ -161,8 +161,8 @@ def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[P
     """Return the newest posts of some sources, from a number on, newest first."""
     fresh: dict[int, Post] = {}
     for posts in sources:
-        for place in range(len(posts) - 1, max(len(posts) - 1 - length, -1), -1):
-            post = posts[place]
+        for index in range(len(posts) - 1, max(len(posts) - 1 - length, -1), -1):
+            post = posts[index]
             if post.number < since:
                 break
             fresh[post.number] = post

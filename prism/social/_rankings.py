@@ -98,10 +98,10 @@ def fitting(
     reader: Reader, posts: Iterable[Post], is_followed: bool | None, chosen: set[int]
 ) -> Iterator[Post]:
     """Yield posts that a reader has not seen, by authors whom it follows, or by others."""
-    own, seen, follows = reader.agent_id, {*reader.looked_at}, reader.follows
+    reader_id, seen, follows = reader.agent_id, {*reader.looked_at}, reader.follows
     for post in posts:
         number, author = post.number, post.author_id
-        if number in seen or number in chosen or author == own:
+        if number in seen or number in chosen or author == reader_id:
             continue
         if is_followed is None or (author in follows) is is_followed:
             chosen.add(number)
@@ -143,8 +143,8 @@ def _add_newest(feed: Any, reader: Reader) -> bool:
         network.await_news(reader)
         return bool(reader.unread)
 
-    own, length = reader.agent_id, feed.feed_length
-    wanted = [post for post in newest(fresh, since, length) if post.author_id != own]
+    reader_id, length = reader.agent_id, feed.feed_length
+    wanted = [post for post in newest(fresh, since, length) if post.author_id != reader_id]
     reader.unread = (wanted + reader.unread)[:length]
     return bool(reader.unread)
 
@@ -232,13 +232,13 @@ class HotPosts:
         if self._at is None or self._at[-1] != feed.hot_half_life:
             self._keys, self._order = [], []
         self._at = now
-        posts, known = network.posts, len(self._keys)
+        posts, scored = network.posts, len(self._keys)
         for number in network.voted:
-            if number < known:
+            if number < scored:
                 self._keys[number] = self._key_of(posts[number])
         network.voted.clear()
-        self._keys += map(self._key_of, posts[known:])
-        self._order += range(known, len(posts))
+        self._keys += map(self._key_of, posts[scored:])
+        self._order += range(scored, len(posts))
         # nearly in order, which takes one pass
         self._order.sort(key=self._keys.__getitem__, reverse=True)
 

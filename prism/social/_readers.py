@@ -167,8 +167,8 @@ def reader_of(
     reader = _kind_of(chart, agent.timeout_threshold)(
         interests=tuple(interests), **{name: getattr(agent, name) for name in names}
     )
-    own = vars(reader)
-    own.update(
+    fields = vars(reader)
+    fields.update(
         terms=terms_of(interests),
         follows=dict.fromkeys(following),
         attributes=dict(agent.attributes),

@@ -65,8 +65,8 @@ def common_topic(agents: int, number: int, stream: RandomStream) -> str:
         number: Topics per hundred agents, or part of a hundred, above 0.
         stream: Random numbers.
     """
-    place = stream.index(number * ceil(agents / _HUNDRED))
-    again, name = divmod(place, number)
+    index = stream.index(number * ceil(agents / _HUNDRED))
+    again, name = divmod(index, number)
 
     return _COMMON_TOPICS[name] if again == 0 else f"{_COMMON_TOPICS[name]} {again + 1}"
 

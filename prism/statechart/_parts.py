@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
+from math import inf
 from typing import Any, Generic, Self, TypeVar
 
 from prism.errors import DefinitionError
@@ -24,6 +25,10 @@ Rate = Callable[[Any, Any], float]
 
 Delay = Callable[[Any], int]
 """``after(agent)``: after how many ticks a transition is made."""
+
+
+TIMING = ("after", "rate", "probability")
+"""The fields that say when, or with which probability, a transition is made."""
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -58,6 +63,28 @@ def callable_problems(kind: str, value: Any) -> list[str]:
         # some callables of C code have no signature
         return []
     return []
+
+
+def timing_problems(item: Any) -> Iterator[str]:
+    """Yield what is wrong with the times, rates and shares of a transition."""
+    timing = [name for name in TIMING if getattr(item, name) is not None]
+    after, rate, share = item.after, item.rate, item.probability
+    if len(timing) > 1:
+        yield f"{' and '.join(timing)} cannot be combined"
+    if item.trigger is None and (after or rate):
+        yield f"{timing[0]} needs a trigger, under which the log has it"
+    if callable(after) or callable(rate):
+        yield from callable_problems(timing[0], getattr(item, timing[0]))
+    elif after is not None and not (type(after) is int and after >= 1):
+        yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
+    elif rate is not None and not (_is_positive(rate) and rate < inf):
+        yield f"rate must be a number above 0 or a function, got {rate!r}"
+    if share is not None and not (_is_positive(share) and share <= 1):
+        yield f"probability must be above 0 and at most 1, got {share!r}"
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,8 @@ from xml.parsers import expat
 from prism.errors import DefinitionError, InputError
 from prism.files._source import Where
 from prism.statechart._document import MOST_LEVELS, Functions, read_chart
-from prism.statechart.transitions import DEFAULT_NAME, TIMING
+from prism.statechart._parts import TIMING
+from prism.statechart.transitions import DEFAULT_NAME
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000

@@ -14,10 +14,11 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.rows import NestedRows
 from prism.statechart._hierarchy import Arc, Hierarchy
+from prism.statechart._parts import TIMING
 from prism.statechart.memory import histories
-from prism.statechart.names import agent_name, shown_name
+from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
-from prism.statechart.transitions import TIMING, Transition
+from prism.statechart.transitions import Transition
 from prism.telemetry.loggers import describe
 
 __all__ = ["Explanation", "Finding"]
@@ -32,7 +33,7 @@ _SUMMARIES: dict[FireOutcome, str] = {
     "draws": "fire draws one of those that passed, weighted by probability",
     "refused": "fire does nothing: no guard passes",
     "raises": "fire raises the guard's exception: the chart is strict",
-    "no reaction": "{state!r} does not react to it, only to {events}",
+    "no reaction": "{state!r} does not react to it, only to {events}{unknown}",
 }
 
 
@@ -56,6 +57,8 @@ class Explanation:
         options: The targets from which `Statechart.afire` would have a reasoner choose; empty if it
             would not ask.
         reacts_to: The events that the state reacts to, in definition order.
+        problem: What is wrong with the event if no transition of the chart has it, and what may be
+            meant; else None.
     """
 
     chart: str
@@ -67,6 +70,7 @@ class Explanation:
     target: Any
     options: tuple[Any, ...]
     reacts_to: tuple[str, ...]
+    problem: str | None = None
 
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and the outcome."""
@@ -75,6 +79,7 @@ class Explanation:
             state=state_text(self.state),
             target=state_text(self.target),
             events=joined(self.reacts_to) or "no event",
+            unknown=f" ({self.problem})" if self.problem else "",
         )
         lines = [f"{where}, chart {self.chart!r}:", *self.candidates, summary]
         if self.options:
@@ -146,6 +151,7 @@ def explain(
         target,
         tuple(options) if len(options) > 1 else (),
         tuple(each for each in tree.triggers if rows.reaction(state, each)),
+        None if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers),
     )
 
 

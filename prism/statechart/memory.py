@@ -14,10 +14,9 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
-from weakref import ref
 
+from prism.statechart._beside import kept_beside
 from prism.statechart._hierarchy import CHART, Hierarchy
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
@@ -99,43 +98,6 @@ def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     memory["ticks"] = {state: ticks.get(state, 0) + 1 for state in timed}
     if after := memory.get("after"):
         memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}
-
-
-# Beside an agent
-
-
-@dataclass(slots=True)
-class _Beside:
-    """What is kept beside an agent whose own fields are something else."""
-
-    # what keeps the entry alive: a weak reference that ends it with the agent, or the agent itself
-    life: object
-    memory: dict[str, Any] = field(default_factory=dict)
-    # None unless the agent's own history is something else
-    records: deque[StateTransition] | None = None
-
-
-_beside: dict[int, _Beside] = {}
-_MOST_BESIDE = 10_000
-
-
-def kept_beside(agent: Any) -> _Beside:
-    """Return what is kept beside an agent, for as long as it lives."""
-    key = id(agent)
-    if key not in _beside:
-        try:
-            life: object = ref(agent, lambda _: _beside.pop(key, None))
-        except TypeError:
-            life = agent
-            while len(_beside) >= _MOST_BESIDE:
-                del _beside[next(iter(_beside))]
-        _beside[key] = _Beside(life)
-    return _beside[key]
-
-
-def records_beside(agent: Any) -> deque[StateTransition] | None:
-    """Return the records that are kept beside an agent; None if they are not kept there."""
-    return _beside[id(agent)].records if id(agent) in _beside else None
 
 
 def keep_records_beside(agent: Any) -> deque[StateTransition]:

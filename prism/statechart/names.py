@@ -14,10 +14,14 @@ from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from numbers import Integral, Real
+from os import urandom
 from sys import intern
 from typing import Any
+from weakref import WeakSet
 
+from prism.statechart._beside import kept_beside
 from prism.statechart.states import joined
+from prism.telemetry.loggers import warn_standard
 
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
@@ -41,9 +45,9 @@ def identify(context: object) -> dict[str, Any] | None:
     """Reduce a context to plain data for a record.
 
     A mapping keeps its keys, with each value made plain; a scalar becomes ``{"value": scalar}``;
-    any other object keeps its identifier: for a class ``Post`` the attribute ``post_id``, else
-    ``id``, recorded as ``post_id`` either way. An object without an identifier is recorded as
-    ``{"type": class name}``.
+    any other object keeps its identifier: for a class ``Post`` the attribute ``post_id``, which may
+    be named after a base class, else ``id``, recorded as ``post_id`` either way. An object without
+    an identifier is recorded as ``{"type": class name}``.
 
     Args:
         context: Anything that was passed to ``fire``.
@@ -139,36 +143,56 @@ def _identity(value: object) -> dict[str, Any]:
 
 
 def _find_id_name(value: object) -> tuple[str, str]:
-    key = _own_key(type(value).__name__)
-    names = (key, "post_id", "agent_id", "id", "unique_id")
+    cls: Any = type(value)
+    keys = _own_keys(cls)
+    names = (*keys, "post_id", "agent_id", "id", "unique_id")
     attribute = next(each for each in names if hasattr(value, each))
-    return attribute, key if attribute in ("id", "unique_id") else attribute
+    return attribute, keys[0] if attribute in ("id", "unique_id") else attribute
 
 
 @lru_cache(maxsize=256)
-def _own_key(name: str) -> str:
-    """Return the attribute that a class names after itself, such as ``ticket_id`` of a Ticket."""
-    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().strip("_") + "_id"
+def _own_keys(cls: type) -> tuple[str, ...]:
+    """Return the attributes that a class and its bases name after themselves: ``ticket_id``."""
+    words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each.__name__) for each in cls.__mro__[:-1])
+    return tuple(f"{each.lower().strip('_')}_id" for each in words)
 
 
 # Agents
 
 
 def agent_name(agent: object) -> str:
-    """Return what logs and messages call an agent: its id or name, else its class and address."""
-    try:
+    """Return what logs and messages call an agent: its id or name, else one that is made for it.
+
+    No other object ever gets the name that is made, so agents without an id are not taken for one
+    another.
+    """
+    # the id of a detached database row cannot be read
+    with suppress(Exception):
         own = getattr(agent, "agent_id", None)
         if own and type(own) is str:
             return own
-        return given_name(agent) or f"{type(agent).__name__}@{id(agent):x}"
-    except Exception:
-        # that of a detached database row cannot be read
-        return f"{type(agent).__name__}@{id(agent):x}"
+        if given := given_name(agent):
+            return given
+    cls: Any = type(agent)
+    beside = kept_beside(agent)
+    if beside.name is None:
+        beside.name = f"{cls.__name__}@{urandom(6).hex()}"
+        if cls not in _warned_of:
+            _warned_of.add(cls)
+            warn_standard(
+                f"an agent of class {cls.__name__} has no id, so each is called by a name like "
+                f"{beside.name!r}: give the class an agent_id, id, {_own_keys(cls)[0]} or name"
+            )
+    return beside.name
+
+
+_warned_of: WeakSet[type] = WeakSet()
 
 
 def given_name(agent: object) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
-    for attribute in ("agent_id", "unique_id", "id", _own_key(type(agent).__name__), "name"):
+    cls: Any = type(agent)
+    for attribute in ("agent_id", "unique_id", "id", *_own_keys(cls), "name"):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)

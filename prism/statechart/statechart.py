@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
-from prism.statechart._engine.machine import Machine
+from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import State
 from prism.statechart.reporting import Reporter
@@ -250,17 +250,8 @@ class Statechart(Written[StateT]):
         logger: EventLogger | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        definition = Definition(
-            states,
-            transitions,
-            initial,
-            name,
-            decision_states,
-            timeouts,
-            strict,
-            final_states,
-            description,
-        )
+        rest = (name, decision_states, timeouts, strict, final_states, description)
+        definition = Definition(states, transitions, initial, *rest)
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
 
     @classmethod
@@ -301,7 +292,8 @@ class Statechart(Written[StateT]):
         """Return an agent's last transitions, oldest first, wherever they are kept.
 
         They are kept in ``agent.state_history``, unless the application has something else there.
-        Then they are kept beside the agent, at most 50, for as long as it lives.
+        Then they are kept beside the agent, at most 50, for as long as it lives. An object without
+        a ``state_history`` has none, until it is adopted.
         """
         return history_of(agent)
 
@@ -317,9 +309,11 @@ class Statechart(Written[StateT]):
             The same object.
 
         Raises:
-            AgentError: If its class leaves no room for the missing fields.
+            AgentError: If its class leaves no room for the missing fields, or if it has no
+                ``state`` and another field holds one of the chart's.
             UnknownStateError: If it is in a state that this chart does not define.
         """
+        self._require_no_other_state(agent)
         add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
@@ -426,3 +420,7 @@ class Statechart(Written[StateT]):
 
 class AdoptedChart(AdoptedEngine, Statechart[Any]):
     """A chart on an application's own Machine: see `Statechart.from_machine`."""
+
+    def explain(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Explanation:
+        """Explain what an event would do to a model, with the arguments that `fire` takes."""
+        return super().explain(agent, trigger, Arguments(args, kwargs))

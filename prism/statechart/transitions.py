@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
-from math import inf
 from sys import intern
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -21,6 +20,7 @@ from prism.statechart._parts import (
     StateT_co,
     as_tuple,
     callable_problems,
+    timing_problems,
 )
 from prism.statechart.names import Keys, pack, unpack
 from prism.statechart.states import is_state, joined, state_text
@@ -43,9 +43,6 @@ DEFAULT_MAX_HISTORY_DEPTH = 50
 
 ALWAYS = "always"
 """The name of an eventless transition's trigger in logs and pictures."""
-
-TIMING = ("after", "rate", "probability")
-"""The fields that say when, or with which probability, a transition is made."""
 
 _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
@@ -121,7 +118,7 @@ class Transition(Generic[StateT_co]):
             *(["target must name a state, got none"] if target == () else []),
             *callable_problems("guard", guard),
             *callable_problems("action", action),
-            *_timing_problems(self),
+            *timing_problems(self),
         ]
         if problems:
             raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
@@ -167,27 +164,6 @@ def target_text(target: Any) -> str:
         [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
         " + ",
     )
-
-
-def _timing_problems(item: Any) -> Iterator[str]:
-    timing = [name for name in TIMING if getattr(item, name) is not None]
-    after, rate, share = item.after, item.rate, item.probability
-    if len(timing) > 1:
-        yield f"{' and '.join(timing)} cannot be combined"
-    if item.trigger is None and (after or rate):
-        yield f"{timing[0]} needs a trigger, under which the log has it"
-    if callable(after) or callable(rate):
-        yield from callable_problems(timing[0], getattr(item, timing[0]))
-    elif after is not None and not (type(after) is int and after >= 1):
-        yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
-    elif rate is not None and not (_is_positive(rate) and rate < inf):
-        yield f"rate must be a number above 0 or a function, got {rate!r}"
-    if share is not None and not (_is_positive(share) and share <= 1):
-        yield f"probability must be above 0 and at most 1, got {share!r}"
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
 
 
 # Records
@@ -378,9 +354,11 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
 
     # the usual context, in a third of the time: one key that has been seen, with a text
     if context.__class__ is dict and len(context) == 1:
-        ((key, value),) = context.items()
-        if value.__class__ is str and key in edge.variants:
-            record._edge, record._value = edge.variants[key], intern(value)
+        (key,) = context
+        value, variant = context[key], edge.variants.get(key)
+        # a key may be any object, such as one of those that stand for none or for several
+        if variant is not None and value.__class__ is key.__class__ is str:
+            record._edge, record._value = variant, intern(value)
             return record
 
     keys, record._value = pack(context)

@@ -32,6 +32,7 @@ RUN_ENDED = "run.ended"
 WORKFLOW_STEP = "workflow.step"
 WORKFLOW_ACTION = "workflow.action"
 WORKFLOW_REFUSED = "workflow.refused"
+WORKFLOW_RUN_IF_FAILED = "workflow.run_if_failed"
 
 COGNITION_CYCLE = "cognition.cycle"
 COGNITION_ACTION = "cognition.action"

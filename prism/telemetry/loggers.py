@@ -118,7 +118,9 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    if event_hooks or ("structlog" in modules and structlog_is_configured()):
+    # structlog's own function, once it is known: every fire asks
+    ask = _is_configured or structlog_is_configured
+    if event_hooks or ("structlog" in modules and ask()):
         return True
     return _standard.isEnabledFor(logging.INFO)
 
@@ -241,7 +243,7 @@ _made_for: tuple[dict[str, Any], EventLogger] | None = None
 
 
 _is_configured: Callable[[], bool] | None = None
-"""structlog's function of that name, kept since every fire asks it."""
+"""structlog's function of that name."""
 
 
 def structlog_is_configured() -> bool:

@@ -37,8 +37,8 @@ class CoveragePlugin:
     def __init__(self, fail_under: float | None) -> None:
         self.recorder: Recorder = Recorder()
         self._fail_under = fail_under
-        self._lost: list[str] = []
         self._complaint = ""
+        self._runs_tests = False
         self._recording = ExitStack()
         self._recording.enter_context(instrumented(self.recorder))
 
@@ -48,12 +48,13 @@ class CoveragePlugin:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:  # noqa: ARG002
-        """Add what a worker of pytest-xdist has recorded, unless it crashed."""
-        output = getattr(node, "workeroutput", {})
-        if _OUTPUT in output:
-            self.recorder.load(output[_OUTPUT])
-        else:
-            self._lost.append(str(node.gateway.id))
+        """Add what a worker of pytest-xdist has recorded, if it has not crashed."""
+        if recorded := getattr(node, "workeroutput", {}).get(_OUTPUT):
+            self.recorder.load(recorded)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note that tests are run: with options such as ``--setup-plan`` there are none."""
+        self._runs_tests |= report.when == "call" or report.skipped
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -63,7 +64,7 @@ class CoveragePlugin:
             return
 
         percent, least = _percent(self.recorder.used(), KINDS), self._fail_under
-        if least is not None and percent < least:
+        if self._runs_tests and least is not None and percent < least:
             self._complaint = (
                 f"statechart coverage of {percent:g}% is below the required {least:.12g}%"
             )
@@ -72,13 +73,13 @@ class CoveragePlugin:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the report."""
+        if not self._runs_tests:
+            return
+
         terminalreporter.section("statechart coverage")
         for line in self.recorder.report():
             # control characters in names and states would reach the terminal
             terminalreporter.line(printable(showable(line)))
-        if self._lost:
-            lost = ", ".join(self._lost)
-            terminalreporter.line(f"workers that crashed and are not counted: {lost}")
         if self._complaint:
             terminalreporter.line(f"FAIL {self._complaint}", red=True)
 
@@ -235,12 +236,14 @@ def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
 
 
 def _percent(charts: Sequence[ChartUse], kinds: Sequence[str]) -> float:
-    """Return the percent exercised, rounded down to a tenth, so that 100 means all.
+    """Return the percent exercised, rounded to a tenth; 100 means all.
 
     Of nothing, nothing is missing; but without any chart it is 0.
     """
     seen, total = _counted(charts, kinds)
-    return seen * 1000 // total / 10 if total else 100.0 * bool(charts)
+    if seen == total:
+        return 100.0 * bool(charts)
+    return min(round(100 * seen / total, 1), 99.9)
 
 
 def _counted(charts: Sequence[ChartUse], kinds: Sequence[str]) -> tuple[int, int]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from enum import Enum
 from itertools import zip_longest
 from typing import Any
@@ -52,28 +51,27 @@ def assert_path(
     expected = expected[is_end:]
     _require_states(agent, expected)
 
-    steps = _Steps.of(agent)
-    actual = steps.states[-len(expected) :] if is_end else steps.states
+    states, records = _path_of(agent)
+    start = max(0, len(states) - len(expected)) if is_end else 0
     is_cut = not is_end and _may_be_cut(agent)
-    if actual == expected and not is_cut:
+    if states[start:] == expected and not is_cut:
         return
 
-    verb = "may have taken" if actual == expected else "took"
+    verb = "may have taken" if states[start:] == expected else "took"
     lines = [
         f"agent {agent_name(agent)!r} {verb} another path:",
         f"  expected  {ARROW.join([CUT, *expected] if is_end else expected)}",
-        f"  actual    {ARROW.join([CUT, *steps.states] if is_cut else steps.states)}",
+        f"  actual    {ARROW.join([CUT, *states] if is_cut else states)}",
     ]
     if is_cut:
         lines.append(
             "its history is full, and may have lost what came before these "
-            f"{len(steps.states) - 1} transitions: raise max_history_depth "
+            f"{len(states) - 1} transitions: raise max_history_depth "
             f"({DEFAULT_MAX_HISTORY_DEPTH} where it is not set), or assert how the path ends, with "
             f"'{CUT} > a > b'"
         )
     else:
-        start = max(0, len(steps.states) - len(expected)) if is_end else 0
-        lines += _missing(agent, expected, steps.since(start), chart, context)
+        lines += _missing(agent, expected, states[start:], records[start:], chart, context)
     raise AssertionError("\n".join(lines))
 
 
@@ -91,40 +89,34 @@ def _require_states(agent: Any, states: Sequence[str]) -> None:
         )
 
 
-@dataclass(slots=True)
-class _Steps:
-    """States in the order in which an agent was in them, and the record of leaving each."""
+def _path_of(agent: Any) -> tuple[list[str], list[Any]]:
+    """Return the states of an agent in order, and the record of leaving each, if there is one.
 
-    states: list[str] = field(default_factory=list)
-    records: list[Any] = field(default_factory=list)
+    Of an agent that keeps no history, it is the present state alone.
+    """
+    states: list[str] = []
+    records: list[Any] = []
 
-    @classmethod
-    def of(cls, agent: Any) -> _Steps:
-        """Return the path of an agent; its present state alone if it keeps no history."""
-        steps = cls()
-        try:
-            for record in getattr(agent, "state_history", None) or ():
-                # the agent may have been moved by hand since the last record
-                steps.enter(state_text(record.from_state))
-                steps.records[-1] = record
-                steps.enter(state_text(record.to_state))
-            steps.enter(state_text(agent.state))
-        except AttributeError as error:
-            name = f"{type(agent).__name__} {agent_name(agent)!r}"
-            raise AgentError(
-                f"cannot read the path of {name}: {error}; compare what the fixture "
-                "transition_log recorded: transition_log.transitions(agent)"
-            ) from None
+    def enter(state: Any) -> None:
+        if states[-1:] != [state_text(state)]:
+            states.append(state_text(state))
+            records.append(None)
 
-        return steps
+    try:
+        for record in getattr(agent, "state_history", None) or ():
+            # the agent may have been moved by hand since the last record
+            enter(record.from_state)
+            records[-1] = record
+            enter(record.to_state)
+        enter(agent.state)
+    except AttributeError as error:
+        name = f"{type(agent).__name__} {agent_name(agent)!r}"
+        raise AgentError(
+            f"cannot read the path of {name}: {error}; compare what the fixture "
+            "transition_log recorded: transition_log.transitions(agent)"
+        ) from None
 
-    def enter(self, state: str) -> None:
-        if not self.states or self.states[-1] != state:
-            self.states.append(state)
-            self.records.append(None)
-
-    def since(self, start: int) -> _Steps:
-        return _Steps(self.states[start:], self.records[start:])
+    return states, records
 
 
 def _may_be_cut(agent: Any) -> bool:
@@ -141,19 +133,24 @@ def _may_be_cut(agent: Any) -> bool:
 
 
 def _missing(
-    agent: Any, expected: Sequence[str], steps: _Steps, chart: Statechart[Any] | None, context: Any
+    agent: Any,
+    expected: Sequence[str],
+    states: Sequence[str],
+    records: Sequence[Any],
+    chart: Statechart[Any] | None,
+    context: Any,
 ) -> Iterator[str]:
     """Yield what is known of the first transition that is missing."""
     if getattr(agent, "state_history", None) is None:
         yield "it keeps no state_history, so only its current state is known"
         return
 
-    pairs = zip_longest(expected, steps.states)
+    pairs = zip_longest(expected, states)
     place = next(place for place, (wanted, state) in enumerate(pairs) if wanted != state)
     if not 0 < place < len(expected):
         return
 
-    record = steps.records[place - 1]
+    record = records[place - 1]
     if record is not None:
         yield f"instead, {record.trigger!r} led to {state_text(record.to_state)!r}"
     if chart is None:

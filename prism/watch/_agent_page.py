@@ -31,7 +31,7 @@ from prism.watch._watched import Watched
 
 _MOST_EVENTS, _MOST_DECISIONS = 300, 40
 
-_ASKED = f"""
+_DECISIONS = f"""
 {DECISIONS} where agent_id = $agent and event in ('reasoner.decision', 'text.written')
 and ($number is null or coalesce(round, 0) <= $number) order by line desc limit {_MOST_DECISIONS}
 """
@@ -68,8 +68,8 @@ def agent_view(watched: Watched, agent: str, number: int | None) -> dict[str, An
 def _sections(watched: Watched, agent: str, number: int | None) -> Iterator[Section]:
     with watched.reading() as log:
         story = log.rows("agent", agent)
-        asked = rows_of(log.sql(_ASKED, agent=agent, number=number))
-        records = records_of(log, asked)
+        rows = rows_of(log.sql(_DECISIONS, agent=agent, number=number))
+        records = records_of(log, rows)
     unit = watched.unit
     at = f"{unit} {number:,}" if number is not None else ""
     if at:
@@ -80,7 +80,7 @@ def _sections(watched: Watched, agent: str, number: int | None) -> Iterator[Sect
         decision(
             f"{when(row, unit)}: {what_of(row)} ({row['source']})", row, records.get(row["id"], {})
         )
-        for row in asked
+        for row in rows
     )
     about = f"Up to {at}, the last first." if at else "The last first."
     yield Section("What it was asked", about, more=decisions)
@@ -132,7 +132,7 @@ def _spoken(watched: Watched, agent: str) -> Markup:
     rows = watched.rows(_SPOKEN, agent=agent)
     return joined(
         Markup("<details><summary>With {}: {:,} messages</summary>{}</details>").format(
-            short(partner or "everybody"), len(said := [*group]), transcript(said)
+            short(partner or "everybody"), len(messages := [*group]), transcript(messages)
         )
         for partner, group in groupby(rows, key=lambda row: row["partner"])
     )

@@ -71,8 +71,8 @@ class Guard:
         refusal = self._refusal(request)
         # only a request that is meant may spend the token
         is_new = refusal is None and self._takes_token(request)
-        given = request.cookies.get(self._cookie, "").encode()
-        if refusal is None and not is_new and not compare_digest(given, self._secret.encode()):
+        token = request.cookies.get(self._cookie, "").encode()
+        if refusal is None and not is_new and not compare_digest(token, self._secret.encode()):
             refusal = "token"
         if refusal is not None:
             refuse = PlainTextResponse(f"{_REFUSALS[refusal]}\n", 403, _HEADERS)
@@ -108,9 +108,9 @@ class Guard:
 
     def _takes_token(self, request: HTTPConnection) -> bool:
         """Return True for the first request with the token, which is worth nothing afterwards."""
-        given = request.query_params.get("token", "")
+        token = request.query_params.get("token", "")
         with self._lock:
-            is_it = self.token is not None and compare_digest(given.encode(), self.token.encode())
+            is_it = self.token is not None and compare_digest(token.encode(), self.token.encode())
             is_meant = is_it and request.scope["path"] == "/"
             self.token = None if is_meant else self.token
 

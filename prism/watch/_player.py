@@ -43,26 +43,26 @@ class Player(Observer):
     """A run that goes on as it is told to.
 
     Args:
-        asked: What to run: ``world``, ``agents``, ``seed``, ``rounds``, ``parameters``, ``model``.
+        options: The run: ``world``, ``agents``, ``seed``, ``rounds``, ``parameters``, ``model``.
         folder: Where to keep it.
         tell: Receives the result.
     """
 
-    def __init__(self, asked: Mapping[str, Any], folder: Path, tell: Tell) -> None:
-        self._asked = asked
+    def __init__(self, options: Mapping[str, Any], folder: Path, tell: Tell) -> None:
+        self._options = options
         self._tell = tell
         self._orders: deque[dict[str, Any]] = deque()
         self._goes: Literal["pause", "tick", "round", "play"] = "pause"
         self._seconds = 0.0
-        self._told = 0.0
+        self._told_at = 0.0
         self._kept = RunFolder.for_new(folder)
         self._run = Run(
-            asked["world"],
-            asked.get("agents"),
-            rounds=asked.get("rounds"),
-            seed=asked.get("seed") or 0,
-            model=asked.get("model"),
-            parameters=asked.get("parameters"),
+            options["world"],
+            options.get("agents"),
+            rounds=options.get("rounds"),
+            seed=options.get("seed") or 0,
+            model=options.get("model"),
+            parameters=options.get("parameters"),
         )
 
     def order(self, order: dict[str, Any]) -> None:
@@ -71,7 +71,7 @@ class Player(Observer):
 
     def play(self) -> None:
         """Carry out the run, as fast and as far as it is told to."""
-        self._tell({"about": about(self._run), "command": command(self._run, self._asked)})
+        self._tell({"about": about(self._run), "command": command(self._run, self._options)})
         if not self._run.is_repeatable:
             self._tell({"estimate": estimate(self._run).to_dict()})
             self._await_consent()
@@ -146,16 +146,16 @@ class Player(Observer):
 
         run.treatments = (*run.treatments, *treatments)
         self._kept.change(run.to_config())
-        told = {"applied": ", ".join(applied), "from": number, "refused": None}
-        self._tell({"command": command(run, self._asked), **told})
+        outcome = {"applied": ", ".join(applied), "from": number, "refused": None}
+        self._tell({"command": command(run, self._options), **outcome})
 
     def _say_where(self) -> None:
         loop = self._loop
         now = asyncio.get_running_loop().time()
-        if self._goes == "play" and now - self._told < _SECONDS_BETWEEN_TELLS:
+        if self._goes == "play" and now - self._told_at < _SECONDS_BETWEEN_TELLS:
             return
 
-        self._told = now
+        self._told_at = now
         moment = loop.clock.moment
         state = "paused" if self._goes == "pause" else "playing"
         self._tell({"state": state, "round": moment.round, "tick": moment.tick})
@@ -173,37 +173,37 @@ def about(run: Run[Any]) -> dict[str, Any]:
     }
 
 
-def command(run: Run[Any], asked: Mapping[str, Any]) -> str:
+def command(run: Run[Any], options: Mapping[str, Any]) -> str:
     """Return the line of a shell that makes the same run.
 
     Args:
         run: The run.
-        asked: What was asked for.
+        options: What was asked for.
     """
-    return join(["prism", "run", asked["world"], *_options(run, asked)])
+    return join(["prism", "run", options["world"], *_options(run, options)])
 
 
-def _options(run: Run[Any], asked: Mapping[str, Any]) -> Iterator[str]:
+def _options(run: Run[Any], options: Mapping[str, Any]) -> Iterator[str]:
     """Yield the options of the command, each with its value."""
     for name in ("agents", "rounds", "seed", "model"):
-        value = run.seed if name == "seed" else asked.get(name)
+        value = run.seed if name == "seed" else options.get(name)
         if value is not None:
             yield from (f"--{name}", str(value))
-    for name, value in (asked.get("parameters") or {}).items():
+    for name, value in (options.get("parameters") or {}).items():
         yield from ("--set", f"{name}={value}")
     for text in run.treatments:
         yield from ("--treat", text)
-    yield from ("--out", f"runs/{Path(asked['world'].partition(':')[0]).stem}")
+    yield from ("--out", f"runs/{Path(options['world'].partition(':')[0]).stem}")
 
 
 def fault(error: BaseException) -> dict[str, Any]:
     """Return what went wrong, and where in the user's code."""
-    place = place_of(error)
-    said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+    line = place_of(error)
+    text = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
-    where = () if place is None else (f"{place}: {place.text}",)
+    where = () if line is None else (f"{line}: {line.text}",)
 
-    return {"text": said, "notes": [*dict.fromkeys((*where, *notes))]}
+    return {"text": text, "notes": [*dict.fromkeys((*where, *notes))]}
 
 
 def main() -> None:
@@ -218,9 +218,9 @@ def main() -> None:
             out.write(orjson.dumps(what, option=orjson.OPT_NON_STR_KEYS, default=_plain) + b"\n")
 
     sys.path.insert(0, str(Path.cwd()))
-    asked = orjson.loads(sys.stdin.buffer.readline())
+    options = orjson.loads(sys.stdin.buffer.readline())
     try:
-        player = Player(asked, Path(asked["folder"]), tell)
+        player = Player(options, Path(options["folder"]), tell)
         Thread(target=_listen, args=(player,), daemon=True).start()
         player.play()
     except Exception as error:

@@ -46,17 +46,17 @@ class Playing:
         version: Goes up with every change.
     """
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        self.world: str = given["world"]
+    def __init__(self, options: Mapping[str, Any]) -> None:
+        self.world: str = options["world"]
         self.folder: Path = Path(mkdtemp(prefix="prism-play-"))
         self.charts: tuple[Diagram, ...] = ()
         self.version: int = 0
-        self._given = dict(given)
+        self._options = dict(options)
         self._lock = RLock()
         self._number = 0
         self._process: Popen[bytes] | None = None
         self._thread: Thread | None = None
-        self._told: dict[str, Any] = {}
+        self._status: dict[str, Any] = {}
         self.start({})
 
     @property
@@ -69,11 +69,11 @@ class Playing:
     def _played(self) -> Path:
         return self.folder / f"play {self._number}"
 
-    def told(self) -> dict[str, Any]:
+    def status(self) -> dict[str, Any]:
         """Return what the page shows of it."""
         with self._lock:
             return {
-                **self._told,
+                **self._status,
                 "number": self._number,
             }
 
@@ -97,26 +97,26 @@ class Playing:
 
         return {}
 
-    def start(self, asked: Mapping[str, Any]) -> None:
+    def start(self, changes: Mapping[str, Any]) -> None:
         """Begin another run, and wait with it.
 
         Args:
-            asked: What is to differ from what was given: ``agents``, ``seed``, ``rounds`` and
+            changes: What is to differ from what was given: ``agents``, ``seed``, ``rounds`` and
                 ``parameters``.
 
         Raises:
             InputError: If that is no run.
         """
-        given = {**self._given, **_start_of(asked)}
+        options = {**self._options, **_start_of(changes)}
         self.stop("")
         rmtree(self._played, ignore_errors=True)
         with self._lock:
             self._number += 1
-            self._told = {"state": "preparing"}
+            self._status = {"state": "preparing"}
             command = [sys.executable, "-m", "prism.watch._player"]
             process = Popen(command, stdin=PIPE, stdout=PIPE)
             self._process = process
-            self._send({**given, "folder": str(self._played)})
+            self._send({**options, "folder": str(self._played)})
             self._thread = Thread(target=self._listen, args=(process,), daemon=True)
             self._thread.start()
 
@@ -139,7 +139,7 @@ class Playing:
         Raises:
             InputError: If there is something, or it is elsewhere.
         """
-        kept, played = _place_for(folder), self._played
+        kept, played = _folder_for(folder), self._played
         if not is_begun(played):
             raise InputError("nothing has been played yet")
         if self._is_playing():
@@ -163,12 +163,12 @@ class Playing:
         rmtree(self.folder, ignore_errors=True)
 
     def _is_playing(self) -> bool:
-        return bool(self._told.get("state") == "playing")
+        return bool(self._status.get("state") == "playing")
 
     def _send(self, order: Mapping[str, Any]) -> None:
         with self._lock:
             process = self._process
-            if process is not None and self._told.get("state") not in _OVER:
+            if process is not None and self._status.get("state") not in _OVER:
                 assert process.stdin is not None
                 with suppress(OSError):
                     process.stdin.write(orjson.dumps(order) + b"\n")
@@ -196,14 +196,14 @@ class Playing:
 
     def _end(self, state: str, text: str) -> None:
         with self._lock:
-            if self._told.get("state") not in _OVER:
+            if self._status.get("state") not in _OVER:
                 self._tell({"state": state, "fault": {"text": text, "notes": []}})
 
-    def _tell(self, told: Mapping[str, Any]) -> None:
+    def _tell(self, status: Mapping[str, Any]) -> None:
         with self._lock:
-            self._told.update(told)
-            if "about" in told:
-                self.charts = DIAGRAMS.validate_python(told["about"]["charts"])
+            self._status.update(status)
+            if "about" in status:
+                self.charts = DIAGRAMS.validate_python(status["about"]["charts"])
             self.version += 1
 
 
@@ -217,18 +217,18 @@ def _checked(order: Mapping[str, Any]) -> dict[str, Any]:
     return {name: order[name] for name in ("do", *_ORDERS[does])}
 
 
-def _start_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _start_of(changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a new run is to be, without what was left empty."""
-    names, parameters = ("agents", "seed", "rounds"), asked.get("parameters")
-    found = {name: asked[name] for name in names if asked.get(name) is not None}
-    for name, value in found.items():
+    names, parameters = ("agents", "seed", "rounds"), changes.get("parameters")
+    options = {name: changes[name] for name in names if changes.get(name) is not None}
+    for name, value in options.items():
         if type(value) is not int:
             raise InputError(f"must be a whole number, got {value!r}", field=name)
 
-    return {**found, "parameters": parameters} if isinstance(parameters, dict) else found
+    return {**options, "parameters": parameters} if isinstance(parameters, dict) else options
 
 
-def _place_for(folder: Any) -> Path:
+def _folder_for(folder: Any) -> Path:
     """Return where to keep a run: a new folder below the current one."""
     if not isinstance(folder, str) or not folder.strip() or "\0" in folder:
         raise InputError("name a folder to keep the run in, such as runs/first")

@@ -36,10 +36,9 @@ from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 from prism.watch._agent_page import agent_view, thread_view
 from prism.watch._guard import Guard
-from prism.watch._over_time import REST, OverTime
 from prism.watch._playing import Playing
 from prism.watch._round import round_view
-from prism.watch._view import agents_behind
+from prism.watch._view import REST, OverTime, agents_behind
 from prism.watch._watched import Watched
 
 _JSON = "application/json"
@@ -49,10 +48,10 @@ _SECONDS_TO_END = 10
 _MOST_CONNECTIONS = 64
 _MOST_REQUEST = 1 << 20
 
-Answer = Callable[["Shown", Mapping[str, str]], Any]
+Answer = Callable[["Viewer", Mapping[str, str]], Any]
 
 
-class Shown:
+class Viewer:
     """What the page shows: a run, or the one that is played now.
 
     Args:
@@ -125,11 +124,11 @@ class _Pages:
     """The answers of the server: the page, its parts as JSON, and the news of a run.
 
     Args:
-        shown: What is shown.
+        viewer: What is shown.
     """
 
-    def __init__(self, shown: Shown) -> None:
-        self._shown = shown
+    def __init__(self, viewer: Viewer) -> None:
+        self._viewer = viewer
         self.stops = False
 
     def routes(self) -> list[Route]:
@@ -144,12 +143,12 @@ class _Pages:
         ]
 
     def _answer(self, answer: Answer, request: Request) -> Response:
-        return _as_json(answer(self._shown, request.query_params))
+        return _as_json(answer(self._viewer, request.query_params))
 
     def _page(self, _request: Request) -> Response:
         template = jinja2.Template(_text("watch.html"), autoescape=True)
         page = template.render(
-            title=self._shown.name, version=__version__, plays=self._shown.playing is not None
+            title=self._viewer.name, version=__version__, plays=self._viewer.playing is not None
         )
         return Response(page, media_type="text/html")
 
@@ -160,12 +159,12 @@ class _Pages:
             "Content-Disposition": 'attachment; filename="report.html"',
             "Content-Security-Policy": "sandbox",
         }
-        page = make_report(read_log(self._shown.watched.path)).html()
+        page = make_report(read_log(self._viewer.watched.path)).html()
         return Response(page.encode(), media_type="text/html", headers=headers)
 
     async def _do(self, request: Request) -> Response:
         """Carry out what the page asks of the world that is played."""
-        playing = self._shown.playing
+        playing = self._viewer.playing
         if playing is None:
             raise InputError("there is no world to play with")
         # no form of another page can send this type
@@ -181,11 +180,11 @@ class _Pages:
         """Yield how far the run and the reading of its log are, whenever that has changed."""
         before: object = None
         while not self.stops:
-            playing = self._shown.playing
-            play = await run_in_threadpool(playing.told) if playing else None
+            playing = self._viewer.playing
+            play = await run_in_threadpool(playing.status) if playing else None
             watched = None
             with suppress(PrismError):  # nothing has been played yet
-                watched = await run_in_threadpool(self._shown.over_time)
+                watched = await run_in_threadpool(self._viewer.over_time)
             run = watched and watched.watched
             now = run and (run.label, run.version), playing and playing.version
             if now != before:
@@ -196,16 +195,16 @@ class _Pages:
 
 
 _ANSWERS: Mapping[str, Answer] = {
-    "/head": lambda shown, _query: shown.watched.head(),
-    "/time": lambda shown, _query: shown.over_time().view(),
-    "/round": lambda shown, query: round_view(shown.watched, _number_in(query, "round")),
-    "/agents": lambda shown, query: agents_behind(
-        shown.watched, _number_in(query, "round"), query, _number_in(query, "tick")
+    "/head": lambda viewer, _query: viewer.watched.head(),
+    "/time": lambda viewer, _query: viewer.over_time().view(),
+    "/round": lambda viewer, query: round_view(viewer.watched, _number_in(query, "round")),
+    "/agents": lambda viewer, query: agents_behind(
+        viewer.watched, _number_in(query, "round"), query, _number_in(query, "tick")
     ),
-    "/agent": lambda shown, query: agent_view(
-        shown.watched, query["agent"], _number_in(query, "round")
+    "/agent": lambda viewer, query: agent_view(
+        viewer.watched, query["agent"], _number_in(query, "round")
     ),
-    "/post": lambda shown, query: thread_view(shown.watched, query["post"]),
+    "/post": lambda viewer, query: thread_view(viewer.watched, query["post"]),
 }
 """The answers about a run, as JSON."""
 
@@ -220,14 +219,14 @@ def _as_json(data: Any, status: int = 200) -> Response:
 
 def _refused(_request: Request, error: Exception) -> Response:
     """Say what was wrong with a request, or with the files of a run."""
-    said = f"the address has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
-    return _as_json({"problem": said}, 400)
+    message = f"the address has no {error.args[0]}" if isinstance(error, KeyError) else str(error)
+    return _as_json({"problem": message}, 400)
 
 
 def _failed(_request: Request, error: Exception) -> Response:
     """Say that prism failed; the server logs the traceback."""
-    said = f"prism failed ({type(error).__name__}); its log has the traceback"
-    return _as_json({"problem": said}, 500)
+    message = f"prism failed ({type(error).__name__}); its log has the traceback"
+    return _as_json({"problem": message}, 500)
 
 
 _PROBLEMS: dict[Any, Any] = {
@@ -271,7 +270,7 @@ class Watching:
     """A server that shows a run; it ends with ``stop()``, or with the process.
 
     Args:
-        shown: What it shows.
+        viewer: What it shows.
         host: The host to listen on.
         port: The port; 0 takes a free one.
 
@@ -282,14 +281,14 @@ class Watching:
         url: The address to open, which is good for one browser, once.
     """
 
-    def __init__(self, shown: Shown, host: str = "127.0.0.1", port: int = 0) -> None:
-        self._shown = shown
+    def __init__(self, viewer: Viewer, host: str = "127.0.0.1", port: int = 0) -> None:
+        self._viewer = viewer
         try:
             self._socket = _bound(host, port)
         except InputError:
-            shown.close()
+            viewer.close()
             raise
-        self._pages = _Pages(shown)
+        self._pages = _Pages(viewer)
         number = self._socket.getsockname()[1]
         app = Starlette(routes=self._pages.routes(), exception_handlers=_PROBLEMS)
         guard = Guard(app, host, number)
@@ -341,7 +340,7 @@ class Watching:
             self._server.run(sockets=[self._socket])
         finally:
             self._socket.close()
-            self._shown.close()
+            self._viewer.close()
             self._ended.set()
 
 
@@ -373,24 +372,24 @@ def watch(
         InputError: If there is no run, or the port is taken.
     """
     diagrams = [to_outline(chart.definition) for chart in charts]
-    return Watching(Shown(Path(run), diagrams), host, port).start()
+    return Watching(Viewer(Path(run), diagrams), host, port).start()
 
 
 def play(
-    world: str, given: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0
+    world: str, options: Mapping[str, Any], *, host: str = "127.0.0.1", port: int = 0
 ) -> Watching:
     """Show a world to play with; see `watch`.
 
     Args:
         world: Its short name, ``package.module:Name`` or ``file.py:Name``.
-        given: What it begins with: ``agents``, ``seed``, ``parameters`` and ``model``.
+        options: What it begins with: ``agents``, ``seed``, ``parameters`` and ``model``.
         host: The host to listen on.
         port: The port; 0 takes a free one.
 
     Raises:
         InputError: If the port is taken.
     """
-    return Watching(Shown(Playing({**given, "world": world})), host, port).start()
+    return Watching(Viewer(Playing({**options, "world": world})), host, port).start()
 
 
 def _bound(host: str, port: int) -> socket.socket:

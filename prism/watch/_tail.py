@@ -13,7 +13,7 @@ from prism.runlog._reader import locate_log
 BLOCK_BYTES = 8 << 20
 """Size of a block, and of the longest line that is read."""
 
-_MARK_BYTES = 256
+_TAIL_BYTES = 256
 
 
 class Changed(Exception):  # noqa: N818 - it is no error, but what happened to a file
@@ -40,7 +40,7 @@ class Tail:
         self.position: int = 0
         self.size: int = 0
         self._skipping = False
-        self._mark = b""
+        self._tail = b""
         try:
             self._file: BinaryIO = self.path.open("rb", buffering=0)
         except OSError as error:
@@ -67,7 +67,7 @@ class Tail:
 
             read, was_skipping = whole or data, self._skipping
             self.position += len(read)
-            self._mark = (self._mark + read[-_MARK_BYTES:])[-_MARK_BYTES:]
+            self._tail = (self._tail + read[-_TAIL_BYTES:])[-_TAIL_BYTES:]
             self._skipping = not whole
             if not whole and not was_skipping:
                 yield b""
@@ -78,7 +78,7 @@ class Tail:
     def pass_over(self) -> None:
         """Take all that is there for read."""
         self.position = self.size
-        self._mark = self._read(max(self.size - _MARK_BYTES, 0), self.size)
+        self._tail = self._read(max(self.size - _TAIL_BYTES, 0), self.size)
 
     def close(self) -> None:
         """Close the file."""
@@ -101,6 +101,6 @@ class Tail:
             raise Changed("was truncated, as when a run is resumed")
 
         # a log that was cut back may have grown beyond the old place since the last look
-        begin = self.position - len(self._mark)
-        if self._read(begin, self.position) != self._mark:
+        begin = self.position - len(self._tail)
+        if self._read(begin, self.position) != self._tail:
             raise Changed("has different lines, as when a run is resumed")

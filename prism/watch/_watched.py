@@ -128,12 +128,12 @@ class Watched:
         with self._lock:
             of_log = [str(note) for note in self.log.notes if note.kind not in _SEEN_ANYHOW]
         wrong = self._problem, self.status.problem if self.status.state == "damaged" else None
-        found = [*self._notes, *of_log, *filter(None, wrong)]
+        notes = [*self._notes, *of_log, *filter(None, wrong)]
         unfinished = self.tail.size - self.tail.position
         if self.status.state in _ENDED and 0 < unfinished < 1 << 16:
-            found.append(f"{self.path}: the last line is cut off and left out")
+            notes.append(f"{self.path}: the last line is cut off and left out")
 
-        return [shown_path(note) for note in found]
+        return [shown_path(note) for note in notes]
 
     def _counted(self) -> dict[str, Any]:
         (counts,) = self.rows(_HEAD)

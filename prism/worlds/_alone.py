@@ -27,8 +27,6 @@ from prism.worlds._events import Events
 from prism.worlds._loop import BaseLoop
 from prism.worlds._run import Run
 
-DEFAULT_AGENT_ID = "agent"
-
 NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
@@ -140,11 +138,11 @@ class AloneRun(Run[Any]):
         world: The file that the agent is read from.
         agents: None, as there is one.
         model: The model that writes.
-        given: The other arguments by name: those in ``takes``.
+        given: The other arguments by name: those in ``takes``, and ``reasoner``.
 
     Attributes:
-        keys: The keys of ``run.json``, and the arguments that they keep. The first is the file.
-        takes: The other arguments and their defaults.
+        key: The key of ``run.json`` that keeps the file.
+        takes: The other arguments that it keeps, and their defaults.
         file: The file that the agent is read from.
         agent_id: Name of the agent.
 
@@ -153,13 +151,8 @@ class AloneRun(Run[Any]):
             value cannot be written as JSON.
     """
 
-    keys: ClassVar[Mapping[str, str]]
-    takes: ClassVar[Mapping[str, Any]] = {
-        "rounds": None,
-        "agent_id": DEFAULT_AGENT_ID,
-        "seed": 0,
-        "reasoner": None,
-    }
+    key: ClassVar[str]
+    takes: ClassVar[Mapping[str, Any]] = {"rounds": None, "agent_id": "agent", "seed": 0}
 
     is_alone = True
     writer = _logger = _clock = None
@@ -172,7 +165,7 @@ class AloneRun(Run[Any]):
     def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
         given |= {} if agents is None else {"agents": agents}
-        if unknown := given.keys() - self.takes.keys():
+        if unknown := given.keys() - {*self.takes, "reasoner"}:
             problem = f"is for a world, and {world} is run alone: leave it out"
             raise InputError(problem, field=min(unknown))
         given["reasoner"] = decider_of(model, given.get("reasoner"))
@@ -200,7 +193,7 @@ class AloneRun(Run[Any]):
         Raises:
             InputError: If a file cannot be read.
         """
-        named = {key: getattr(self, name) for key, name in self.keys.items()}
+        named = {self.key: self.file, **{name: getattr(self, name) for name in self.takes}}
         kept = {key: str(each) if isinstance(each, Path) else each for key, each in named.items()}
         reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
         repeats = {} if self.repeats is None else {"repeats": self.repeats.to_config()}
@@ -218,8 +211,8 @@ class AloneRun(Run[Any]):
             InputError: If it is not such data.
         """
         with naming(path):
-            kept = {name: config[key] for key, name in cls.keys.items()}
-            run = cls(kept.pop("file"), reasoner=read_decider(config), **kept)
+            kept = {name: config[name] for name in cls.takes}
+            run = cls(config[cls.key], reasoner=read_decider(config), **kept)
             run.repeats = Repeats.from_config(config)
             return run
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from prism._faults import note_place, place_of_method, shortened
 from prism.errors import SimulationError
+from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
@@ -30,18 +31,17 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._ahead import TurnsAhead
+from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
 from prism.worlds._events import SampledLogger, TurnLogger
 from prism.worlds._fields import MEASURE, marked
-from prism.worlds._kinds import inside
+from prism.worlds._kinds import inside, runs_ahead
 from prism.worlds._people import AgentTable
-from prism.worlds._rates import events_at_rates
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
-from prism.worlds._world import World, defines
+from prism.worlds._world import World
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
 
@@ -148,11 +148,10 @@ class Loop(BaseLoop):
         own: Any = logger if self._sampled is None else self._sampled
         given = world, run.seed, self._answers
         self.turns: Turns
-        if world.independent and self._answers.concurrency:
+        if runs_ahead(type(world)) and self._answers.concurrency:
             self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, run.ticks)
         else:
             self.turns = Turns(*given, own, self.clock, run.ticks)
-        self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
@@ -211,7 +210,8 @@ class Loop(BaseLoop):
     def _prepare(self, agents: Any) -> None:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
-        vars(world).update(seed=self._seed, turns=turns)
+        stream = RandomStream(self._seed, "world", "setup", 0)
+        vars(world).update(seed=self._seed, turns=turns, _stream=stream)
         if isinstance(agents, AgentTable):
             agents = world.members_of(agents)
         else:
@@ -273,7 +273,8 @@ class Loop(BaseLoop):
     async def _round(self, number: int) -> WorldRound:
         world, turns = self.world, self.turns
         await self.pace()
-        vars(world)["round"] = number
+        stream = RandomStream(self._seed, "world", "", number)
+        vars(world).update(round=number, _stream=stream)
         self.clock.begin_round(number)
         turns.events.emit(ROUND_STARTED, round=number)
         turns.begin_round()
@@ -286,8 +287,7 @@ class Loop(BaseLoop):
             else:
                 await self._ticks()
 
-            if turns.stopped is None and world.until():
-                turns.stop("until")
+            turns.end_if_over()
             states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures, of_agents = self._measures()
@@ -321,17 +321,16 @@ class Loop(BaseLoop):
         world, turns = self.world, self.turns
         for _ in range(self.ticks_per_round):
             self.clock.advance()
+            end, by_rate = self.clock.moment, turns.population.by_rate
+            if by_rate:
+                go_to(turns, end, 0.0)
             world.tick_begins()
             turns.begin_tick()
-            if self._own_tick:
-                await world.tick()
-            else:
-                await events_at_rates(turns)
+            await (events_at_rates(turns, end) if by_rate else world.tick())
             turns.end_tick()
             world.tick_ends()
             await self.pace()
-            if turns.stopped is None and world.until():
-                turns.stop("until")
+            turns.end_if_over()
             if turns.stopped is not None:
                 return
 

@@ -17,8 +17,7 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds._guests import Guest, as_agent, lend
-from prism.worlds._kinds import Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds._rates import Members
+from prism.worlds._kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._world import World, kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
@@ -78,10 +77,25 @@ class Population:
             raise FieldValueError("a run needs agents, got none")
         check_classes(type(self._world), [*dict.fromkeys(map(type, population))])
         for agent in population:
-            self.name(agent, "")
+            self.prepare(agent, "")
             self.take_in(agent)
 
-    def name(self, agent: Agent, before: str) -> None:
+    def prepare(self, agent: Agent, before: str) -> None:
+        """Give an agent its id, place, streams, state and fields."""
+        self._name(agent, before)
+        if type(agent) not in self.kinds:
+            self._add_kind(type(agent))
+        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
+        arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
+        seed = self._seed
+        try:
+            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
+        except TypeError as error:
+            raise AgentError(f"{error}, or give it a default in the class") from None
+        if isinstance(agent, Guest):
+            lend(agent, self._logger, self._guest_clock, seed)
+
+    def _name(self, agent: Agent, before: str) -> None:
         """Give an agent its id, made of its parent's, or of its kind and number."""
         kind = type(agent)
         if agent.world is not None:
@@ -96,23 +110,7 @@ class Population:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
         self._ids.add(agent.agent_id)
 
-    def take_in(self, agent: Agent) -> Kind:
-        """Give an agent that has a name its place, streams, state and fields."""
-        kind = self.kinds.get(type(agent)) or self._add_kind(type(agent))
-        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
-        arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
-        seed = self._seed
-        try:
-            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
-        except TypeError as error:
-            raise AgentError(f"{error}, or give it a default in the class") from None
-        if isinstance(agent, Guest):
-            lend(agent, self._logger, self._guest_clock, seed)
-        self._everybody[agent] = None
-        self._set = None
-        return kind
-
-    def _add_kind(self, cls: type[Agent]) -> Kind:
+    def _add_kind(self, cls: type[Agent]) -> None:
         world, is_guest = type(self._world), issubclass(cls, Guest)
         if self.kinds:
             check_classes(world, [cls])
@@ -121,7 +119,6 @@ class Population:
         self.kinds[cls] = kind
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
-        return kind
 
     def begin(self) -> None:
         """Count the states, after `World.setup`."""
@@ -133,20 +130,22 @@ class Population:
             self.members = Members(by_key)
             self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, by_key))}
 
-    def count(self, agent: Agent) -> None:
-        """Count a newcomer."""
-        self.kinds[type(agent)].counts[agent.state] += 1
+    def take_in(self, agent: Agent) -> None:
+        """Let an agent that is prepared be there."""
+        self._everybody[agent] = None
+        self._set = None
+
+    def count(self, agent: Agent, change: int) -> None:
+        """Count an agent that joins, 1, or leaves, -1, after the run has begun."""
+        self.kinds[type(agent)].counts[agent.state] += change
         if self.by_rate:
-            self.members.add(agent, agent.state)
+            (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
 
     def remove(self, agent: Agent) -> None:
         """Remove an agent that leaves, also from spaces and the network."""
         vars(agent)["has_left"] = True
         self._everybody.pop(agent, None)
         self._set = None
-        self.kinds[type(agent)].counts[agent.state] -= 1
-        if self.by_rate:
-            self.members.remove(agent, agent.state)
         for space in agent._spaces:
             space.remove(agent)
         if self._world._network is not None:
@@ -217,3 +216,37 @@ class Population:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number
         return numbers
+
+
+class Members:
+    """The agents of each kind in each state, in an order that the list of agents does not decide.
+
+    Args:
+        agents: The population, in such an order.
+    """
+
+    def __init__(self, agents: Iterable[Any]) -> None:
+        self._lists: dict[tuple[type, Any], list[Any]] = {}
+        self._places: dict[tuple[Any, Any], int] = {}
+        for agent in agents:
+            self.add(agent, agent.state)
+
+    def of(self, channel: Channel) -> Sequence[Any]:
+        """Return the agents to which an event can happen."""
+        return self._lists.get((channel.kind.cls, channel.state), ())
+
+    def add(self, agent: Any, state: Any) -> None:
+        """Add an agent that enters a state."""
+        for leaf in leaves_in(state):
+            agents = self._lists.setdefault((type(agent), leaf), [])
+            self._places[agent, leaf] = len(agents)
+            agents.append(agent)
+
+    def remove(self, agent: Any, state: Any) -> None:
+        """Remove an agent that leaves a state, and put the last one in its place."""
+        for leaf in leaves_in(state):
+            agents = self._lists[type(agent), leaf]
+            place, last = self._places.pop((agent, leaf)), agents.pop()
+            if last is not agent:
+                agents[place] = last
+                self._places[last, leaf] = place

@@ -192,7 +192,9 @@ class Run(Generic[WorldT_co]):
             SimulationError: If it was run before, which has changed the agents.
         """
         try:
-            results: WorldResults = carry_out(self, None, on_round=on_round, told=False).results
+            results: WorldResults = carry_out(
+                self, None, on_round=on_round, with_config=False
+            ).results
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
@@ -357,10 +359,10 @@ class Run(Generic[WorldT_co]):
     def charts(self) -> list[dict[str, Any]]:
         """The charts of the agents as they are drawn."""
         with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
-            told: list[dict[str, Any]] = orjson.loads(
+            with_config: list[dict[str, Any]] = orjson.loads(
                 orjson.dumps(outlines_of(self.world_class), default=sorted)
             )
-            return told
+            return with_config
         return []
 
     @classmethod

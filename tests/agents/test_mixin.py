@@ -138,6 +138,8 @@ def test_history_is_bounded_by_its_depth() -> None:
     agent.max_history_depth = 3
     assert [entry.timestamp.second for entry in agent.state_history] == [57, 58, 59]
     assert agent.state_history.maxlen == agent.max_history_depth == 3
+    with pytest.raises(FieldTypeError, match="keep other entries under another name"):
+        agent.state_history = ["moved"]  # type: ignore[assignment,list-item]
 
 
 def test_an_agent_may_have_states_of_another_enum() -> None:

@@ -81,12 +81,6 @@ def test_a_file_without_agents_is_refused(
     ("content", "at", "field", "problem"),
     [
         (
-            line() + '{"agent_id": "b",\n' + line(agent_id="c"),
-            2,
-            None,
-            "is not valid JSON: Expecting property name",
-        ),
-        (
             line() + "\n" + line(agent_id="b", mood="calm"),
             3,
             "mood",
@@ -106,12 +100,6 @@ def test_a_file_without_agents_is_refused(
             1,
             "engagement_threshold",
             "engagement_threshold must be a number from 0.0 to",
-        ),
-        (
-            line(max_history_depth=True),
-            1,
-            "max_history_depth",
-            "max_history_depth must be a whole number, 1 or more",
         ),
     ],
 )

@@ -25,17 +25,6 @@ class Post:
 
 
 @dataclass
-class Note:
-    content: str
-
-
-@dataclass
-class Rated:
-    relevance: float
-    topics: tuple[str, ...] = ("music",)
-
-
-@dataclass
 class Prepared:
     """A post with its terms, like those of prism's simulation."""
 
@@ -85,7 +74,6 @@ def test_relevance_is_the_cosine_of_the_better_fit(
     [
         Post(text="all about music"),
         {"text": "all about music"},
-        Note("all about music"),
         {"content": "all about music"},
         {"topics": (name for name in ["about", "all", "music"])},
         Prepared(terms_of((), "all about music"), text="not read"),
@@ -103,7 +91,6 @@ def test_any_shape_of_post_can_be_rated(context: Any) -> None:
         (1, 1.0),
         (0.25, 0.25),
         ({"relevance": 0.75, "topics": ["music"]}, 0.75),
-        (Rated(0.5), 0.5),
         (None, 0.0),
     ],
 )

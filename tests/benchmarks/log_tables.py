@@ -25,6 +25,7 @@ from prism.runlog._writer import DEFAULT_START
 from prism.social import Feed
 from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
+from tests.kit.commands import MAIN
 
 AGENTS = 10_000
 TICKS = 12
@@ -42,12 +43,11 @@ COMMANDS = (
     ("participation",),
     ("cascades",),
     ("agent", "agent_00001"),
-    ("check", "--chart", "social_media"),
+    ("check", "--chart", "social_feed"),
 )
 
 _MOST_KEPT = 1000
 
-_MAIN = "from prism.cli import main; main()"
 _WRITE = """
 from pathlib import Path
 from sys import argv
@@ -98,7 +98,7 @@ def run(effort: Effort) -> Sequence[Table]:
         reading, moves = _reading(log, turns)
         size = f"{moves / 1e6:.3g} million transitions, {log.stat().st_size / 1e9:.2f} GB"
         tables = {
-            " ".join(command): _ran("-c", _MAIN, "log", *command, folder) for command in COMMANDS
+            " ".join(command): _ran("-c", MAIN, "log", *command, folder) for command in COMMANDS
         }
         seconds = {name: each.seconds for name, each in tables.items()}
         memory = {name: each.megabytes for name, each in tables.items()}
@@ -118,7 +118,9 @@ def write_log(path: Path, rounds: int, agents: int = AGENTS) -> None:
         agents: Its agents.
     """
     with tempfile.TemporaryDirectory() as folder:
-        lines = _real_round(Path(folder) / "events.jsonl", agents)
+        once_played = Path(folder) / "events.jsonl"
+        write_feed(once_played, agents, rounds=1)
+        lines = once_played.read_bytes().splitlines(keepends=True)
     once = [line for line in lines if _event(line) in (RUN_STARTED, AGENT_JOINED)]
     again = b"".join(
         line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED)
@@ -190,20 +192,19 @@ def _ran(*arguments: str | Path) -> Ran:
         return Ran(seconds, usage.ru_maxrss / 1024, said)
 
 
-def _real_round(path: Path, agents: int) -> list[bytes]:
-    population, clock = synthetic_population(agents, seed=SEED), SimulatedClock()
-    posts = opening_posts(population.agents, seed=SEED)
+def write_feed(path: Path, agents: int, rounds: int, seed: int = SEED) -> None:
+    """Write the log of a real run of the feed."""
+    population, clock = synthetic_population(agents, seed=seed), SimulatedClock()
     with RunLog(path, clock) as log:
         Run(
-            Feed(first_posts=posts),
+            Feed(first_posts=opening_posts(population.agents, seed=seed)),
             population.agents,
-            rounds=1,
+            rounds=rounds,
             ticks=TICKS,
-            seed=SEED,
+            seed=seed,
             logger=log.logger,
             clock=clock,
         ).run()
-    return path.read_bytes().splitlines(keepends=True)
 
 
 def _as_round(lines: bytes, number: int) -> bytes:

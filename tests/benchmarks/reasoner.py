@@ -11,17 +11,15 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from time import perf_counter, process_time
 from typing import IO, Any
 
 import ollama
 
-from prism import Run
-from prism.agents import SocialAgent, synthetic_population
+from prism.agents import SocialAgent
 from prism.llm import Model
-from prism.social import Draft, Feed, Post
-from prism.statechart import AgentState, Decision, Question, Reasoner
+from prism.social import Draft, Post
+from prism.statechart import AgentState, Question, Reasoner
 from prism.testing import FakeOllama
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
@@ -30,31 +28,18 @@ LATENCY, SLOTS, FEW = 0.1, 16, 4
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
-    """Number and kind of questions.
-
-    Args:
-        questions: Decisions in one turn.
-        turns: Turns of every column.
-        agents: Agents of the simulation.
-        rounds: Rounds of the simulation.
-    """
-
-    questions: int
-    turns: int
-    agents: int
-    rounds: int
-
-
 def run(effort: Effort) -> list[Table]:
-    """Measure decisions on one host and on three, prism's own cost, and a simulation."""
-    size = Size(2_000, 3, 1_000, 3) if effort == FULL else Size(96, 1, 100, 1)
-    return [_throughput(size), *_against_a_program(size), _own_cost(size), _simulation(size)]
+    """Measure decisions on one host and on three, and prism's own cost."""
+    number, turns = (2_000, 3) if effort == FULL else (96, 1)
+    questions = [_question(each) for each in range(number)]
+    return [
+        _throughput(questions, turns),
+        *_against_a_program(questions[: number // 4], turns),
+        _own_cost(questions, turns),
+    ]
 
 
-def _throughput(size: Size) -> Table:
-    questions = [_question(number) for number in range(size.questions)]
+def _throughput(questions: Sequence[Question], turns: int) -> Table:
     with ExitStack() as stack:
         hosts = [stack.enter_context(model_server())[0] for _ in range(3)]
         ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
@@ -62,13 +47,14 @@ def _throughput(size: Size) -> Table:
             "prism, 3 hosts": lambda: _prism(hosts, questions),
         }
         samples: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(size.turns):
+        for _ in range(turns):
             for name, way in ways.items():
                 samples[name].append(_timed(way))
     one, three = (Measurement(name, tuple(taken)) for name, taken in samples.items())
-    allowed = Measurement("what 16 slots allow", (size.questions / SLOTS * LATENCY,) * size.turns)
+    seconds = len(questions) / SLOTS * LATENCY
+    allowed = Measurement("what 16 slots allow", (seconds,) * turns)
     return Table(
-        f"{size.questions:,} decisions, 100 ms an answer, 16 slots a host",
+        f"{len(questions):,} decisions, 100 ms an answer, 16 slots a host",
         "s",
         allowed.name,
         [allowed, one, three],
@@ -79,9 +65,8 @@ def _throughput(size: Size) -> Table:
     )
 
 
-def _against_a_program(size: Size) -> list[Table]:
+def _against_a_program(questions: Sequence[Question], turns: int) -> list[Table]:
     """Compare time and CPU with a program of twenty lines that sends the same requests."""
-    questions = [_question(number) for number in range(size.questions // 4)]
     seconds: dict[str, list[float]] = {"program": [], "prism": []}
     cpu: dict[str, list[float]] = {"program": [], "prism": []}
     with model_server(slots=FEW) as (host, _):
@@ -92,7 +77,7 @@ def _against_a_program(size: Size) -> list[Table]:
         }
         for way in ways.values():
             _timed(way)  # what is loaded and connected once is not counted
-        for _ in range(size.turns):
+        for _ in range(turns):
             for name, way in ways.items():
                 began = process_time()
                 seconds[name].append(_timed(way))
@@ -135,7 +120,7 @@ async def _program(host: str, bodies: Sequence[dict[str, Any]]) -> None:
     await client.close()
 
 
-def _own_cost(size: Size) -> Table:
+def _own_cost(questions: Sequence[Question], turns: int) -> Table:
     class Instant:
         """A client that needs no network."""
 
@@ -145,56 +130,10 @@ def _own_cost(size: Size) -> Table:
     async def decide() -> None:
         await Reasoner(Instant(), concurrency=SLOTS).decide_many(questions)
 
-    questions = [_question(number) for number in range(size.questions)]
-    samples = tuple(_timed(decide) / size.questions * 1e6 for _ in range(size.turns + 2))
+    samples = tuple(_timed(decide) / len(questions) * 1e6 for _ in range(turns + 2))
     own = Measurement("prism, no network", samples)
     claim = Claim("prism's own cost of a decision", own.best, own.median, "us", at_most=100.0)
     return Table("What prism itself adds to a decision", "us", own.name, [own], [claim])
-
-
-class Timed(Reasoner):
-    """A reasoner that adds up the time in which at least one decision was pending."""
-
-    pending = 0.0
-    _open = 0
-    _since = 0.0
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        if not self._open:
-            self._since = perf_counter()
-        self._open += 1
-        try:
-            return await super().answer(questions)
-        finally:
-            self._open -= 1
-            if not self._open:
-                self.pending += perf_counter() - self._since
-
-
-def _simulation(size: Size) -> Table:
-    population = synthetic_population(size.agents, seed=1)
-    with model_server() as (host, counts):
-        reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
-        Run(
-            Feed(first_posts=population.posts),
-            population.agents,
-            rounds=size.rounds,
-            seed=1,
-            reasoner=reasoner,
-        ).run()
-    pending = Measurement("decisions pending", (reasoner.pending,))
-    busy = Measurement("slots busy, on average", (counts["busy"] / SLOTS,))
-    return Table(
-        f"A simulation of {size.agents:,} agents, {counts['questions']:,} decisions",
-        "s",
-        pending.name,
-        [pending, busy],
-        [
-            *ratio(
-                "share of the slots busy while decisions are pending", busy, pending, at_least=0.9
-            )
-        ],
-    )
 
 
 def _question(number: int) -> Question:

@@ -9,11 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
-from prism import Run
-from prism.agents import opening_posts, synthetic_population
-from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
+from tests.benchmarks.log_tables import write_feed
+from tests.kit.commands import MAIN
 
 MOST_SECONDS, MOST_MEGABYTES = 10.0, 15.0
 _ROUNDS_PER_AGENT = 0.1
@@ -26,7 +24,7 @@ def run(effort: Effort) -> Sequence[Table]:
     name = f"{effort.agents:,} agents, {rounds} rounds"
     with TemporaryDirectory() as directory:
         log, page = Path(directory) / "events.jsonl", Path(directory) / "report.html"
-        _simulate(log, effort.agents, rounds)
+        write_feed(log, effort.agents, rounds)
         turns = max(1, effort.repeats // _TURNS_SAVED)
         taken = Measurement(name, tuple(_make_page(log, page) for _ in range(turns)))
         sizes = {"log": log.stat().st_size / 1e6, "page": page.stat().st_size / 1e6}
@@ -44,30 +42,8 @@ def run(effort: Effort) -> Sequence[Table]:
     ]
 
 
-def _simulate(path: Path, agents: int, rounds: int) -> None:
-    population, clock = synthetic_population(agents, seed=2), SimulatedClock()
-    with RunLog(path, clock) as log:
-        posts = opening_posts(population.agents, seed=2)
-        Run(
-            Feed(first_posts=posts),
-            population.agents,
-            rounds=rounds,
-            seed=2,
-            logger=log.logger,
-            clock=clock,
-        ).run()
-
-
 def _make_page(log: Path, page: Path) -> float:
-    line = [
-        sys.executable,
-        "-c",
-        "from prism.cli import main; main()",
-        "report",
-        str(log),
-        "-o",
-        str(page),
-    ]
+    line = [sys.executable, "-c", MAIN, "report", str(log), "-o", str(page)]
     begin = perf_counter()
     subprocess.run(line, check=True, capture_output=True)
     return perf_counter() - begin

@@ -12,7 +12,7 @@ from time import perf_counter
 from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.social import PRESETS, Feed
+from prism.social import Feed
 from prism.social._parameters import DEFAULT_PRESET
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
@@ -41,14 +41,14 @@ class Size:
 
 
 def run(effort: Effort) -> Sequence[Table]:
-    """Run both sizes of ``classic``, with and without log, in turns; then every preset."""
+    """Run both sizes of ``classic``, with and without log, in turns; then the default preset."""
     sizes = (Size(SMALL, runs=max(1, effort.agents // 100)), Size(10 * effort.agents, runs=1))
     columns = [(size, logged) for logged in (True, False) for size in sizes]
     costs: dict[tuple[Size, bool], list[float]] = {column: [] for column in columns}
     for turn in range(max(1, effort.repeats // _TURNS_SAVED)):
         for size, logged in columns[turn % len(columns) :] + columns[: turn % len(columns)]:
             costs[size, logged].append(_average(size, logged=logged))
-    return [_times(sizes, costs), _presets(effort)]
+    return [_times(sizes, costs), _default_preset(effort)]
 
 
 def _times(sizes: tuple[Size, Size], costs: dict[tuple[Size, bool], list[float]]) -> Table:
@@ -71,18 +71,13 @@ def _rate(column: Measurement, at_least: float = LEAST_RATE) -> Claim:
     )
 
 
-def _presets(effort: Effort) -> Table:
-    """Return a table of all presets, the default one first, with the log written."""
-    names = [DEFAULT_PRESET, *(name for name in PRESETS if name != DEFAULT_PRESET)]
-    taken: dict[str, list[float]] = {name: [] for name in names}
-    for seed in range(max(1, effort.repeats // _TURNS_SAVED)):
-        for name in names:
-            taken[name].append(_once(effort.agents, seed, preset=name, logged=True))
-
-    found = [Measurement(name, tuple(times)) for name, times in taken.items()]
-    title = f"simulation: one agent-tick of each preset, {effort.agents:,} agents, log written"
-
-    return Table(title, "µs", names[0], found, [_rate(found[0], LEAST_RATE_OF_DEFAULT)])
+def _default_preset(effort: Effort) -> Table:
+    """Return what the default preset costs, with the log written."""
+    turns = range(max(1, effort.repeats // _TURNS_SAVED))
+    taken = (_once(effort.agents, seed, preset=DEFAULT_PRESET, logged=True) for seed in turns)
+    found = Measurement(DEFAULT_PRESET, tuple(taken))
+    title = f"simulation: one agent-tick of the default preset, {effort.agents:,} agents, log"
+    return Table(title, "µs", found.name, [found], [_rate(found, LEAST_RATE_OF_DEFAULT)])
 
 
 def _average(size: Size, *, logged: bool) -> float:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from enum import StrEnum
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
 
 from prism import Run
@@ -17,10 +18,10 @@ from prism.agents import synthetic_population
 from prism.examples import rumour
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Statechart, Transition
+from prism.statechart import AgentState, Decision, Question, Reasoner, Statechart, Transition
 from prism.worlds import Agent, World, during, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
-from tests.benchmarks.reasoner import SLOTS, Timed, model_server, pool_of
+from tests.benchmarks.reasoner import SLOTS, model_server, pool_of
 
 ROUNDS = 40
 LEAST_RATE, LEAST_LOGGED_RATE = 300_000.0, 100_000.0
@@ -58,14 +59,14 @@ class Crowd(rumour.Rumour):
 
 def _rumours(people: int, turns: int) -> list[Table]:
     ways: dict[str, Callable[[int, Any], tuple[float, float]] | None] = {
-        "prism": _without_log,
-        "prism, log written": _with_log,
+        "prism": _prism,
+        "prism, log written": partial(_prism, logs=True),
         "Mesa": _mesa(),
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for turn in range(turns):
-        edges = _edges_of(_prepared(people, turn))
+        edges = _edges_of(Run(_crowd(people), people, seed=turn))
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             if (way := ways[name]) is not None:
                 found[name].append(way(turn, (people, edges)))
@@ -109,8 +110,8 @@ def _rate(how: str, column: Measurement, least: float) -> Claim:
     )
 
 
-def _prepared(people: int, seed: int, **options: Any) -> Run[Crowd]:
-    return Run(Crowd(begun=people // 100, tiring=0.1), people, seed=seed, **options)
+def _crowd(people: int) -> Crowd:
+    return Crowd(begun=people // 100, tiring=0.1)
 
 
 def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
@@ -119,25 +120,18 @@ def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
     return [(places[id(one)], places[id(other)]) for one, other in run.world.network.edges()]
 
 
-def _without_log(seed: int, given: Any) -> tuple[float, float]:
-    rumour = _prepared(given[0], seed)
-    # as the other libraries, which have made their agents and networks before
-    rumour.prepare(None)
-    began = process_time()
-    results = rumour.run()
-
-    return process_time() - began, float(results.series("reached")[-1] or 0)
-
-
-def _with_log(seed: int, given: Any) -> tuple[float, float]:
+def _prism(seed: int, given: Any, *, logs: bool = False) -> tuple[float, float]:
     clock = SimulatedClock()
-    with TemporaryDirectory() as folder:
-        log = RunLog(Path(folder) / "events.jsonl", clock)
-        with closing(log):
-            rumour = _prepared(given[0], seed, logger=log.logger, clock=clock)
-            rumour.prepare(log.logger)
-            began = process_time()
-            results = rumour.run()
+    with TemporaryDirectory() as folder, ExitStack() as stack:
+        log = RunLog(Path(folder) / "events.jsonl", clock) if logs else None
+        logger = None if log is None else stack.enter_context(closing(log)).logger
+        run = Run(_crowd(given[0]), given[0], seed=seed, logger=logger, clock=clock)
+        # as the other library, which has made its agents and network before
+        run.prepare(logger)
+        began = process_time()
+        results = run.run()
+        # what is written when it is closed counts, too
+        stack.close()
         taken = process_time() - began
 
     return taken, float(results.series("reached")[-1] or 0)
@@ -236,6 +230,25 @@ class Thinkers(World[Person]):
         """Decide, if there is anything to decide."""
         if person.random.chance(self.often):
             await person.decide("thinks", prompt=f"You are {person.name}. How do you feel?")
+
+
+class Timed(Reasoner):
+    """A reasoner that adds up the time in which at least one decision was pending."""
+
+    pending = 0.0
+    _open = 0
+    _since = 0.0
+
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        if not self._open:
+            self._since = perf_counter()
+        self._open += 1
+        try:
+            return await super().answer(questions)
+        finally:
+            self._open -= 1
+            if not self._open:
+                self.pending += perf_counter() - self._since
 
 
 def _slots(agents: int, rounds: int) -> Table:

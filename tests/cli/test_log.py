@@ -62,6 +62,21 @@ def test_a_table_is_readable_and_the_same_in_every_format(
     assert list(as_csv[0]) == list(as_json[0]) == as_parquet.columns
 
 
+def test_the_log_of_a_restarted_service_is_read_whole_if_asked(log: Prism) -> None:
+    """The last run alone is read, with a note; tables without rounds have the time."""
+    about = {"agent_id": "o1", "chart": "order", "timestamp": "2026-01-01T00:00:00Z"}
+    ends = {"from_state": "new", "to_state": "paid", "trigger": "pay"}
+    run = [{"event": "run.started"}, {"event": "statechart.transition", **about, **ends}]
+    lines = "".join(json.dumps(line) + "\n" for line in run * 2)
+    (log.folder / "svc.jsonl").write_text(lines, encoding="utf-8")
+    counts = [log("transitions", "svc.jsonl", *each, "--json") for each in ([], ["--all-runs"])]
+    assert [ran.rows[0]["count"] for ran in counts] == [1, 2]
+    assert ["(--all-runs)" in ran.err for ran in counts] == [True, False]
+    story = log("agent", "o1", "svc.jsonl", "--all-runs").out
+    assert "2026-01-01" in story
+    assert "round" not in story
+
+
 def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     """Its rows are drawn or written like those of a table; a wrong name is refused with a list."""
     query = 'select "trigger", count(*) as n from events where to_state is not null group by all'

@@ -34,7 +34,11 @@ def test_show(prism: Prism, memory: Path) -> None:
     assert one["entries"] == [
         {"where": "storage", "tag": "plot_1", "value": "Alice finds a letter"}
     ]
-    assert prism("memory", "show", memory, "nobody").status == 1
+    none = prism("memory", "show", memory, "nobody")
+    assert (none.status, "nothing under 'nobody'" in none.err) == (1, True)
+    memory.write_text("{}")
+    empty = prism("memory", "show", memory)
+    assert (empty.status, "the memory is empty" in empty.err) == (0, True)
 
 
 def test_search(prism: Prism, memory: Path) -> None:

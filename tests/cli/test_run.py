@@ -240,7 +240,7 @@ def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     shown = [line.split() for line in ran.out.splitlines()]
     for row in (["turns", "5"], ["final", "context", "n", "3"], ["final", "context", "x", "4"]):
         assert row in shown
-    assert summary_of(mine.folder / "run")["config"]["variables"] == {"n": 3, "x": 4, "who": "me"}
+    assert summary_of(mine.folder / "run")["config"]["parameters"] == {"n": 3, "x": 4, "who": "me"}
 
     writing.stop()
     assert mine("replay", "run", "--out", "again").status == 0

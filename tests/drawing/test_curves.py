@@ -6,7 +6,6 @@ from xml.etree import ElementTree
 import pytest
 
 from prism.drawing import draw_curves
-from prism.errors import DefinitionError
 
 
 def points_of(picture: str, kind: str) -> list[list[tuple[float, float]]]:
@@ -29,10 +28,3 @@ def test_every_curve_and_the_mean_of_its_group_are_drawn_to_scale() -> None:
     assert other == third
     assert "a &lt;b&gt;" in picture
     assert "prefers-color-scheme: dark" in picture
-
-
-@pytest.mark.parametrize("groups", [{}, {"a": []}, {"a": [[1]]}, {"a": [[1, 2], [1, 2, 3]]}])
-def test_what_cannot_be_drawn_is_refused(groups: dict[str, list[list[float]]]) -> None:
-    """No curves, one value, and curves of several lengths are errors."""
-    with pytest.raises(DefinitionError, match="one to three groups"):
-        draw_curves(groups, title="t", across="x", up="y")

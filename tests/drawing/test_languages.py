@@ -59,6 +59,15 @@ def test_any_chart_makes_a_graph_of_known_lines(random_charts: Any, data: st.Dat
     ]
 
 
+def test_special_characters_are_escaped() -> None:
+    """Quotes, backslashes, ampersands and line ends in a text have no meaning for Graphviz."""
+    written = to_dot(Diagram(('"]; x', "\\N\\", "&lt;\n"), (), name='a"b'))
+    assert written.startswith('digraph "a\\"b" {')
+    assert 's0 [label="\\"]; x"]' in written
+    assert 's1 [label="\\\\N\\\\"]' in written
+    assert 's2 [label="&amp;lt;\\n"]' in written
+
+
 CODE = re.compile(r"#(\d+);")
 SAFE = r"(?:[A-Za-z0-9_ \x80-\U0010ffff]|#\d+;)"
 LINE = re.compile(

@@ -52,8 +52,8 @@ def test_a_byte_order_mark_is_left_out():
 def test_a_line_inside_a_block_of_text_is_told():
     """The second line of a block of YAML stands two lines below its key."""
     source = Source.parse("code: |\n  one\n  two\nother: x\n", "yaml")
-    assert source.mark_of(("code",), line=2) == (3, 1)
-    assert source.mark_of(("other",), line=1) == (4, 8)
+    assert source.position_of(("code",), line=2) == (3, 1)
+    assert source.position_of(("other",), line=1) == (4, 8)
 
 
 def test_all_problems_are_told_once_in_the_order_of_the_document():

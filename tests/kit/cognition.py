@@ -1,21 +1,13 @@
 """Replies of a thinking agent, and agents that get them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
 
-from prism import Run, resume
-from prism.llm import Model
-from prism.programs.thinking import CognitiveAgent, Config, Cycle, Limit, Memory
-from prism.programs.thinking import action as own_action
+from prism.programs.thinking import CognitiveAgent, Config, Limit, Memory
 from prism.programs.thinking._actions import actions_of
 from prism.programs.thinking._prompts import Form, Seen
-from prism.programs.thinking._replies import read_reply
-from prism.statechart import BaseWriter, Cost, TextCall, Written
-from prism.testing import FakeOllama, ScriptedWriter
-from tests.kit import kept as runs
+from prism.statechart import BaseWriter, TextCall
 from tests.kit.writers import Reply, writer_of
 
 
@@ -82,72 +74,3 @@ def working(number: int, letters_each: int = 100) -> dict[str, Any]:
             "used": {name: place for place, name in enumerate(names)},
         },
     }
-
-
-class Waver(CognitiveAgent):
-    """An agent with an action of its own."""
-
-    @own_action
-    def wave(self, times: int) -> str:
-        """Wave."""
-        return f"{self.agent_id} waves {times} times"
-
-
-class Windowed(ScriptedWriter):
-    """A writer of prepared texts whose model sees little."""
-
-    async def window(self) -> int:
-        """Return how many tokens it sees."""
-        return 2 * LARGEST + 1_400
-
-
-async def all_that_happens(logger: Any) -> None:
-    """Run cycles in which all happens that can happen in a cycle."""
-    usage = Cost(0.1, None, None, 1, 5, 7)
-    told = thought("m9", "executing")
-    writer = ScriptedWriter(
-        [
-            Written(told, "model", read_reply(told), cost=usage),
-            add("a", "1"),
-            add("b", "2"),
-            "nothing of use",
-            Written(None, "failed", reason="down"),
-            thought("on", "executing"),
-            action("storage_load", "nobody"),
-            thought("on", "executing"),
-            "nothing of use",
-            thought("make room", "paging"),
-        ]
-    )
-    data = {**working(10), "state": "dreaming", "storage": {"m0": "older"}}
-    agent = thinker(writer, data, limited(FIXED + 800), count=letters, logger=logger)
-    for _ in range(12):
-        await agent.cycle()
-
-    seeing = Windowed([thought("on")])
-    await thinker(seeing, {}, count=letters, logger=logger).cycle()
-
-    waves = "<agent><action><type>wave</type><times>3</times></action></agent>"
-    for reply in (waves, action("storage_search", "older")):
-        data = {"state": "executing", "storage": {"m0": "older"}}
-        memory = Memory.in_memory(data)
-        await Waver(Config(), memory, writer_of([reply]), logger=logger).cycle()
-
-
-def interrupted_run(folder: Path) -> Path:
-    """Run cycles that are stopped, and go on until nothing comes of them."""
-    written = iter([thought("on")])
-    config, memory = folder / "config.json", folder / "memory.json"
-    config.write_text(Config().to_json())
-    with FakeOllama(write=lambda *_: next(written, "nothing of use")) as server:
-        model = Model("llama3.2", hosts=(server.url,))
-        options = Run(config, memory=memory, rounds=9, reasoner=model)
-        with suppress(InterruptedError):
-            runs.begin(options, folder / "thinking", on_round=_interrupt)
-        resume(folder / "thinking")
-
-    return folder / "thinking"
-
-
-def _interrupt(_cycle: Cycle) -> None:
-    raise InterruptedError

@@ -1,5 +1,6 @@
 """Effects on the outside world: in the journal, and never carried out twice."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -55,37 +56,38 @@ def killed_in(round_number: int) -> Any:
 
 
 class Paying(World[Any]):
-    """One agent, whose actions a test carries out."""
+    """Agents whose actions a test carries out."""
 
-    act: ClassVar[Callable[[Action], str]]
+    act: ClassVar[Callable[[Action], Any]]
 
     def populate(self, agents: int) -> list[Any]:
-        """Make the agent."""
-        workflow = Workflow.from_text(TEXT)
-        made = range(agents)
-        return [Guest(object=WorkflowAgent(workflow, on_action=type(self).act)) for _ in made]
+        """Make the agents."""
+        workflow, act = Workflow.from_text(TEXT), type(self).act
+        names = [f"ada {number}" for number in range(agents)]
+        return [Guest(object=WorkflowAgent(workflow, agent_id=n, on_action=act)) for n in names]
 
 
-@pytest.mark.parametrize("instant", ["before", "between", "within"])
+@pytest.mark.parametrize(("instant", "agents"), [("before", 3), ("between", 3), ("within", 1)])
 def test_an_action_of_a_workflow_is_carried_out_once(
-    tmp_path: Path, instant: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, instant: str, agents: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Wherever the run is killed; nobody knows of one that was interrupted, and it is told so.
 
-    None is carried out while its costs are estimated.
+    Agents act beside each other. None acts while costs are estimated, nor in a replay.
     """
-    done = list[int]()
+    done = list[tuple[str, int]]()
 
-    def act(action: Action) -> str:
-        done.append(action.turn)
-        if instant == "within" and done == [1, 2]:
+    async def act(action: Action) -> str:
+        await asyncio.sleep(0)
+        done.append((action.agent_id, action.turn))
+        if instant == "within" and len(done) == 2:
             raise Killed
         return f"receipt {action.turn}"
 
     with FakeOllama(write=lambda *_: ACT) as server:
         model = Model("llama3.2", hosts=(server.url,))
         monkeypatch.setattr(Paying, "act", staticmethod(act), raising=False)
-        run = Run(Paying, 1, rounds=4, writer=model)
+        run = Run(Paying, agents, rounds=4, writer=model)
         estimate(run.replace())
         assert done == []
         kill = killed_in({"before": 1, "between": 2, "within": 9}[instant])
@@ -93,16 +95,17 @@ def test_an_action_of_a_workflow_is_carried_out_once(
             run.keep(tmp_path / "run", on_round=kill)
         resume(tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
-    assert done == [1, 2, 3, 4]
+    expected = [(f"ada {number}", turn) for number in range(agents) for turn in range(1, 5)]
+    assert sorted(done) == expected
     assert prompt.startswith("4: receipt 3")
     lines = (tmp_path / "run/events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     results = [event["result"] for event in events if event["event"] == "workflow.action"]
     second = "receipt 2" if instant != "within" else "failed: the run was stopped in the middle"
-    assert results[1].startswith(second)
+    assert results[agents].startswith(second)
 
     replay(tmp_path / "run", tmp_path / "again")
-    assert done == [1, 2, 3, 4]
+    assert sorted(done) == expected
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
 
@@ -131,43 +134,3 @@ def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(
     replay("run", "again")
     assert Path("paid").read_text().splitlines() == paid
     assert Path("again/memories/agent.json").read_bytes() == Path("m.json").read_bytes()
-
-
-CROWD = """
-import asyncio
-from pathlib import Path
-from prism.programs.yaml import Action, Workflow, WorkflowAgent
-from prism.worlds import Guest, World
-
-async def pay(action: Action) -> str:
-    await asyncio.sleep(0)
-    with Path("paid").open("a") as file:
-        file.write(f"{action.agent_id} {action.key}\\n")
-    return f"receipt {action.turn}"
-
-class Crowd(World):
-    rounds = 4
-
-    def populate(self, agents):
-        workflow = Workflow.from_text("steps: [{name: s, type: llm, prompt: '{tick}'}]")
-        names = [f"ada {number}" for number in range(agents)]
-        return [Guest(object=WorkflowAgent(workflow, agent_id=n, on_action=pay)) for n in names]
-"""
-
-
-def test_an_async_action_of_agents_in_a_world_is_carried_out_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They act beside each other; a resumed run and a replay act no second time."""
-    monkeypatch.chdir(tmp_path)
-    Path("crowd.py").write_text(CROWD)
-    with FakeOllama(write=lambda *_: ACT) as server:
-        run = Run("crowd.py:Crowd", 3, writer=Model("llama3.2", hosts=(server.url,)))
-        with pytest.raises(Killed):
-            run.keep("run", on_round=killed_in(2))
-        resume("run")
-    paid = Path("paid").read_text().splitlines()
-    assert sorted(paid) == [f"ada {n} {turn}:s" for n in range(3) for turn in range(1, 5)]
-    replay("run", "again")
-    assert Path("paid").read_text().splitlines() == paid
-    assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()

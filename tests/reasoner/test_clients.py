@@ -154,6 +154,14 @@ async def test_tokens_are_read(counts: Any, tokens: Any) -> None:
         assert (cost.input_tokens, cost.output_tokens, cost.attempts) == (*tokens, 1)
 
 
+@pytest.mark.parametrize(("said", "logged"), [("tiny:latest", "tiny"), ("tiny:8b", "tiny:8b")])
+async def test_a_model_has_one_name(said: str, logged: str) -> None:
+    """The tag that Ollama adds to a name without one is not part of it; another name counts."""
+    decision = await decide(Runner({"text": YES, "model": said}), model="tiny")
+    assert decision.cost is not None
+    assert decision.cost.model == logged
+
+
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])
 async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Connect) -> None:
     """prism's clients and Ollama's own are asked over HTTP; text, model and tokens are read."""

@@ -13,7 +13,7 @@ from tests.kit.clocks import Clock
 @pytest.mark.parametrize("value", [0, -1, float("nan")])
 def test_limits_are_above_zero(limit: str, value: float) -> None:
     """A limit that is not above 0 is a ValueError that names it."""
-    with pytest.raises(FieldValueError, match=f"{limit} must be above 0, got {value!r}"):
+    with pytest.raises(FieldValueError, match=f"{limit} must be a number above 0, got {value!r}"):
         Budget(**{limit: value})
 
 
@@ -45,6 +45,7 @@ def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     budget.clock = clock
     clock.time += 60
     assert budget.take() is None
+    assert budget.seconds_left() == 5.0
     clock.time += 4
     assert budget.seconds_left() == 1.0
     clock.time += 2

@@ -23,13 +23,13 @@ from tests.kit.waiting import until
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"timeout": 0}, "timeout must be above 0, got 0"),
-        ({"timeout": float("nan")}, "timeout must be above 0, got nan"),
-        ({"timeout": -1}, "timeout must be above 0, got -1"),
-        ({"concurrency": 0}, "concurrency must be above 0, got 0"),
-        ({"concurrency": -1}, "concurrency must be above 0, got -1"),
+        ({"timeout": 0}, "timeout must be a number above 0, got 0"),
+        ({"timeout": float("nan")}, "timeout must be a number above 0, got nan"),
+        ({"timeout": -1}, "timeout must be a number above 0, got -1"),
+        ({"concurrency": 0}, "concurrency must be a number above 0, got 0"),
+        ({"concurrency": -1}, "concurrency must be a number above 0, got -1"),
         ({"mode": "guess"}, "mode must be one of auto, chat, got 'guess'"),
-        ({"memory": "5"}, "memory must be above 0, got '5'"),
+        ({"memory": "5"}, "memory must be a number above 0, got '5'"),
     ],
 )
 def test_settings_are_checked(options: Any, message: str) -> None:

@@ -1,29 +1,44 @@
 """Policies that are estimated from decisions."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prism.analysis import read_log
+from prism.analysis import Log, read_log
 from prism.errors import FieldValueError, InputError
-from prism.science import Calibration, calibrate
-from tests.kit.choosing import by_shares, logged
+from prism.science import calibrate
 
-Write = Callable[..., Path]
+LogOf = Callable[[Iterable[Any]], Log]
 
+OPTIONS = ("composing", "engaging_like", "scrolling")
 COUNTS = {"lurker": (10, 30, 60), "contributor": (50, 30, 20)}
 POINT = ("evaluating", "decides")
 
 
-def calibrated(write_log: Write, rows: Iterable[Any], **how: Any) -> Calibration:
-    return calibrate(read_log(write_log(logged(rows))), **how)
+@pytest.fixture
+def log_of(make: Any, write_log: Callable[..., Path]) -> LogOf:
+    """Return a function that reads the log of decisions, each given by what it has of its own."""
+
+    def log_of(rows: Iterable[Any]) -> Log:
+        usual = {"agent": "ada", "options": OPTIONS, "state": "evaluating", "trigger": "decides"}
+        decided = [make.decision(**{**usual, "source": "model", **row}) for row in rows]
+        return read_log(write_log([make.started(), make.joined("ada"), *decided]))
+
+    return log_of
 
 
-def test_the_policy_has_the_shares_of_what_was_chosen(write_log: Write) -> None:
+def by_shares(counts: Mapping[str, Sequence[int]]) -> Iterator[dict[str, Any]]:
+    """Yield decisions of agents in which each option is chosen so often."""
+    for agent, row in counts.items():
+        for name, count in zip(OPTIONS, row, strict=True):
+            yield from [{"agent": agent, "chosen": name}] * count
+
+
+def test_the_policy_has_the_shares_of_what_was_chosen(log_of: LogOf) -> None:
     """The table says of how many decisions."""
-    found = calibrated(write_log, by_shares(COUNTS))
+    found = calibrate(log_of(by_shares(COUNTS)))
     assert [tuple(row.values()) for row in found.rows] == [
         (*POINT, "composing", 200, 60, 0.3),
         (*POINT, "engaging_like", 200, 60, 0.3),
@@ -36,11 +51,11 @@ def test_the_policy_has_the_shares_of_what_was_chosen(write_log: Write) -> None:
     }
 
 
-def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) -> None:
+def test_too_few_decisions_and_what_was_never_chosen_are_told(log_of: LogOf) -> None:
     """A situation with too few has no probabilities; an option that nobody chose has 0."""
     rows = [*by_shares({"lurker": (0, 40, 60)})]
     rows += [{**row, "state": "idle"} for row in by_shares({"lurker": (1, 2, 1)})]
-    found = calibrated(write_log, rows)
+    found = calibrate(log_of(rows))
     assert {row["probability"] for row in found.rows if row["state"] == "idle"} == {None}
     decides = found.policy.probabilities["evaluating"]["decides"]
     assert {name: share for name, share in decides.items() if share} == {
@@ -50,18 +65,18 @@ def test_too_few_decisions_and_what_was_never_chosen_are_told(write_log: Write) 
     assert "idle" not in found.policy.probabilities
 
 
-def test_fallbacks_are_left_out_and_counted(write_log: Write) -> None:
+def test_fallbacks_are_left_out_and_counted(log_of: LogOf) -> None:
     """Decisions that nobody made are no choices."""
     rows = list(by_shares(COUNTS))
     fell_back = [{**rows[0], "source": "fallback"}] * 7
-    found = calibrated(write_log, [*rows, *fell_back])
+    found = calibrate(log_of([*rows, *fell_back]))
     assert (found.left_out, found.rows[0]["n"]) == ({"fallback": 7}, 200)
 
 
-def test_impossible_arguments_are_refused(write_log: Write) -> None:
+def test_impossible_arguments_are_refused(log_of: LogOf) -> None:
     """A number below 1, and runs without decisions are refused."""
-    logs = read_log(write_log(logged(by_shares(COUNTS))))
+    logs = log_of(by_shares(COUNTS))
     with pytest.raises(FieldValueError, match="least"):
         calibrate(logs, least=0)
     with pytest.raises(InputError, match=r"nothing to calibrate from: .* are missing"):
-        calibrate(read_log(write_log(logged([]))))
+        calibrate(log_of([]))

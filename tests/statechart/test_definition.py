@@ -1,6 +1,5 @@
 """What a chart is, and what must hold before one is built."""
 
-from dataclasses import FrozenInstanceError
 from enum import StrEnum
 from typing import Any
 
@@ -30,23 +29,6 @@ def problems(**given: Any) -> list[str]:
     text = str(caught.value)
     assert text.startswith("chart 'c': ")
     return text.removeprefix("chart 'c': ").split("; ")
-
-
-def test_a_sound_definition_is_kept_in_one_form() -> None:
-    """States stand in the enum's order, collections are frozen, and wildcards are replaced."""
-    go, stop = Transition("go", S.IDLE, S.RESTING), Transition("stop", "*", S.IDLE)
-    definition = Definition({S.RESTING, S.IDLE}, [go, stop], S.IDLE, "c", [S.IDLE], {S.RESTING: 1})
-    assert definition.states == (S.IDLE, S.RESTING)
-    assert definition.transitions == (
-        go,
-        Transition("stop", S.IDLE, S.IDLE),
-        Transition("stop", S.RESTING, S.IDLE),
-    )
-    assert (definition.decision_states, definition.timeouts) == ({S.IDLE}, {S.RESTING: 1})
-    with pytest.raises(TypeError):
-        definition.timeouts[S.RESTING] = 2  # type: ignore[index]
-    with pytest.raises(FrozenInstanceError):
-        definition.name = "d"  # type: ignore[misc]
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,13 @@ def test_what_was_never_exercised_is_listed(
     assert missing(report(test)) == never
 
 
+def test_shares_are_rounded(report: Callable[[str], list[str]]) -> None:
+    """To a tenth, up or down."""
+    # 3 of 45
+    line = report("social_media_chart().fire(SocialAgent('ada'), 'feed_ready')")[1]
+    assert line.split()[-1] == "6.7%"
+
+
 def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None:
     """Charts that look alike are one; all have a line; what nothing was fired on is only named."""
     lines = report(

@@ -1,7 +1,8 @@
 """Tests of what a test hands to code in place of the real thing."""
 
-import logging
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -38,17 +39,13 @@ S = AgentState
 OPTIONS = (S.COMPOSING, S.SCROLLING)
 
 
-def test_empty_name_is_refused() -> None:
-    """An id that is given but empty is the test's mistake, and no reason to make one up."""
-    with pytest.raises(FieldValueError, match="agent_id must be a non-empty string"):
-        AgentMaker()("")
-
-
-def test_fields_are_passed_on() -> None:
-    """Fields of the agent can be set, and interests have a default."""
+def test_agents_are_made_with_fields() -> None:
+    """Fields of the agent can be set, and interests have a default; an empty id is refused."""
     agent = AgentMaker()("ada", interests=["travel"], state=AgentState.RESTING)
     assert (agent.interests, agent.state) == (["travel"], AgentState.RESTING)
     assert AgentMaker()().interests == ["music"]
+    with pytest.raises(FieldValueError, match="agent_id must be a non-empty string"):
+        AgentMaker()("")
 
 
 def test_time_passes_only_when_the_test_moves_it() -> None:
@@ -66,25 +63,6 @@ def test_time_passes_only_when_the_test_moves_it() -> None:
     assert there.now == datetime(2030, 1, 1, 10, tzinfo=UTC)
 
 
-def raises(agent: Any, context: Any) -> bool:
-    """Guard: fail."""
-    raise LookupError("no such post")
-
-
-FAULTY = Statechart(
-    AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING, raises)], AgentState.IDLE
-)
-
-
-async def live(name: str = "ada") -> SocialAgent:
-    """Let an agent move twice and then decide."""
-    chart, agent = social_media_chart(), SocialAgent(name, interests=["music"])
-    chart.fire(agent, "feed_ready")
-    chart.fire(agent, "sees_post", {"post_id": "p1"})
-    await chart.afire(agent, "decides", 0.9, reasoner=ScriptedReasoner(["engaging_like"]))
-    return agent
-
-
 MOVES = [
     ("idle", "feed_ready", "scrolling"),
     ("scrolling", "sees_post", "evaluating"),
@@ -92,16 +70,29 @@ MOVES = [
 ]
 
 
+async def live(name: str = "ada", **settings: Any) -> SocialAgent:
+    """Let an agent move twice and then decide."""
+    chart, agent = social_media_chart(**settings), SocialAgent(name, interests=["music"])
+    chart.fire(agent, "feed_ready")
+    chart.fire(agent, "sees_post", {"post_id": "p1"})
+    await chart.afire(agent, "decides", 0.9, reasoner=ScriptedReasoner(["engaging_like"]))
+    return agent
+
+
 async def test_events_are_recorded_without_structlog(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a configured structlog, transitions and decisions are recorded and not printed."""
+    """Transitions and decisions are recorded and not printed; a log that ended hears no more."""
     with instrumented(log := TransitionLog()):
         agent = await live()
         await live("bo")
+    await live("cy")
     assert log.transitions(agent) == log.transitions("ada") == log.transitions("bo") == MOVES
     (decision,) = [event for event in log.of(agent) if event["event"] == "reasoner.decision"]
     assert decision["chosen"] == "engaging_like"
     assert len(log.named("reasoner.decision")) == 2
     assert log.named("statechart.transition")[1]["context"] == {"post_id": "p1"}
+    assert log.of("cy") == []
+    log.clear()
+    assert log.events == []
     assert capsys.readouterr() == ("", "")
 
 
@@ -117,87 +108,42 @@ def test_agent_can_be_given_itself_or_by_id() -> None:
     assert log.transitions(8) == []
 
 
-@pytest.mark.parametrize("kind", [list, tuple])
-async def test_events_are_recorded_with_structlog(kind: type) -> None:
-    """With a configured structlog, events are recorded and still reach its processors."""
-    got: list[str] = []
-
-    def keep(logger: Any, method: str, event: Any) -> Any:
-        got.append(event.pop("event"))
-        raise structlog.DropEvent
-
-    processors = kind([keep])
-    structlog.configure(processors=processors)
-    with instrumented(log := TransitionLog()):
-        structlog.get_logger().info("mine")
-        agent = await live()
+@pytest.mark.parametrize("way", ["configured", "a logger of its own", "a run log", "meanwhile"])
+async def test_events_are_recorded_beside_structlog(way: str, tmp_path: Path) -> None:
+    """Whatever is configured, and when, events are recorded and still reach their processors."""
+    capture = LogCapture()
+    if way in ("configured", "a run log"):
+        structlog.configure(processors=[capture])
+    with instrumented(log := TransitionLog()), ExitStack() as stack:
+        if way == "a logger of its own":
+            agent = await live(logger=structlog.wrap_logger(None, processors=[capture]))
+        elif way == "a run log":
+            stack.enter_context(prism.runlog.configure(tmp_path / "events.jsonl"))
+            agent = await live()
+        else:
+            if way == "meanwhile":
+                structlog.configure(processors=[capture])
+            agent = await live()
     assert log.transitions(agent) == MOVES
-    assert {event["event"] for event in log.events} == {
-        "statechart.transition",
-        "reasoner.decision",
-    }
-    assert got == [
-        "mine",
-        "statechart.transition",
-        "statechart.transition",
-        "reasoner.decision",
-        "statechart.transition",
-    ]
-    assert structlog.get_config()["processors"] is processors
-    assert list(processors) == [keep]
+    if way == "a run log":
+        assert (tmp_path / "events.jsonl").read_text().count("statechart.transition") == 3
+    else:
+        assert [each["event"] for each in capture.entries].count("statechart.transition") == 3
 
 
-@pytest.mark.parametrize("is_configured", [False, True])
-def test_faults_are_recorded_with_their_exception(
-    is_configured: bool, caplog: pytest.LogCaptureFixture
-) -> None:
+def raises(agent: Any, context: Any) -> bool:
+    """Guard: fail."""
+    raise LookupError("no such post")
+
+
+def test_faults_are_recorded_with_their_exception(caplog: pytest.LogCaptureFixture) -> None:
     """A guard that raises is heard with its exception, and goes on to whoever listens."""
-    if is_configured:
-        structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
+    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING, raises)], S.IDLE)
     with instrumented(log := TransitionLog()):
-        FAULTY.fire(SocialAgent("ada"), "go")
+        chart.fire(SocialAgent("ada"), "go")
     (fault,) = log.named("statechart.guard_failed")
     assert (fault["agent_id"], str(fault["exc_info"])) == ("ada", "no such post")
-    assert len(caplog.records) == (not is_configured)
-
-
-async def test_run_log_written_meanwhile_is_complete(tmp_path: Any) -> None:
-    """A log that prism.runlog.configure writes meanwhile has every event, and is cleaned up."""
-    structlog.configure(processors=[lambda logger, method, event: ((event["event"],), {})])
-    with instrumented(log := TransitionLog()), prism.runlog.configure(tmp_path / "events.jsonl"):
-        await live()
-    assert len(log.named("statechart.transition")) == 3
-    assert (tmp_path / "events.jsonl").read_text().count("statechart.transition") == 3
-
-
-async def test_cleared_log_begins_anew() -> None:
-    """What was said before can be forgotten; a log that ended hears no more."""
-    with instrumented(log := TransitionLog()):
-        await live()
-        log.clear()
-        agent = await live("bo")
-    await live("cy")
-    assert log.events == log.of(agent) != []
-
-
-async def test_structlog_may_be_configured_meanwhile() -> None:
-    """Events are recorded however structlog is configured in the middle of a test."""
-    with instrumented(log := TransitionLog()):
-        structlog.configure(
-            processors=[], wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL)
-        )
-        agent = await live()
-    assert log.transitions(agent) == MOVES
-
-
-def test_charts_with_their_own_logger_are_recorded() -> None:
-    """A chart that was given a logger is heard like any other, and its logger gets the event."""
-    capture = LogCapture()
-    chart = social_media_chart(logger=structlog.wrap_logger(None, processors=[capture]))
-    with instrumented(log := TransitionLog()):
-        chart.fire(SocialAgent("ada"), "feed_ready")
-    assert log.transitions("ada") == MOVES[:1]
-    assert len(capture.entries) == 1
+    assert len(caplog.records) == 1
 
 
 def test_events_of_a_simulation_are_recorded_once() -> None:

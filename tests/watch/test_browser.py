@@ -13,7 +13,7 @@ import pytest
 
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._server import Shown
+from prism.watch._server import Viewer
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled
 from tests.kit.waiting import has_ended, has_stopped, wait_until
@@ -243,7 +243,7 @@ def test_a_world_is_played_by_hand_and_by_key(
     """Steps, a changed parameter, a treatment, keeping and reset work as the page says."""
     monkeypatch.chdir(tmp_path)
     playing = Playing({"world": "rumour", "agents": 30, "rounds": 5})
-    watching = Watching(Shown(playing))
+    watching = Watching(Viewer(playing))
     watching.start()
     try:
         browser.visit(watching.url)

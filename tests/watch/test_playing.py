@@ -15,7 +15,7 @@ from prism import replay, resume
 from prism.testing import FakeOllama
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._server import Shown
+from prism.watch._server import Viewer
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -52,7 +52,7 @@ class Game:
 
     def __init__(self, playing: Playing, client: httpx.Client) -> None:
         self.client = client
-        self.told = playing.told
+        self.status = playing.told
 
     def do(self, what: str, **more: Any) -> dict[str, Any]:
         """Give an order; return the answer."""
@@ -62,8 +62,8 @@ class Game:
 
     def wait(self, **wanted: Any) -> dict[str, Any]:
         """Wait until what is told has some values."""
-        wait_until(lambda: wanted.items() <= self.told().items())
-        return self.told()
+        wait_until(lambda: wanted.items() <= self.status().items())
+        return self.status()
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def game(
     @contextmanager
     def played(**given: Any) -> Iterator[Game]:
         playing = Playing({"world": "mine.py:Faulty", "agents": 20, "rounds": 6, **given})
-        watching = Watching(Shown(playing))
+        watching = Watching(Viewer(playing))
         watching.start()
         try:
             found = Game(playing, visit(watching))
@@ -168,20 +168,20 @@ def test_what_is_wrong_is_refused(game: Any) -> None:
         ):
             assert words in found.do(what, **more)["problem"]
         found.do("treat", name="nothing")
-        wait_until(lambda: "no treatment 'nothing'" in str(found.told().get("refused")))
+        wait_until(lambda: "no treatment 'nothing'" in str(found.status().get("refused")))
         form = found.client.post("/do", data={"do": "stop"})
         assert form.status_code == 400
         foreign = found.client.post(
             "/do", json={"do": "stop"}, headers={"Origin": "http://evil.example"}
         )
         assert foreign.status_code == 403
-        assert found.told()["state"] == "paused"
+        assert found.status()["state"] == "paused"
 
 
 def test_a_model_is_estimated_before_it_is_asked(game: Any) -> None:
     """What the run will ask is told while nothing has been sent anywhere."""
     with game(model="ollama:llama3.2@127.0.0.1:9") as found:
-        told = found.wait(state="failed") if found.told()["state"] == "failed" else found.told()
+        told = found.wait(state="failed") if found.status()["state"] == "failed" else found.status()
         assert told["estimate"]["models"]["llama3.2"]["calls"] > 0
 
 
@@ -193,5 +193,5 @@ def test_the_first_step_asks_the_model_and_goes_on(
     with game(world="vaccination", model=f"ollama:llama3.2@{fake_ollama.url}") as found:
         assert fake_ollama.asked == 0
         found.do(step)
-        wait_until(lambda: found.told()["state"] == "paused" and found.told()["tick"] > 0)
+        wait_until(lambda: found.status()["state"] == "paused" and found.status()["tick"] > 0)
         assert fake_ollama.asked > 0

@@ -36,12 +36,6 @@ def test_a_kind_of_more_agents_is_left_out(tmp_path: Path) -> None:
     assert events_of(MOST_MEASURED + 1, tmp_path / "many") == []
 
 
-def test_a_run_that_is_stopped_measures_the_same(tmp_path: Path) -> None:
-    """Stopped and resumed, a run logs the same measures."""
-    options = Run(Street, 30, seed=1)
-    assert run_in(tmp_path / "stopped", options, [1, 2]) == run_in(tmp_path / "whole", options)
-
-
 class Texts(Lamp):
     """A lamp whose measure is no number."""
 

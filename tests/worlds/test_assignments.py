@@ -1,5 +1,6 @@
 """Who is treated."""
 
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from prism import Agent, Run, Statechart, World
 from prism.errors import FieldValueError
 from tests.kit.lamps import Light
+from tests.kit.worlds import run_logged
 
 
 class Person(Agent):
@@ -52,6 +54,18 @@ def test_an_arm_depends_on_the_subject_alone(seed: int, shares: list[float]) -> 
     assert sum(map(len, found.values())) == len(set().union(*found.values()))
     fewer = treated(30, seed, arms=arms)
     assert all(fewer[arm] <= found[arm] for arm, _ in arms)
+
+
+def test_the_log_has_the_arm_of_everybody_once(tmp_path: Path) -> None:
+    """Who is in no arm is in the control group, whichever arm was assigned last."""
+    done = run_logged(tmp_path, Town(arms=(("a", 0.5), ("b", 0.2))), 60)
+    found = {each["agent_id"]: each["arm"] for each in done.events("treatment.assigned")}
+    arms = vars(done.run.world)["treated"]
+    assert {who for who, arm in found.items() if arm == "a"} == arms["a"]
+    assert {who for who, arm in found.items() if arm == "control"} == {*found} - arms["a"] - arms[
+        "b"
+    ]
+    assert len(found) == len(done.events("treatment.assigned")) == 60
 
 
 def test_shares_are_met_and_another_seed_or_experiment_draws_anew() -> None:

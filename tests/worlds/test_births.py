@@ -8,11 +8,11 @@ from statistics import mean, stdev
 import orjson
 import pytest
 
-from prism import Run, replay, resume
+from prism import Run
 from prism.errors import AgentError
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Space, World, during, measure, ring, state
-from tests.kit.worlds import run_in, run_logged
+from tests.kit.worlds import run_logged
 
 Life = StrEnum("Life", ["ALIVE"])
 CHART = Statechart(Life, [Transition("lives", Life.ALIVE, Life.ALIVE)], Life.ALIVE, name="life")
@@ -273,19 +273,29 @@ def test_a_newcomer_acts_from_the_next_tick_on() -> None:
     ]
 
 
-def test_a_run_with_births_is_resumed_and_replayed_with_the_same_bytes(tmp_path: Path) -> None:
-    """Stopped after any rounds, or repeated."""
-    options = Run(Town, 12, seed=2)
-    whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, [1, 4, 6]) == whole
-    replay(tmp_path / "whole", tmp_path / "again")
-    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("whole", "again")]
-    assert logs[0] == logs[1]
-    assert resume(tmp_path / "whole") is None
+def test_a_newcomer_does_not_act_in_a_later_stage_of_its_tick() -> None:
+    """Where a world gives turns in stages, it acts from the next tick on, too."""
+
+    class Staged(World[Cell]):
+        rounds = 2
+
+        async def tick(self) -> None:
+            await self.activate(self.agents[:1])
+            await self.activate(self.agents[1:])
+
+        @during(Life.ALIVE)
+        def live(self, cell: Cell) -> None:
+            cell.turns += 1
+            if self.round == 1 and cell is self.agents[0]:
+                self.add(Cell(), cell)
+
+    run = Run(Staged(), 2)
+    run.run()
+    assert [cell.turns for cell in run.agents] == [2, 2, 1]
 
 
 def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> None:
-    """Its answer is discarded, and the log says so."""
+    """Its answer is discarded, which the log says, and no message reaches it."""
     turn = StrEnum("Turn", ["HERE", "THERE"])
 
     class Walker(Agent):
@@ -303,13 +313,16 @@ def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> No
         @during(turn.HERE)
         async def go(self, walker: Walker) -> None:
             if walker is self.agents[-1] and len(self.agents) == 3:
-                self.agents[0].leave()
+                gone = self.agents[0]
+                gone.leave()
+                walker.send(gone, "too late")
             await walker.decide("goes")
 
     done = run_logged(tmp_path, Street(), 3, seed=1)
     (discarded,) = done.events("statechart.answer_discarded")
     assert (discarded["agent_id"], discarded["reason"]) == ("walker_1", "left")
     assert len(done.run.agents) == 2
+    assert not done.events("message.sent")
 
 
 def test_who_has_joined_cannot_be_added_again() -> None:

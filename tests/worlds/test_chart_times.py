@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from enum import StrEnum
-from math import exp, expm1, sqrt
+from math import exp, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -152,49 +151,6 @@ class Bulbs(World[Bulb]):
         bulb.kinds = [*bulb.kinds, str(bulb.state).partition("+")[0]]
         bulb.since = self.now
         bulb.fire("ends")
-
-
-@pytest.fixture(scope="module")
-def lit() -> list[tuple[list[int], list[str]]]:
-    """Return for each seed how long bulbs were dark, and as what they were lit."""
-    found = []
-    for seed in SEEDS:
-        run = Run(Bulbs, 30, seed=seed)
-        run.run()
-        found.append(
-            (
-                [wait for bulb in run.agents for wait in bulb.waits],
-                [kind for bulb in run.agents for kind in bulb.kinds],
-            )
-        )
-
-    return found
-
-
-@pytest.mark.slow
-def test_a_rate_gives_geometric_waits(lit: Any) -> None:
-    """Competing ones together: in a tick one happens with 1 - exp(-sum)."""
-    waits = [wait for each, _ in lit for wait in each]
-    chance = -expm1(-RATE - OTHER)
-    counts, number = Counter(waits), len(waits)
-    # the runs end, so that long waits are cut off; the first ones are not
-    for ticks in range(1, 5):
-        left = sum(counts[each] for each in counts if each >= ticks)
-        expected, spread = chance * left, sqrt(left * chance * (1 - chance))
-        assert abs(counts[ticks] - expected) < 4.5 * spread, (ticks, counts[ticks], expected)
-    assert number > 3_000
-
-
-@pytest.mark.slow
-def test_competing_rates_split_by_their_weights(lit: Any) -> None:
-    """And each seed for itself keeps to it, within five standard errors."""
-    share = RATE / (RATE + OTHER)
-    for _, kinds in lit:
-        spread = sqrt(share * (1 - share) / len(kinds))
-        assert abs(kinds.count("on") / len(kinds) - share) < 5 * spread
-    kinds = [kind for _, each in lit for kind in each]
-    spread = sqrt(share * (1 - share) / len(kinds))
-    assert abs(kinds.count("on") / len(kinds) - share) < 4 * spread
 
 
 def test_the_chart_draws_from_numbers_of_its_own() -> None:

@@ -24,11 +24,10 @@ from prism.statechart import (
     social_media_chart,
 )
 from prism.testing import FakeOllama, ScriptedWriter
-from prism.worlds import Agent, Guest, World, measure, ring
+from prism.worlds import Guest, World, measure, ring
 from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged
-from tests.kit.writers import LateWriter
 
 Mood = StrEnum("Mood", ["CALM", "KEEN"])
 
@@ -131,18 +130,6 @@ def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path)
     assert {each["agent_id"] for each in done.events("statechart.transition")} >= {"w0", "r0"}
 
 
-@pytest.mark.slow
-def test_a_run_with_objects_is_resumed_and_replayed_to_the_same_bytes(tmp_path: Path) -> None:
-    """Stopped after every round, or with its decisions from the log, it writes the same."""
-    options = Run(Mixed, 8, seed=3, rounds=4)
-    whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, stops=range(1, 5)) == whole
-
-    replay(tmp_path / "whole", tmp_path / "again")
-    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("whole", "again")]
-    assert logs[0] == logs[1]
-
-
 def test_the_guest_has_what_its_object_has() -> None:
     """Attributes are looked up in the object, and the persona is the object's."""
     agents = Run(Mixed(), 4).agents
@@ -157,37 +144,10 @@ class Other(World[Any]):
     """A world of whoever is given."""
 
 
-@pytest.mark.parametrize(
-    ("someone", "problem"),
-    [
-        ("ada", r"Other.populate must return agents, or objects with act\(world\)"),
-    ],
-)
-def test_who_cannot_take_part_is_refused_at_once(someone: Any, problem: str) -> None:
+def test_who_cannot_take_part_is_refused_at_once() -> None:
     """An object is refused before the first round, with what its class lacks."""
-    with pytest.raises(AgentError, match=problem):
-        _ = Run(Other(), [someone]).agents
-
-
-class Borrower(Plain):
-    """An object that is lent something."""
-
-    lent: Any = None
-
-    def join(self, lent: Any) -> None:
-        """Take it."""
-        self.lent = lent
-
-
-def test_a_run_lends_its_time_and_its_seed() -> None:
-    """An object with `join` gets the run's clock, log, writer and seed."""
-    borrower = Borrower()
-    run = Run(Other(), [borrower], seed=7)
-    _ = run.agents
-    assert borrower.lent is not None
-    assert borrower.lent.seed == 7
-    assert borrower.lent.clock() == run.clock.moment.seconds
-    assert isinstance(run.agents[0], Agent)
+    with pytest.raises(AgentError, match="must return agents, or objects with act"):
+        _ = Run(Other(), ["ada"]).agents
 
 
 class Waiter:
@@ -357,29 +317,6 @@ def test_a_run_with_a_model_is_killed_resumed_and_replayed(
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
     run_in(tmp_path / "stopped", options.repeating(tmp_path / "first"), stops=(1, 4))
     assert (tmp_path / "stopped" / "events.jsonl").read_bytes() == log
-
-
-def test_calls_of_a_tick_are_asked_together_whoever_answers_first(tmp_path: Path) -> None:
-    """All agents of a tick are asked at once, and late answers change nothing in the log."""
-    early, late = LateWriter(1), LateWriter(2)
-    logs = [run_logged(tmp_path, Table(), 4, writer=each, rounds=2).log for each in (early, late)]
-    assert logs[0] == logs[1]
-    assert late.most_at_once == 4
-    asked = [each["agent_id"] for each in texts_of(logs[0])][:4]
-    assert sorted(asked) == [f"diner_{n}" for n in range(4)]
-
-
-def test_random_numbers_of_code_steps_belong_to_the_seed(tmp_path: Path) -> None:
-    """Each agent draws others, another seed gives others, and the same seed the same."""
-
-    def luck(seed: int) -> list[float]:
-        done = run_logged(
-            tmp_path, Table(), 3, seed=seed, writer=ScriptedWriter(by_prompt), rounds=1
-        )
-        return [guest.context["luck"] for guest in done.run.agents]
-
-    assert luck(1) == luck(1)
-    assert len({*luck(1), *luck(2)}) == 6
 
 
 def test_code_steps_take_no_time_in_a_world(tmp_path: Path) -> None:

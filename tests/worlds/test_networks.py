@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,6 @@ from prism.worlds import (
     small_world,
 )
 from tests.kit.modules import Later
-from tests.kit.worlds import run_in
 
 networkx = Later("networkx")
 numpy = Later("numpy")
@@ -88,7 +86,7 @@ def test_a_grid_is_that_of_networkx() -> None:
 def test_everybody_inside_a_grid_has_as_many_neighbours(diagonal: bool) -> None:
     """They are 4 or 8, but for those at an edge, who have fewer."""
     degree = 8 if diagonal else 4
-    network, world = network_of(lambda world: grid(world, 8, diagonal=diagonal), 48)
+    _, world = network_of(lambda world: grid(world, 8, diagonal=diagonal), 48)
     inside = {row * 8 + column for row in range(1, 5) for column in range(1, 7)}
     for place, agent in enumerate(world.agents):
         assert len(agent.neighbours) <= degree
@@ -149,33 +147,6 @@ def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
     with pytest.raises(FieldValueError, match=problem):
         network_of(make, 8)
-
-
-class Replaced(Town):
-    """People whose first network comes in a hook, and is replaced."""
-
-    rounds = 4
-
-    def round_begins(self) -> None:
-        """Set networks, and change the last one."""
-        if self.round == 2:
-            self.network = ring(self, 2)
-        if self.round == 3:
-            self.network = from_edges(self, [(0, 1), (1, 2)])
-        if self.round == 4:
-            self.network.connect(self.agents[3], self.agents[4])
-
-    def round_ends(self) -> None:
-        """Tell of the neighbours."""
-        self.log("met", neighbours=[len(each.neighbours) for each in self.agents])
-
-
-def test_a_network_that_a_hook_set_is_resumed(tmp_path: Path) -> None:
-    """Stopped after its first network, and after another, a run goes on to the same bytes."""
-    options = Run(Replaced, 6)
-    whole = run_in(tmp_path / "whole", options)
-    assert b'"neighbours":[1,2,1,1,1,0]' in whole
-    assert run_in(tmp_path / "stopped", options, stops=[2, 3]) == whole
 
 
 def test_two_networks_of_one_setup_are_not_the_same() -> None:

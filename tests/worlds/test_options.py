@@ -1,105 +1,18 @@
 """A run of a world as options, and as what run.json says of it."""
 
 import json
-import subprocess
-import sys
-import time
 from pathlib import Path
-from signal import SIGKILL
 from typing import Any
 
 import pytest
 
-from prism import Run, replay
+from prism import Run
 from prism.errors import InputError
 from prism.examples import Rumour
 from prism.examples.rumour import Person
-from prism.llm import Model
-from prism.programs.thinking import Config
 from prism.telemetry.loggers import LateLogger
-from prism.testing import FakeOllama
 from prism.worlds import World
 from tests.kit.worlds import run_in
-
-CHILD = """
-import os, signal, sys
-from pathlib import Path
-from prism import Run, resume
-
-folder, doomed = Path("run"), int(sys.argv[1])
-
-def on_round(summary):
-    if summary.number == doomed:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-if (folder / "run.json").exists():
-    resume(folder, on_round=on_round)
-else:
-    options = Run("mine.py:Mine", 12, seed=1, rounds=6, parameters={"plan": "7"})
-    options.keep(folder, on_round=on_round)
-"""
-
-MINE = """
-from {module} import {name}
-
-class Mine({name}):
-    plan: int = 0
-"""
-
-
-def write_world(folder: Path, address: str = "tests.kit.medley:Medley") -> None:
-    """Write a world of one's own, which derives from another, into a file."""
-    module, name = address.split(":")
-    (folder / "mine.py").write_text(MINE.format(module=module, name=name))
-
-
-def child(folder: Path, doomed: int) -> int:
-    """Run a world of a file in a process of its own, which kills itself after a round."""
-    line = [sys.executable, "-c", CHILD, str(doomed)]
-    return subprocess.run(line, cwd=folder, timeout=120).returncode
-
-
-@pytest.mark.slow
-def test_a_killed_run_of_a_file_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    """Processes that are killed after one round and another leave what one alone leaves."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    for folder in (whole, killed):
-        folder.mkdir()
-        write_world(folder)
-    assert child(whole, 0) == 0
-    assert [child(killed, doomed) for doomed in (1, 4, 5, 0)] == [-SIGKILL] * 3 + [0]
-    for name in ("events.jsonl", "run.json"):
-        assert (killed / "run" / name).read_bytes() == (whole / "run" / name).read_bytes()
-
-
-@pytest.mark.long
-@pytest.mark.parametrize(
-    "world",
-    [
-        "tests.kit.medley:Medley",
-        "tests.social.test_feed:Warned",
-    ],
-)
-def test_a_run_that_is_killed_at_any_instant_goes_on_to_the_same_bytes(
-    world: str, tmp_path: Path
-) -> None:
-    """A process that is killed again and again, whatever it does just then, loses nothing."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    for folder in (whole, killed):
-        folder.mkdir()
-        write_world(folder, world)
-    assert child(whole, 0) == 0
-
-    summary = killed / "run" / "run.json"
-    seconds = 0.2
-    while not (summary.exists() and b'"results"' in summary.read_bytes()):
-        with subprocess.Popen([sys.executable, "-c", CHILD, "0"], cwd=killed) as run:
-            time.sleep(seconds)
-            run.kill()
-        seconds += 0.07
-
-    for name in ("events.jsonl", "run.json"):
-        assert (killed / "run" / name).read_bytes() == (whole / "run" / name).read_bytes()
 
 
 def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
@@ -155,43 +68,6 @@ def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> Non
     del config[missing]
     with pytest.raises(InputError, match=missing):
         Run.from_config(config, tmp_path / "run.json")
-
-
-def test_an_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
-    """`Run` takes an agent in YAML, with its variables as parameters, and keeps and repeats it."""
-    file = tmp_path / "agent.yaml"
-    file.write_text(
-        "steps: [{name: add, code: \"total = context['total'] + 1\"}]", encoding="utf-8"
-    )
-    outcome = Run(str(file), rounds=3, parameters={"total": 4}, agent_id="Ada").keep(
-        tmp_path / "kept"
-    )
-    assert outcome.results.agent_id == "Ada"
-    assert outcome.results.final["context"]["total"] == 7
-    assert replay(tmp_path / "kept").results == outcome.results
-
-
-def test_a_thinking_agent_in_a_file_is_run_as_a_world_is(tmp_path: Path) -> None:
-    """`Run` takes a thinking agent with its memory; files may be given as texts."""
-    file = tmp_path / "config.json"
-    file.write_text(Config().to_json(), encoding="utf-8")
-    with FakeOllama(write=lambda *_: "<next_state>thinking</next_state>") as server:
-        model = Model("llama3.2", hosts=[server.url])
-        run = Run(file, rounds=2, memory=str(tmp_path / "memory.json"), model=model)
-        assert run.run().turns == 2
-    assert (tmp_path / "memory.json").exists()
-
-
-@pytest.mark.parametrize(
-    ("given", "field"), [({"agents": 5}, "agents"), ({"treatments": ["warning@2"]}, "treatments")]
-)
-def test_what_is_for_a_world_is_refused_for_an_agent_alone(
-    given: dict[str, Any], field: str
-) -> None:
-    """The argument is named, before the file is read."""
-    with pytest.raises(InputError, match=r"is for a world, and agent\.yaml is run alone") as raised:
-        Run("agent.yaml", **given)
-    assert raised.value.field == field
 
 
 @pytest.mark.parametrize(

@@ -47,10 +47,7 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert ann.city == "Oslo"
 
 
-@pytest.mark.parametrize("together", [False, True])
-def test_steps_read_attributes_and_are_told_what_there_is_not(
-    together: bool, tmp_path: Path
-) -> None:
+def test_steps_read_attributes_and_are_told_what_there_is_not(tmp_path: Path) -> None:
     """A column of the table is an attribute of the agent, and a misspelt one is told."""
     ages: list[Any] = []
 
@@ -60,9 +57,7 @@ def test_steps_read_attributes_and_are_told_what_there_is_not(
             ages.append(person.age)
             _ = person.neighbors
 
-    Reading.together = together
-    told = "no attribute 'neighbors'"
-    with pytest.raises(AttributeError, match=told):
+    with pytest.raises(AttributeError, match="no attribute 'neighbors'"):
         Run(Reading, AgentTable(table(tmp_path, PEOPLE))).run()
     assert ages[0] in (31, None, 25)
 
@@ -98,12 +93,11 @@ def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
     assert [each.age for each in agents] == [each["age"] for each in personas]
 
 
-def test_attributes_are_in_the_log_and_survive_a_resume(tmp_path: Path) -> None:
-    """A run of a table that is stopped and resumed writes the same log, attributes in it."""
+def test_attributes_are_in_the_log(tmp_path: Path) -> None:
+    """A run of a table has the attributes of its agents in its log, and the table's digest."""
     people = table(tmp_path, PEOPLE)
     options = Run(Rumour, people, rounds=3, parameters={"friends": 2})
     whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, stops=[1, 2]) == whole
     joined = [json.loads(line) for line in whole.splitlines()[1:4]]
     assert [each["attributes"]["age"] for each in joined] == [31, None, 25]
     config = json.loads((tmp_path / "whole" / "run.json").read_text())["config"]

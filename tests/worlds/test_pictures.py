@@ -3,11 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from prism import Run, resume
 from tests.kit.pictured import Board, Chain, Looked, Sky, Street
-from tests.kit.worlds import Stopped, run_logged
+from tests.kit.worlds import run_logged
 
 
 def pictures(folder: Path, world: Any, agents: int = 6) -> list[dict[str, Any]]:
@@ -50,19 +47,3 @@ def test_a_picture_gives_colours(tmp_path: Path) -> None:
     """What the method returns is told; agents need no space for it."""
     last = pictures(tmp_path, Looked())[-1]
     assert last["colours"] == ["#cc0000", *["others"] * 5]
-
-
-def test_a_resumed_run_has_the_same_pictures(tmp_path: Path) -> None:
-    """Connections that have changed are told again by a run that goes on after it, too."""
-
-    def stop(summary: Any) -> None:
-        if summary.number == 2:
-            raise Stopped
-
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    run = Run(Chain, 6)
-    run.keep(whole)
-    with pytest.raises(Stopped):
-        run.replace().keep(parts, on_round=stop)
-    resume(parts)
-    assert (parts / "events.jsonl").read_bytes() == (whole / "events.jsonl").read_bytes()

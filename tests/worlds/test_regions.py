@@ -9,16 +9,14 @@ import pytest
 
 from prism import Run
 from prism.statechart import (
-    History,
     In,
     State,
-    Statechart,
     Transition,
 )
 from prism.testing import ScriptedReasoner
-from prism.worlds import Agent, World, during, from_edges, ring, state
-from tests.kit.days import STEPS, TREE, Day, person
-from tests.kit.worlds import run_in, run_logged
+from prism.worlds import World, during
+from tests.kit.days import TREE, Day, person
+from tests.kit.worlds import run_logged
 
 
 def told(agent: Any, *what: str) -> None:
@@ -178,9 +176,6 @@ def test_an_answer_holds_while_its_own_region_does_not_move(
     assert reasons == ([] if holds else ["moved"])
 
 
-# Counting
-
-
 # Beginning
 
 
@@ -215,91 +210,11 @@ def test_agents_enter_the_state_in_which_they_begin(tmp_path: Path) -> None:
     ]
 
 
-# Kept, replayed, permuted
-
-
-class Busy(Agent):
-    """Somebody with all that a chart may have."""
-
-    chart = Statechart(
-        TREE,
-        [
-            *STEPS,
-            Transition("leaves", Day.HOME, Day.WORK, after=2),
-            Transition("returns", Day.WORK, Day.HOME, after=3),
-            Transition("opens", Day.POCKET, Day.FEED, rate=0.5),
-            Transition("writes", Day.FEED, Day.WRITING, rate=lambda agent, _: agent.level),
-            Transition("wakes", Day.ASLEEP, History(Day.AWAKE, deep=True), after=2),
-            Transition("nods", Day.WORK, Day.ASLEEP, probability=0.3),
-            Transition("looks", Day.FEED, Day.FEED),
-            Transition("looks", Day.FEED, Day.WRITING),
-            Transition(None, Day.WRITING, Day.POCKET, guard=lambda agent, _: agent.level > 0.7),
-            Transition("timeout", Day.PHONE, Day.POCKET),
-        ],
-        initial=Day.AWAKE,
-        name="busy",
-        timeouts={Day.PHONE: 4},
-        decision_states=[Day.FEED],
-    )
-    level: float = state(0.0)
-
-
-class Office(World[Busy]):
-    """People with days of their own."""
-
-    rounds = 6
-    ticks = 2
-
-    def setup(self) -> None:
-        """Connect everybody."""
-        self.network = ring(self, 2)
-
-    @during(Day.PLACE)
-    def live(self, busy: Busy) -> None:
-        """Nod, or make a neighbour nod."""
-        busy.level = busy.random.random()
-        busy.random.choice(busy.neighbours).fire("nods")
-
-    @during(Day.FEED)
-    async def look(self, busy: Busy) -> None:
-        """Look at the phone."""
-        await busy.decide("looks", weights={Day.FEED: 2, Day.WRITING: 1})
-
-
-def test_a_run_resumed_after_every_round_has_the_bytes_of_one_that_never_stopped(
-    tmp_path: Path,
-) -> None:
-    """Histories, times of entry, regions and rates go on as if nothing had been."""
-    straight = run_in(tmp_path / "straight", Run(Office, 9, seed=5))
-    stopped = run_in(tmp_path / "stopped", Run(Office, 9, seed=5), stops=range(1, 6))
-    assert stopped == straight
-    for trigger in ("leaves", "opens", "writes", "wakes", "nods", "looks", "always", "timeout"):
-        assert f'"trigger":"{trigger}"'.encode() in straight, trigger
-
-
-def test_the_order_of_the_list_decides_nothing() -> None:
-    """Entry actions, ticks, rates and regions belong to agents, not to places."""
-
-    def run(order: Any) -> dict[str, Any]:
-        agents = [Busy(agent_id=f"a{each}") for each in order]
-
-        class Apart(Office):
-            def setup(self) -> None:
-                place = {each.agent_id: at for at, each in enumerate(self.agents)}
-                pairs = [(place[f"a{at}"], place[f"a{(at + 1) % 8}"]) for at in range(8)]
-                self.network = from_edges(self, pairs)
-
-        Run(Apart, agents, seed=5).run()
-        return {each.agent_id: (config(each), each.level, each.state_memory) for each in agents}
-
-    assert run(range(8)) == run([5, 2, 7, 0, 1, 6, 3, 4])
-
-
 # Faults
 
 
 def test_a_fault_says_where_it_happened() -> None:
-    """In an entry action of a strict chart, in a rate and in the step of a region."""
+    """In an entry action of a strict chart, and in the step of a region."""
 
     def fails(agent: Any, context: Any) -> None:
         raise ValueError("no such thing")
@@ -315,12 +230,6 @@ def test_a_fault_says_where_it_happened() -> None:
     with pytest.raises(ValueError, match="no such thing") as raised:
         Run(House, [person(tree=tree, strict=True)()], seed=1).run()
     assert "person_1" in raised.value.__notes__[-1]
-
-    kind = person(Transition("opens", Day.POCKET, Day.FEED, rate=fails), strict=True)
-    with pytest.raises(ValueError, match="no such thing") as raised:
-        Run(House, [kind()], seed=1).run()
-    assert "person_1" in raised.value.__notes__[-1]
-    assert "round 1" in raised.value.__notes__[-1]
 
     kind = person(Transition("opens", Day.POCKET, Day.FEED, after=1))
     with pytest.raises(AttributeError, match="nothing") as raised:

@@ -16,13 +16,12 @@ from prism import Run
 from prism.errors import (
     SimulationError,
 )
-from prism.examples import Rumour, Schelling, Vaccination
-from prism.examples.rumour import Mind, Person
+from prism.examples import Rumour, Schelling
+from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
-from prism.llm import Model
 from prism.statechart import PolicyReasoner
-from prism.testing import FakeOllama, LateReasoner
-from prism.worlds import World, during, measure, state, uniform
+from prism.testing import LateReasoner
+from prism.worlds import World, measure, state, uniform
 from tests.kit.medley import Medley
 from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
 
@@ -95,43 +94,6 @@ def test_a_run_that_is_stopped_goes_on_to_the_same_bytes(
     # a world may end by itself before its rounds are over
     ended = whole.count(b'{"event":"round.ended"')
     assert run_in(tmp_path / "stopped", options, stops=range(1, ended + 1)) == whole
-
-
-@given(plan=st.integers(0, 999), seed=st.integers(0, 999), stops=st.sets(st.integers(1, 4)))
-@FEW
-def test_any_random_world_goes_on_to_the_same_bytes(
-    plan: int, seed: int, stops: set[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """Fields, networks, messages and Things of a random world survive being stopped."""
-    folder = tmp_path_factory.mktemp("runs")
-    options = Run(Medley, 8, rounds=4, seed=seed, parameters={"plan": plan})
-    assert run_in(folder / "a", options) == run_in(folder / "b", options, stops)
-
-
-def by_prompt(asked: Any) -> str:
-    """Choose by the prompt alone."""
-    return str(asked.options[sum(map(ord, asked.prompt)) % len(asked.options)])
-
-
-@pytest.mark.slow
-def test_a_model_and_its_replay_write_the_same_bytes(tmp_path: Path) -> None:
-    """The replay of a run with a model is that run, also if it is stopped and resumed."""
-    with FakeOllama(choose=by_prompt) as server:
-        model = Model("llama3.2", hosts=(server.url,), mode="chat")
-        options = Run(Vaccination, 8, rounds=4, reasoner=model)
-        options.keep(tmp_path / "model")
-        asked = server.questions
-
-    assert "Your doctor offers a measles vaccination" in asked[0].prompt
-    assert "- accepts: Have your child vaccinated" in asked[0].prompt
-    log = (tmp_path / "model" / "events.jsonl").read_bytes()
-    assert log.count(b'"source":"model"') == len(asked)
-
-    replayed = options.repeating(tmp_path / "model")
-    run_in(tmp_path / "whole", replayed)
-    run_in(tmp_path / "stopped", replayed, stops=[1, 3])
-    for name in ("whole", "stopped"):
-        assert (tmp_path / name / "events.jsonl").read_bytes() == log
 
 
 class Drawing(PolicyReasoner):
@@ -231,15 +193,6 @@ def test_counts_are_those_of_the_log(tmp_path: Path) -> None:
         assert summary.timeouts == timeouts
 
 
-def test_a_treatment_changes_parameters_from_its_round_on(tmp_path: Path) -> None:
-    """A treatment is applied once, at its round, and the log says what it changed."""
-    done = run_logged(tmp_path, Rumour(), 20, treatments=["warning@7"])
-    (applied,) = done.events("treatment.applied")
-    assert (applied["round"], applied["treatment"]) == (7, "warning")
-    assert applied["parameters"] == {"tiring": 0.9}
-    assert done.run.world.tiring == 0.9
-
-
 class Meddling(Rumour):
     """A world with a measure that does what it must not."""
 
@@ -312,19 +265,3 @@ def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     logged = run_logged(tmp_path, Medley(), 12, seed=6)
     silent = Run(Medley(), 12, seed=6)
     assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]
-
-
-class Reading(World[Person]):
-    """A world whose step waits for nothing of prism's."""
-
-    @during(Mind.IGNORANT)
-    def look(self, person: Person) -> None:
-        """Look only."""
-        assert person.ticks_in_state > 0
-
-
-def test_time_passes_for_everybody() -> None:
-    """Ticks in a state are counted for agents that do nothing, too."""
-    run = Run(Reading(), 5, rounds=3, ticks=4)
-    run.run()
-    assert [each.ticks_in_state for each in run.agents] == [12] * 5

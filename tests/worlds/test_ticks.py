@@ -9,7 +9,7 @@ import pytest
 
 from prism import Run
 from prism.errors import DefinitionError, SimulationError
-from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.statechart import Statechart
 from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Message, World, during
 from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
@@ -85,29 +85,6 @@ def test_an_answer_is_not_applied_to_an_agent_that_has_moved(tmp_path: Path) -> 
     assert discarded["reason"] == "moved"
 
 
-class Timing(Room):
-    """A step that would stop what times out."""
-
-    rounds = 6
-
-    def setup(self) -> None:
-        """Break the first lamp."""
-        self.agents[0].begin_in(Light.BROKEN)
-
-    @during(Light.BROKEN)
-    def wait(self, lamp: Lamp) -> None:
-        """Count the steps."""
-        lamp.pressed += 1
-
-
-def test_a_time_out_takes_the_turn_of_the_step() -> None:
-    """An agent times out after more ticks than its limit, in place of a step."""
-    run = Run(Timing(), 1)
-    results = run.run()
-    assert [each.timeouts for each in results.rounds] == [{}, {}, {}, {"broken": 1}, {}, {}]
-    assert (run.agents[0].pressed, run.agents[0].state) == (3, Light.OFF)
-
-
 class Talking(Room):
     """The first lamp asks, the second one answers, and the first hears it, in one tick."""
 
@@ -120,6 +97,7 @@ class Talking(Room):
         assert message is None or isinstance(message, Message)
         lamp.heard.append(message and message.content)
         if lamp is self.agents[1] and message is not None:
+            await lamp.write("Think first.", template="")
             lamp.send(message.sender, "off, as always")
 
 
@@ -129,6 +107,28 @@ def test_messages_go_to_and_fro_within_a_tick() -> None:
     run.run()
     heard = [lamp.heard for lamp in run.agents]
     assert heard == [["off, as always"], ["how are you?"], [None]]
+
+
+class Switching(Room):
+    """In the third round the first lamp switches the second one off, which switches it on."""
+
+    rounds = 3
+
+    def setup(self) -> None:
+        """Begin with the second lamp on."""
+        self.agents[1].begin_in(Light.ON)
+
+    @during(Light.OFF)
+    def switch(self, lamp: Lamp) -> None:
+        """Press the other lamp."""
+        if self.round == 3:
+            self.other(lamp).fire("pressed")
+
+
+def test_ticks_in_a_state_count_a_turn_once_it_was_had(tmp_path: Path) -> None:
+    """The second lamp has not had its turn of the third tick, and the first has."""
+    moved = run_logged(tmp_path, Switching(), 2).events("statechart.transition")
+    assert [each["ticks_in_state"] for each in moved] == [2, 3]
 
 
 async def endless(lamp: Lamp) -> None:
@@ -224,45 +224,3 @@ def test_weights_are_never_ignored() -> None:
     """Where nobody decides between targets, a decision says so instead of taking the first."""
     with pytest.raises(DefinitionError, match=r"to 'on' and 'broken'.*decision_states=\[Light.OFF"):
         Run(Careless(), 3).run()
-
-
-class Shut:
-    """A guard that lets nobody pass, and that counts as false itself."""
-
-    def __call__(self, _agent: Any, _context: Any) -> bool:
-        """Refuse."""
-        return False
-
-    def __bool__(self) -> bool:
-        """Return False, as a guard with a length of 0 would."""
-        return False
-
-
-class ShutLamp(Lamp):
-    """A lamp that cannot be switched on."""
-
-    chart = Statechart(
-        Light,
-        [
-            Transition("pressed", Light.OFF, Light.ON, guard=Shut()),
-            Transition("pressed", Light.OFF, Light.OFF),
-        ],
-        Light.OFF,
-        decision_states=[Light.OFF],
-    )
-
-
-class ShutRoom(World[ShutLamp]):
-    """Every lamp is pressed."""
-
-    @during(Light.OFF)
-    async def press(self, lamp: ShutLamp) -> None:
-        """Decide."""
-        await lamp.decide("pressed")
-
-
-def test_a_guard_is_asked_whatever_it_counts_as() -> None:
-    """Where a guard that counts as false leaves one target, nobody is asked among two."""
-    reasoner = RecordingReasoner(PolicyReasoner(seed=1))
-    Run(ShutRoom(), 3, rounds=1, reasoner=reasoner).run()
-    assert reasoner.questions == []

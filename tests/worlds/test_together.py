@@ -34,9 +34,11 @@ class Shoved(Room):
     together = True
 
     @during(Light.OFF)
-    def shove(self, lamp: Lamp) -> None:
-        """Press the first lamp, and tell it so."""
+    async def shove(self, lamp: Lamp) -> None:
+        """Press the first lamp, and tell it so; one of the others waits before."""
         first = self.agents[0]
+        if lamp.agent_id == "ada":
+            await lamp.write("Wait.", template="")
         if lamp is not first:
             first.fire("pressed", {"by": lamp.agent_id})
             lamp.send(first, lamp.agent_id)

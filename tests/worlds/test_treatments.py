@@ -13,7 +13,7 @@ from prism.llm import Model
 from prism.statechart import PolicyReasoner
 from prism.testing import FakeOllama
 from prism.worlds import treatment
-from tests.kit.worlds import run_in, run_logged
+from tests.kit.worlds import run_logged
 
 
 class Warned(Rumour):
@@ -36,17 +36,6 @@ class Warned(Rumour):
         """Take the trust of a few."""
         for person in self.assign("silence", 0.02):
             person.trust = 0.0
-
-
-TREATMENTS = ("doubt@2", "tiring=0.9@3", "belief@4", "tiring=0.7@5")
-
-
-def test_a_treated_run_is_resumed_with_the_same_bytes(tmp_path: Path) -> None:
-    """Own and ready-made treatments: the log of a run that was stopped each round is the same."""
-    options = Run(Warned, 30, rounds=5, seed=3, treatments=TREATMENTS)
-    whole = run_in(tmp_path / "whole", options)
-    assert run_in(tmp_path / "stopped", options, [1, 2, 3, 4]) == whole
-    assert b'"experiment":"trust","arm":"belief"' in whole
 
 
 def test_the_rounds_before_are_those_of_an_untreated_run(tmp_path: Path) -> None:
@@ -85,13 +74,6 @@ def test_what_cannot_be_done_is_refused_before_round_1(one: Any, problem: str) -
     """The message names the treatment and what is wrong."""
     with pytest.raises((FieldValueError, FieldTypeError, InputError, TypeError), match=problem):
         _ = Run(Rumour(), 10, treatments=[one]).agents
-
-
-def test_treatments_are_kept_as_they_are(tmp_path: Path) -> None:
-    """What run.json has of treatments is read as they were."""
-    run = Run(Warned, 20, rounds=5, treatments=TREATMENTS)
-    config = json.loads(json.dumps(run.to_config()))
-    assert Run.from_config(config, tmp_path / "run.json").treatments == run.treatments
 
 
 def test_a_reasoner_of_ones_own_cannot_be_switched() -> None:

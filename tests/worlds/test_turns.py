@@ -96,27 +96,6 @@ def test_ticks_in_a_state_count_turns(tmp_path: Path) -> None:
     assert {each["ticks_in_state"] for each in left} == {4}
 
 
-class Setting(Street):
-    """A world that sets how long lamps have been lit."""
-
-    rounds = 3
-    to: int = 0
-
-    def round_begins(self) -> None:
-        """Set it."""
-        if self.round == 2:
-            self.agents[0].ticks_in_state = self.to
-            assert self.agents[0].ticks_in_state == self.to
-
-
-@pytest.mark.parametrize(("to", "state"), [(0, Light.ON), (2, Light.ON), (3, Light.SPENT)])
-def test_ticks_in_a_state_may_be_set(to: int, state: Light) -> None:
-    """A time-out is due by what was set, in this tick or in a later one."""
-    run = Run(Setting(to=to), 3, rounds=2)
-    run.run()
-    assert run.agents[0].state is state
-
-
 class Flickering(World[Lamp]):
     """One lamp at a time is lit, goes out and is lit again, and times out into the same state."""
 
@@ -181,29 +160,11 @@ class One(World[Kept]):
         lamp.turns += 1
 
 
-class Two(World[Kept]):
-    """Two lamps have their turn in a tick."""
-
-    rounds = 30
-
-    async def tick(self) -> None:
-        """Give a turn to two."""
-        await self.activate(self.agents.sample(2))
-
-    @during(Light.OFF)
-    def shine(self, lamp: Kept) -> None:
-        """Count the turn."""
-        lamp.turns += 1
-
-
-@pytest.mark.parametrize(("world", "turns"), [(One, 1), (Two, 2)])
-def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn(
-    world: type[World[Kept]], turns: int
-) -> None:
-    """Where one agent or a pair is drawn, time-outs that a guard refuses give no further turns."""
-    run = Run(world(), [Kept() for _ in range(6)])
+def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn() -> None:
+    """Where one agent is drawn, time-outs that a guard refuses give no further turns."""
+    run = Run(One(), [Kept() for _ in range(6)])
     results = run.run()
-    assert sum(lamp.turns for lamp in run.agents) == turns * 30
+    assert sum(lamp.turns for lamp in run.agents) == 30
     assert not any(each.timeouts for each in results.rounds)
 
 
@@ -282,6 +243,20 @@ def test_a_rate_above_its_largest_is_refused() -> None:
         Run(Fast(), 2).run()
     with pytest.raises(DefinitionError, match="most=2"):
         during(Light.OFF, rate=1.0, most=2)
+
+
+def test_a_function_that_costs_much_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Without the largest rate it is called for everybody after every event."""
+
+    class Slow(World[Lamp]):
+        @during(Light.OFF, rate=lambda _world, _lamp: 0.01)
+        def light(self, lamp: Lamp) -> None:
+            lamp.fire("light")
+
+    Run(Slow(), 101, rounds=3).run()
+    (warned,) = caplog.messages
+    assert "Slow.light: its rate is a function" in warned
+    assert "most=" in warned
 
 
 def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
 from prism import Run
@@ -16,7 +15,7 @@ from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
 from tests.kit.medley import Medley
-from tests.kit.worlds import run_in, run_logged
+from tests.kit.worlds import run_logged
 from tests.kit.writers import LateWriter
 
 
@@ -150,40 +149,6 @@ def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
     assert all("You are lamp_1." in each and "social media" not in each for each in prompts)
     # what is the same for all comes first
     assert prompts[0].startswith("Write one text")
-
-
-@pytest.mark.parametrize("stops", [(1, 2, 3, 4), (3,)])
-@pytest.mark.sampled(2)
-def test_a_replay_takes_the_texts_from_the_log(tmp_path: Path, stops: tuple[int, ...]) -> None:
-    """Without a model, and stopped and resumed, it writes the bytes of the run with one."""
-    model = {"plan": 1}
-    with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": prompt[-9:]}) as server:
-        options = Run(
-            Medley,
-            8,
-            seed=3,
-            parameters=model,
-            reasoner=Model("tiny", hosts=(server.host,), mode="chat"),
-            writer=WriterOptions(language="Latin"),
-        )
-        first = options.keep(tmp_path / "first")
-        asked = server.asked
-
-    log = (tmp_path / "first" / "events.jsonl").read_bytes()
-    texts = [orjson.loads(line) for line in log.splitlines() if b'"text.written"' in line]
-    assert {each["source"] for each in texts} == {"model"}
-    assert first.summary["results"]["totals"]["texts"] == {"model": len(texts)}
-    attempts = sum(orjson.loads(line).get("attempts", 0) for line in log.splitlines())
-    assert attempts == first.summary["spent"]["calls"] == asked
-
-    again = options.repeating(tmp_path / "first")
-    run_in(tmp_path / "again", again, stops)
-    assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
-    assert json.loads((tmp_path / "again" / "run.json").read_text())["config"]["writer"] == {
-        "model": None,
-        "max_length": 280,
-        "language": "Latin",
-    }
 
 
 def test_a_writer_needs_a_model() -> None:

@@ -6,7 +6,7 @@ and repeated.
 """
 
 from prism.programs.thinking._actions import ActionRefusedError, ActionResult, action
-from prism.programs.thinking._agent import CognitiveAgent, CognitiveState, cognitive_chart
+from prism.programs.thinking._agent import CognitiveAgent
 from prism.programs.thinking._config import (
     AvailableActions,
     Config,
@@ -15,7 +15,7 @@ from prism.programs.thinking._config import (
     StateDescription,
     ThinkingLog,
 )
-from prism.programs.thinking._cycle import Cycle
+from prism.programs.thinking._cycle import CognitiveState, Cycle, cognitive_chart
 from prism.programs.thinking._memory import Match, Memory
 from prism.programs.thinking._prompts import Paged
 

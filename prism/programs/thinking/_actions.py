@@ -24,6 +24,7 @@ from prism.errors import DefinitionError, PrismError
 from prism.programs._layer import ProgramAgent
 from prism.programs.thinking._memory import Memory, as_tag, to_text
 from prism.programs.thinking._replies import AskedAction, clean
+from prism.reasoner._replies import quoted
 
 ActionOutcome = Literal["done", "missing", "refused"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
@@ -127,7 +128,8 @@ class Action:
         except ValidationError as error:
             first = error.errors()[0]
             where = ".".join(map(str, first["loc"]))
-            raise ActionRefusedError(f"{where}: {first['msg']}") from None
+            problem = f"{where}: {first['msg']}, got {quoted(first['input'])}"
+            raise ActionRefusedError(problem) from None
         return {name: getattr(model, name) for name in values}
 
 

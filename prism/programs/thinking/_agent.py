@@ -7,11 +7,10 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from enum import StrEnum
-from functools import cache
 from typing import Any, ClassVar
 
 from prism.errors import InputError
-from prism.programs._layer import ProgramResults, Step
+from prism.programs._layer import ProgramResults
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -20,47 +19,39 @@ from prism.programs.thinking._actions import (
     actions_of,
 )
 from prism.programs.thinking._config import Config
-from prism.programs.thinking._cycle import Cycle, number_of_cycles, reason_to_stop
+from prism.programs.thinking._cycle import (
+    STEPS,
+    CognitiveState,
+    Cycle,
+    cognitive_chart,
+    number_of_cycles,
+    reason_to_stop,
+    state_of,
+)
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
-from prism.programs.thinking._replies import AgentReply, AskedAction, reader
+from prism.programs.thinking._replies import AgentReply, AskedAction, folded, reader
+from prism.reasoner._replies import quoted
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.reasoner._words import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.runs._services import Services, writer_of
-from prism.statechart import Statechart, Transition
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
 
-CHART_NAME = "cognition"
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
 _MOST_REASON = 300
+_FORM = "Respond in the form that is shown above. Write "
+_AGAIN = {
+    "thinking": f"{_FORM}what you think about the goal, in a sentence of your own.",
+    "executing": f"{_FORM}one action, with words of your own in its fields.",
+}
+"""How a model is asked to respond again."""
+
 _TOO_LONG = "PromptTooLongError"
-_REPEATS_THOUGHT = "it repeats an earlier thought"
 _REPEATS_ACTION = "it repeats an earlier action with the same result"
-
-
-class CognitiveState(StrEnum):
-    """The states of a thinking agent."""
-
-    THINKING = "thinking"
-    EXECUTING = "executing"
-    PAGING = "paging"
-
-
-@cache
-def cognitive_chart() -> Statechart[CognitiveState]:
-    """Return the chart on which a `CognitiveAgent` moves."""
-    thinking, executing, paging = CognitiveState
-    rows = [
-        *(Transition("think", thinking, state) for state in CognitiveState),
-        Transition("overflow", thinking, paging),
-        Transition("execute", executing, thinking),
-        Transition("page", paging, thinking),
-    ]
-    return Statechart(CognitiveState, rows, thinking, name=CHART_NAME)
 
 
 class CognitiveAgent(Acting):
@@ -117,7 +108,7 @@ class CognitiveAgent(Acting):
         self._has_begun = False
         services = Services(writer_of(with_window(client, config)), logger)
         super().__init__(cognitive_chart(), STEPS, services, agent_id=agent_id)
-        self.state = _state_of(self.memory) or CognitiveState.THINKING
+        self.state = state_of(self.memory) or CognitiveState.THINKING
 
     def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
@@ -130,7 +121,7 @@ class CognitiveAgent(Acting):
             if self.memory.path is not None:
                 self._file = self.memory.cycle, self.memory.revision
             self.memory.replace(document_of(before))
-            self.state = _state_of(self.memory) or CognitiveState.THINKING
+            self.state = state_of(self.memory) or CognitiveState.THINKING
             self._compare_with_file()
         self._has_begun = True
 
@@ -185,7 +176,7 @@ class CognitiveAgent(Acting):
 
     async def begin_turn(self) -> None:
         """Take the state from the memory, where somebody may have changed it; begin a cycle."""
-        state = _state_of(self.memory)
+        state = state_of(self.memory)
         self.state: StrEnum = state or CognitiveState.THINKING
         self._noted = {"number": self.memory.cycle + 1, "state": self.state.value}
         if state is None:
@@ -293,14 +284,16 @@ class CognitiveAgent(Acting):
         """Return the request to the model in a state."""
         number, form = self._noted["number"], self._pager.form
         self._prompt = prompt = self._pager.fit(self.memory, state)
+        schema = form.schema(state)
         return TextCall(
             self,
             f"{number}:{state}",
             prompt.text,
-            form.schema(state),
-            reader(state, form.instructions(state)),
+            schema,
+            reader(state, form.instructions(state), schema),
             variation=number,
             reply_tokens=self._pager.reply,
+            how=_AGAIN[state],
         )
 
     def _reply_of(self, written: Written | None) -> AgentReply | None:
@@ -338,8 +331,9 @@ class CognitiveAgent(Acting):
         # what an agent thinks of counts as used: by use, it is the last to go
         words = {word.casefold() for word in thought.replace("_", " ").split()}
         memory.touch(tag for tag in memory.working if words.issuperset(tag.casefold().split("_")))
-        if thought in memory.thoughts.values():
-            self._note(repeats=_REPEATS_THOUGHT)
+        if folded(thought) in map(folded, memory.thoughts.values()):
+            problem = f"the thought {quoted(thought)} repeats an earlier one, and is not kept"
+            self._note(repeats=f"{problem}: think of something else")
             return
         self._note(thought=thought)
         if log.enable:
@@ -411,7 +405,8 @@ class CognitiveAgent(Acting):
             own.found = list(result.found)
             own.refused = result.type if result.outcome == "refused" else ""
         elif (reason := cycle.brought_nothing) is not None:
-            lines.append(f"{place}no action: {cycle.outcome}. {_shortened(reason)}")
+            outcome = "" if cycle.outcome == "done" else f"no action: {cycle.outcome}. "
+            lines.append(f"{place}{outcome}{_shortened(reason)}")
         if tags := [tag for paged in cycle.paged for tag in paged.moved_out]:
             lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
         own.fault = "\n".join(lines)
@@ -434,37 +429,6 @@ class CognitiveAgent(Acting):
 
     def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, **{"cycle": self._noted["number"], **keys})
-
-
-class _CycleStep(Step):
-    """Carries out the method of the agent that has its name."""
-
-    def is_due(self, agent: CognitiveAgent) -> bool:
-        return self.kind == "paging" or not agent.has_paged
-
-    def question(self, agent: CognitiveAgent) -> TextCall:
-        return agent.question(self.kind)
-
-    async def do(self, agent: CognitiveAgent, written: Written | None) -> str | None:
-        return str(await getattr(agent, self.name)(written))
-
-
-def _step(name: str, state: str, *, asks: bool = True) -> Step:
-    states = frozenset((state,))
-    return _CycleStep(name=name, kind=state, states=states, asks=asks, trigger=name)
-
-
-STEPS = (
-    _step("page", "paging", asks=False),
-    _step("execute", "executing"),
-    _step("think", "thinking"),
-)
-
-
-def _state_of(memory: Memory) -> CognitiveState | None:
-    """Return the state that a memory names, in whatever case; None if there is no such state."""
-    name = memory.state.strip().lower()
-    return CognitiveState(name) if name in list(CognitiveState) else None
 
 
 def _shortened(text: str) -> str:

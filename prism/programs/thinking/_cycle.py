@@ -1,17 +1,23 @@
-"""The result of a cycle, and when a run of cycles is over."""
+"""A cycle: its states, its steps, its result, and when a run of cycles is over."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
 from itertools import takewhile
-from typing import Literal
+from typing import Any, Literal
 
 from prism.errors import FieldValueError
+from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
+from prism.programs.thinking._memory import Memory
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner._spending import Cost
+from prism.reasoner._texts import TextCall, Written
+from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
@@ -22,6 +28,59 @@ MOST_IDLE = 20
 """How many cycles in a row without an action that has an effect end a run."""
 
 _SPENT = "BudgetSpentError"
+
+
+class CognitiveState(StrEnum):
+    """The states of a thinking agent."""
+
+    THINKING = "thinking"
+    EXECUTING = "executing"
+    PAGING = "paging"
+
+
+@cache
+def cognitive_chart() -> Statechart[CognitiveState]:
+    """Return the chart on which a `CognitiveAgent` moves."""
+    thinking, executing, paging = CognitiveState
+    rows = [
+        *(Transition("think", thinking, state) for state in CognitiveState),
+        Transition("overflow", thinking, paging),
+        Transition("execute", executing, thinking),
+        Transition("page", paging, thinking),
+    ]
+    return Statechart(CognitiveState, rows, thinking, name="cognition")
+
+
+class _CycleStep(Step):
+    """Carries out the method of the agent that has its name."""
+
+    def is_due(self, agent: Any) -> bool:
+        return self.kind == "paging" or not agent.has_paged
+
+    def question(self, agent: Any) -> TextCall:
+        call: TextCall = agent.question(self.kind)
+        return call
+
+    async def do(self, agent: Any, written: Written | None) -> str | None:
+        return str(await getattr(agent, self.name)(written))
+
+
+def _step(name: str, state: str, *, asks: bool = True) -> Step:
+    states = frozenset((state,))
+    return _CycleStep(name=name, kind=state, states=states, asks=asks, trigger=name)
+
+
+STEPS = (
+    _step("page", "paging", asks=False),
+    _step("execute", "executing"),
+    _step("think", "thinking"),
+)
+
+
+def state_of(memory: Memory) -> CognitiveState | None:
+    """Return the state that a memory names, in whatever case; None if there is no such state."""
+    name = memory.state.strip().lower()
+    return CognitiveState(name) if name in list(CognitiveState) else None
 
 
 @dataclass(frozen=True, slots=True)

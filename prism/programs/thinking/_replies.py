@@ -14,8 +14,9 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from prism.programs._documents import require_content
 from prism.programs.thinking._memory import as_tag, to_text
-from prism.reasoner._replies import spoken
+from prism.reasoner._replies import quoted, spoken
 from prism.reasoner._texts import whole_characters
 
 MOST_CHARACTERS = 200_000
@@ -30,11 +31,6 @@ _BARE_AND = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#\d{1,7}|#x[0-9a-fA-F]{1,6})
 _OBJECT = re.compile(r"(?:\[\s{0,20})?\{")
 _TAG = re.compile(r"<(?:action|next_state|thinking_log|type|tags|value)\b")
 _WORD = re.compile(r"\W*+(\w+(?:-\w+)*+)\s*+([|/]?)")
-_PLACEHOLDER = re.compile(
-    r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}"
-    r"|(?:(?:your|the) )?(?:value|text|string|tags?|thoughts?|thinking_log)[_ ]?\d*",
-    re.IGNORECASE,
-)
 _PARTS = ("type", "tags", "value")
 _NO_AGENT = "there is no agent element and no object with its keys"
 _KEYS = ("next_state", "thinking_log", "action")
@@ -78,41 +74,53 @@ class AgentReply:
     action: AskedAction | None = None
 
 
-def reader(state: str, instructions: str) -> Callable[[str], AgentReply]:
+def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable[[str], AgentReply]:
     """Return the reader of a state's replies, which refuses what the state has no use for.
 
     Args:
         state: The state.
         instructions: What the prompt says besides the memory, which is no content of a reply.
+        schema: The JSON Schema of the replies, whose values are no placeholders.
     """
-    fixed = _folded(instructions)
-
-    def require_content(name: str, text: Any) -> None:
-        if not isinstance(text, str) or not text.strip():
-            return
-        if _PLACEHOLDER.fullmatch(text.strip()):
-            raise UnreadReplyError(f"{name} is a placeholder: write what is meant")
-        if len(text) >= _LEAST_COPIED and _folded(text) in fixed:
-            raise UnreadReplyError(f"{name} repeats the instructions: write what is meant")
+    fixed = folded(instructions)
 
     def read(text: str) -> AgentReply:
-        reply = read_reply(text)
-        if state == "thinking":
-            require_content("thinking_log", reply.thinking_log)
-            if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
-                raise UnreadReplyError("the reply has neither next_state nor thinking_log")
-            return reply
-
-        if reply.action is None:
-            raise UnreadReplyError("the reply asks for no action")
-        for name, value in reply.action.fields.items():
-            require_content(name, value)
+        try:
+            reply = read_reply(text)
+            content = _content_in(state, reply)
+            _require_own_words(content, fixed)
+        except UnreadReplyError as error:
+            raise UnreadReplyError(f"{error}; the reply was {quoted(text)}") from None
+        require_content(content, schema, state)
         return reply
 
     return read
 
 
-def _folded(text: str) -> str:
+def _content_in(state: str, reply: AgentReply) -> Mapping[str, Any]:
+    """Return what a reply gives a state to keep or to do, by name."""
+    if state == "thinking":
+        if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
+            raise UnreadReplyError("there is neither next_state nor thinking_log")
+        return {"thinking_log": reply.thinking_log}
+    if reply.action is None:
+        raise UnreadReplyError("it asks for no action")
+    return reply.action.fields
+
+
+def _require_own_words(content: Mapping[str, Any], fixed: str) -> None:
+    for name, text in content.items():
+        if isinstance(text, str) and len(text) >= _LEAST_COPIED and folded(text) in fixed:
+            raise UnreadReplyError(
+                f"{name} repeats the instructions; write words of your own there"
+            )
+    tags, value = (folded(str(content.get(name) or "")) for name in ("tags", "value"))
+    if value and value == tags:
+        raise UnreadReplyError("value only repeats the tags; write words of your own there")
+
+
+def folded(text: str) -> str:
+    """Return a text in lower case, with one space between its words."""
     return " ".join(text.casefold().replace("_", " ").split())
 
 

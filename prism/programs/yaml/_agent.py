@@ -180,15 +180,17 @@ class WorkflowAgent(ProgramAgent):
         try:
             return step.run_if.holds(self.variables)
         except StepFailedError as error:
-            self.refused(step.name, None, f"run_if {step.run_if.source!r} failed: {error}")
+            about = {"state": self.state.value, "step": step.name}
+            about["reason"] = f"{step.run_if.source!r} failed: {error}"
+            self._say_of_turn(events.WORKFLOW_RUN_IF_FAILED, is_warning=True, **about)
             return False
 
     def question(self, step: Step) -> TextCall:
         """Return the request of a step that asks a model."""
         assert step.prompt is not None
         assert step.reply is not None
-        values = self.variables.of(step.prompt.names)
-        self._notes["unknown"] = tuple(n for n in step.prompt.names if n not in values)
+        values = self.variables.of(step.prompt.reads)
+        self._notes["unknown"] = tuple(n for n in step.prompt.reads if n not in values)
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         return TextCall(
             self,
@@ -198,6 +200,8 @@ class WorkflowAgent(ProgramAgent):
             step.reply.read,
             attempts,
             reply_tokens=_MOST_REPLY,
+            limit=step.reply_tokens,
+            how=step.reply.how,
         )
 
     def run_code(self, step: Step) -> None:
@@ -214,9 +218,9 @@ class WorkflowAgent(ProgramAgent):
             if not step.transition_map or written.text is None:
                 raise StepFailedError(reason)
             # the model answered, but not clearly: the state stays
-            self._notes["reason"] = f"the answer is none of {', '.join(step.transition_map)}"
+            self._notes["reason"] = reason
             self.context[step.name] = {"decision": None, "reasoning": "", "next_focus": ""}
-            self.refused(step.name, None, self._notes["reason"])
+            self.refused(step.name, None, reason)
             return None
 
         self.context[step.name] = written.value

@@ -65,6 +65,7 @@ class StepFile(Declaration):
     prompt: _Text | None = None
     code: str | None = None
     output: Literal["text"] | dict[str, Any] | None = None
+    reply_tokens: Annotated[WholeNumber, Field(ge=1)] | None = None
     transition_to: _Text | None = None
     transition_map: Annotated[dict[_Text, _Text], Field(min_length=1)] | None = None
     on_failure: OnFailure | None = None

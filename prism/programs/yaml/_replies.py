@@ -1,19 +1,21 @@
-"""The prompt of a step, and the model's reply; the only module that imports jsonschema."""
+"""The prompt of a step, and the model's reply."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import orjson
 
-from prism.errors import FieldTypeError, ReasonerError
-from prism.programs._documents import as_data
+from prism.errors import ReasonerError
+from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import StepFailedError
 from prism.programs.yaml._file import StepFile
-from prism.reasoner._replies import find_json, read_choice, spoken
+from prism.reasoner._replies import quoted, read_choice, spoken
+from prism.reasoner._wording import read_data
 from prism.reasoner._words import MAX_CHARACTERS
 
 _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
@@ -27,6 +29,12 @@ Schema = dict[str, Any]
 _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 _LABEL = re.compile(r"\A\W*(?:option\s+)?(?:[a-z]|\d\d?)[).:]\s+", re.IGNORECASE)
 _TEXT: Schema = {"type": "string"}
+_FORM = "Respond with one JSON object of this form, and fill in its parts:"
+_REPLY_WITH_ACTION: Schema = {
+    "type": "object",
+    "properties": {"action": {"type": "object"}},
+    "required": ["action"],
+}
 _ACTION: Schema = {
     "type": "object",
     "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
@@ -44,14 +52,14 @@ class Template:
         parts: The parts of the text, a prompt and what joins it.
 
     Attributes:
-        names: Names of the variables.
+        reads: Names of the variables.
     """
 
     def __init__(self, *parts: str) -> None:
         self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
         found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
         self._keys = [key for key in found if key]
-        self.names: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
+        self.reads: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
 
     def fill(self, values: Mapping[str, Any]) -> str:
         """Return the text with values in it; a variable without one stays as it is.
@@ -84,8 +92,8 @@ def _formatted(value: Any, form: str) -> str:
 # Replies
 
 
-class OutputError(ValueError):
-    """A schema is not valid, or a reply does not match it."""
+class SchemaError(ValueError):
+    """A schema is not valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,22 +103,24 @@ class StepReply:
     Args:
         schema: JSON Schema of the reply, for clients that accept one; None for a text.
         read: Returns the value of a reply; raises a ValueError if it cannot be used.
+        how: How to respond, for asking again; by the schema if empty.
     """
 
     schema: Schema | None
     read: Callable[[str], Any]
+    how: str = ""
 
 
 def reply_of(step: StepFile) -> StepReply:
     """Return how the reply of a step that asks a model is asked for and read.
 
     Raises:
-        OutputError: If its schema is none.
+        SchemaError: If its schema is none.
     """
     if step.type == "transition":
         return _decision_of(list(step.transition_map or ()))
     if step.output is None:
-        return StepReply(_ACTION, _read_action)
+        return StepReply(_ACTION, _read_action, f'{_FORM}\n{{"reasoning": "", "action": {{}}}}')
     if step.output == "text":
         return StepReply(None, _read_text)
     return _data_of(step.output)
@@ -121,50 +131,38 @@ def reply_of(step: StepFile) -> StepReply:
 
 def _read_text(text: str) -> str:
     reply = spoken(text).strip()
-    if not reply:
-        raise ValueError("the reply is empty")
+    if is_placeholder(reply):
+        raise ValueError(f"the reply {quoted(reply)} is empty, or only a placeholder")
     return reply
 
 
 def _read_action(text: str) -> dict[str, Any]:
     """Return reasoning and action; a reply without an action, or cut off, is not used."""
-    reply = _data(text)
-    action = reply.get("action") if isinstance(reply, dict) else None
-    if not isinstance(action, dict):
-        raise ValueError("the reply has no action, which must be an object")
-    return {"reasoning": _text_in(reply, "reasoning"), "action": action}
+    reply = read_data(text, _REPLY_WITH_ACTION)
+    require_content(reply["action"], {}, "action")
+    return {"reasoning": _text_in(reply, "reasoning"), "action": reply["action"]}
 
 
 def _data_of(schema: Schema) -> StepReply:
-    import jsonschema
+    from jsonschema import Draft202012Validator
+    from jsonschema import SchemaError as JSONSchemaError
 
     try:
-        jsonschema.Draft202012Validator.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        raise OutputError(f"is not a JSON Schema: {error.message[:200]}") from None
-    validator = jsonschema.Draft202012Validator(schema)
+        Draft202012Validator.check_schema(schema)
+    except JSONSchemaError as error:
+        raise SchemaError(f"is not a JSON Schema: {error.message[:200]}") from None
 
     def read(text: str) -> Any:
-        data = _data(text)
-        for error in validator.iter_errors(data):
-            problem = f"{error.json_path}: {error.message[:200]}"
-            raise OutputError(f"is not what the step asks for: {problem}")
+        data = read_data(text, schema)
+        require_content(data, schema, "")
         return data
 
     return StepReply(schema, read)
 
 
-def _data(text: str) -> Any:
-    """Return the data in a reply, as it can be kept; a ValueError if there is none."""
-    try:
-        return as_data(find_json(text), "the reply")
-    except FieldTypeError as error:
-        raise ValueError(str(error)) from None
-
-
 def _text_in(reply: Mapping[str, Any], key: str) -> str:
     value = reply.get(key)
-    return value if isinstance(value, str) else ""
+    return value if isinstance(value, str) and not is_placeholder(value, key) else ""
 
 
 # Decisions
@@ -177,18 +175,19 @@ def _decision_of(answers: list[str]) -> StepReply:
         "properties": {"decision": decision, "reasoning": _TEXT, "next_focus": _TEXT},
         "required": ["decision"],
     }
-    return StepReply(schema, lambda reply: _read_decision(reply, answers))
+    how = f"Respond with one of these words alone: {', '.join(answers)}" if answers else ""
+    return StepReply(schema, partial(_read_decision, answers=answers), how)
 
 
 def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
     """Return the decision; a ValueError if it is not one of the answers."""
     try:
-        reply = _data(text)
+        reply = read_data(text, {})
     except ValueError:
         reply = None
     found = reply if isinstance(reply, dict) else {}
     return {
-        "decision": _decided(text, answers) if answers else str(found.get("decision", "")),
+        "decision": _decided(text, answers) if answers else _text_in(found, "decision"),
         "reasoning": _text_in(found, "reasoning") or ("" if found else spoken(text).strip()),
         "next_focus": _text_in(found, "next_focus"),
     }
@@ -196,8 +195,8 @@ def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
 
 def _decided(text: str, answers: list[str]) -> str:
     # the next focus is no part of the answer, whatever it mentions; a label is none either
-    text = _LABEL.sub("", _NEXT_FOCUS.sub(r'\1""', text))
+    answer = _LABEL.sub("", _NEXT_FOCUS.sub(r'\1""', text))
     try:
-        return str(read_choice(text, answers, key="decision"))
+        return str(read_choice(answer, answers, key="decision"))
     except ReasonerError:
-        raise ValueError(f"the answer is none of {', '.join(answers)}") from None
+        raise ValueError(f"the answer {quoted(text)} is none of {', '.join(answers)}") from None

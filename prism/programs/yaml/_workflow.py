@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,8 +21,8 @@ from prism.programs.yaml._file import (
     StepFile,
     WorkflowFile,
 )
-from prism.programs.yaml._replies import OutputError, StepReply, Template, reply_of
-from prism.programs.yaml._sandbox import CodeError, Condition, Program, require_monty
+from prism.programs.yaml._replies import SchemaError, StepReply, Template, reply_of
+from prism.programs.yaml._sandbox import PROVIDED, CodeError, Condition, Program, require_monty
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition, state_enum
 
@@ -37,6 +38,7 @@ _MOST_FREE = 10_000
 """How many transitions a workflow may have that lists none; a chart of them takes 0.2 s."""
 
 _DEFAULT_RETRIES = 3
+_MISSPELT = 0.9
 _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
 have.
@@ -51,6 +53,7 @@ class Step(layer.Step):
         run_if: What must hold for it to run; None for always.
         prompt: What the model is asked, components included.
         reply: How the model's reply is read.
+        reply_tokens: Tokens that a reply may have; None for the usual number.
         code: What runs in the sandbox.
         transition_to: State that follows.
         transition_map: State that follows each answer.
@@ -59,6 +62,7 @@ class Step(layer.Step):
     run_if: Condition | None
     prompt: Template | None
     reply: StepReply | None
+    reply_tokens: int | None
     code: Program | None
     transition_to: str | None
     transition_map: Mapping[str, str]
@@ -119,6 +123,8 @@ class Workflow(Document):
         steps = reader.steps()
         transitions = reader.transitions(steps)
         problems.raise_if_any()
+        reader.warn_of_refusals(steps, transitions)
+        reader.warn_of_misspellings(steps, transitions)
         files = (*([] if file is None else [file]), *reader.files)
         chart = _chart(name, reader.workflow, transitions)
         return cls(name, chart, steps, files, tuple(sorted(problems)))
@@ -150,6 +156,18 @@ def _guard(condition: Condition | None) -> Callable[[Any, Any], bool] | None:
 
     guard.__name__ = guard.__qualname__ = condition.source
     return guard
+
+
+def _meant_by(name: str, known: set[str]) -> str | None:
+    """Return the variable of which a name is certainly a misspelling.
+
+    A host may provide variables with similar names, such as plurals and numbered ones.
+    """
+    swapped = [each for each in sorted(known) if sorted(each) == sorted(name)]
+    near = [*swapped, *get_close_matches(name, known, 1, _MISSPELT)]
+    if not near or near[0].rstrip("s0123456789") == name.rstrip("s0123456789"):
+        return None
+    return near[0]
 
 
 class _Reader:
@@ -200,6 +218,46 @@ class _Reader:
                 self._problems.add((*self._top, "state_machine"), problem, "transitions")
                 break
         return [(source, target, None) for source, target in pairs]
+
+    # Probable mistakes
+
+    def warn_of_refusals(
+        self, steps: Iterable[Step], transitions: Iterable[AllowedTransition]
+    ) -> None:
+        """Warn of targets that no transition leads to from any state of their step."""
+        pairs = {(source, target) for source, target, _ in transitions}
+        for number, step in enumerate(steps):
+            states = sorted(step.states or self.workflow.state_machine.states)
+            targets: list[tuple[Where, str | None]]
+            targets = [(("transition_map", each), to) for each, to in step.transition_map.items()]
+            for place, target in targets or [(("transition_to",), step.transition_to)]:
+                if target is not None and not pairs.intersection((s, target) for s in states):
+                    message = f"no transition leads from {' or '.join(states[:20])} to {target!r}"
+                    where = (*self._top, "steps", number, *place)
+                    self._problems.add(where, message, "refused", severity="warning")
+
+    def warn_of_misspellings(
+        self, steps: Iterable[Step], transitions: Iterable[AllowedTransition]
+    ) -> None:
+        """Warn of names that nothing sets, and that are nearly those of variables."""
+        known = {*PROVIDED, "time_remaining", "progress_percent", "context"}
+        named: dict[Where, Iterable[str]] = {}
+        for number, step in enumerate(steps):
+            where = (*self._top, "steps", number)
+            known |= {step.name} if step.code is None else step.code.sets
+            for key in ("run_if", "prompt", "code"):
+                part = getattr(step, key)
+                named[*where, key] = () if part is None else part.reads
+        conditions = {each.source: each for _, _, each in transitions if each is not None}
+        for number, item in enumerate(self.workflow.state_machine.transitions):
+            if item.condition is not None:
+                where = (*self._top, "state_machine", "transitions", number, "condition")
+                named[where] = conditions[item.condition].reads
+        for where, names in named.items():
+            for name in sorted({*names} - known):
+                if (meant := _meant_by(name, known)) is not None:
+                    message = f"no step sets {name!r}; did you mean {meant!r}?"
+                    self._problems.add(where, message, "misspelt", severity="warning")
 
     # Components
 
@@ -279,6 +337,7 @@ class _Reader:
             run_if=self._condition(step.run_if, (*where, "run_if")),
             prompt=Template(*(part.rstrip("\n") for part in parts)) if asks else None,
             reply=made_reply,
+            reply_tokens=step.reply_tokens,
             code=program,
             transition_to=step.transition_to,
             transition_map=answers,
@@ -304,7 +363,7 @@ class _Reader:
         """Return what is made of a value of the file; None, with the reason noted, on failure."""
         try:
             return make(part)
-        except OutputError as error:
+        except SchemaError as error:
             problem, line = str(error), 0
         except CodeError as error:
             problem, line = error.problem, error.line or 0

@@ -11,16 +11,10 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
+from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
-from prism.statechart._engine.machine import (
-    ChartMachine,
-    EventData,
-    Machine,
-    arcs_of,
-    context_of,
-    definition_of,
-)
+from prism.statechart._engine.machine import Arguments, EventData, Machine
 from prism.statechart._engine.writing import depth_of, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Reporter
@@ -54,7 +48,7 @@ class AdoptedEngine(Driving[Any]):
         self._attribute = machine.model_attribute
         self._timeout_trigger = timeout_trigger
         self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
-        definition = definition_of(machine, {"name": title, "timeouts": limits})
+        definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         # past the constructor of a chart, which would make a Machine of its own
         Engine.__init__(self, definition, Reporter(title, logger, strict=False), clock, machine)
         for model in machine.models:
@@ -103,7 +97,7 @@ class AdoptedEngine(Driving[Any]):
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = self._edge(before, self._value(model), events[-1].event.name)
-        self._write(model, edge, partial(_write, dwell), context_of(events[-1]))
+        self._write(model, edge, partial(_write, dwell), adapter.context_of(events[-1]))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
@@ -120,7 +114,7 @@ class AdoptedEngine(Driving[Any]):
 
     def _number_of(self, arc: Any) -> int | None:
         # no definition has the transitions to any state that a Machine adds by itself
-        every = enumerate(arcs_of(self._machine))
+        every = enumerate(adapter.arcs_of(self._machine))
         return next((number for number, (_, each) in every if each is arc), None)
 
     # Firing
@@ -135,6 +129,8 @@ class AdoptedEngine(Driving[Any]):
             MachineError: Where ``agent.trigger`` raises it.
         """
         before, made = self._value(agent), self._made
+        if trigger not in self._machine.events:
+            self._refuse(agent, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         now = self._value(agent)
         # a queue does not tell
@@ -145,6 +141,10 @@ class AdoptedEngine(Driving[Any]):
         return self.fire(agent, trigger, *args, **kwargs)
 
     # Looking
+
+    def enabled_targets(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> list[Any]:
+        """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
+        return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
     def can_be_in(self, state: object) -> bool:
         """Return whether the Machine has a state."""
@@ -170,7 +170,7 @@ class AdoptedEngine(Driving[Any]):
 
 
 def _require_adoptable(machine: Any) -> None:
-    if isinstance(machine, ChartMachine) or ismethod(vars(machine).get("set_state")):
+    if isinstance(machine, adapter.ChartMachine) or ismethod(vars(machine).get("set_state")):
         raise DefinitionError("the Machine belongs to a chart already: use that one")
     kinds = {each.__name__ for each in type(machine).__mro__}
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:

@@ -75,7 +75,13 @@ class Checks(Generic[StateT]):
         return state in self._rows
 
     def _require_known_state(self, agent: Any) -> Any:
-        state = self._value(agent)
+        try:
+            state = self._value(agent)
+        except AttributeError as error:
+            # a property of that name may lack something else
+            if error.obj is not agent or error.name != self._attribute:
+                raise
+            raise self._no_state(agent) from error
         # a member of another enum is found, too, if it has the text of a state
         kind = self._definition.state_type
         is_foreign = type(state) is not kind and isinstance(state, Enum)
@@ -89,6 +95,30 @@ class Checks(Generic[StateT]):
                 "chart.state_type  in the agent's class), and"
             )
         raise self._unknown_state(subject)
+
+    def _require_no_other_state(self, agent: Any) -> None:
+        """Refuse to give a state to an object that has one under another name."""
+        if not hasattr(agent, self._attribute) and self._other_name(agent):
+            raise self._no_state(agent)
+
+    def _other_name(self, agent: Any) -> str | None:
+        """Return the name of an object's field that holds one of the chart's states."""
+        texts = {*map(state_text, self._definition.states)}
+        fields = getattr(agent, "__dict__", {}).items()
+        for name, value in fields:
+            if isinstance(value, (str, Enum)) and state_text(value) in texts:
+                return str(name)
+        return None
+
+    def _no_state(self, agent: Any) -> AgentError:
+        kind, other = type(agent).__name__, self._other_name(agent)
+        cure = "give the class one, or call  chart.adopt(agent)  first"
+        if other is not None:
+            cure = (
+                f"its {other!r} is {getattr(agent, other)!r}, so make  {kind}.state  a property "
+                f"that reads and sets {other!r}"
+            )
+        return AgentError(f"chart {self.name!r}: {kind} has no 'state': {cure}")
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))

@@ -67,6 +67,7 @@ class Driving(Engine[StateT]):
             AgentError: As `fire`; also inside an action of the agent.
         """
         self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
+        self._require_no_other_state(agent)
         set_state(agent, self._definition.initial)
         return self.enter(agent, context)
 
@@ -197,6 +198,9 @@ class Driving(Engine[StateT]):
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)
+        if not hasattr(reasoner, "decide"):
+            kind = type(reasoner).__name__
+            raise TypeError(f"a {kind} does not decide: make it  Reasoner(...)  of the {kind}")
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:

@@ -15,23 +15,15 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.machine import (
     ActionCallback,
-    ChartMachine,
     EventData,
     GuardCondition,
     Machine,
     MachineError,
     State,
-    Verdict,
-    beginning_with,
-    build_machine,
-    callback_name,
-    context_of,
-    definition_of,
-    refuse_coroutine,
-    snapshot_of,
 )
 from prism.statechart._engine.making import Making
 from prism.statechart.reporting import Reporter
@@ -84,11 +76,11 @@ class Engine(Making[StateT]):
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
         if machine is not None or definition.tree is None:
-            self._machine = build_machine(definition) if machine is None else machine
-            self._built = snapshot_of(self._machine)
+            self._machine = adapter.build_machine(definition) if machine is None else machine
+            self._built = adapter.snapshot_of(self._machine)
             # an event is run, and a state is set, by methods of this chart
             self._machine._process, self._machine.set_state = self._process, self._change_state
-            if isinstance(self._machine, ChartMachine):
+            if isinstance(self._machine, adapter.ChartMachine):
                 self._machine.chart = self
         else:
             # loaded only where there are composites
@@ -102,10 +94,10 @@ class Engine(Making[StateT]):
     @property
     def _as_it_runs(self) -> Definition[StateT]:
         """The definition; after changes of the Machine, the Machine as a definition."""
-        built = None if self._machine is None else snapshot_of(self._machine)
+        built = None if self._machine is None else adapter.snapshot_of(self._machine)
         if built != self._built:
             rest = arguments_of(self._definition)
-            self._described, self._built = definition_of(self._machine, rest), built
+            self._described, self._built = adapter.definition_of(self._machine, rest), built
         return self._described
 
     @property
@@ -175,7 +167,7 @@ class Engine(Making[StateT]):
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
         elif data.state is not None and (data.error is None or type(data.error) is MachineError):
-            self._refuse(data.model, data.event.name, context_of(data))
+            self._refuse(data.model, data.event.name, adapter.context_of(data))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
@@ -186,7 +178,7 @@ class Engine(Making[StateT]):
                 writing.set_state(agent, target.value)
                 continue
             edge = self._edge_of(events[-1].transition, events[-1].event.name)
-            self._commit(agent, edge, self._writer_of(agent), context_of(events[-1]))
+            self._commit(agent, edge, self._writer_of(agent), adapter.context_of(events[-1]))
 
     def _number_of(self, arc: Any) -> int | None:
         """Return the place of a transition in the definition; None if the application added it."""
@@ -196,10 +188,10 @@ class Engine(Making[StateT]):
         """Tell who observes charts about a transition of the definition, or its guard."""
         number = self._number_of(arc) if engine_hooks else None
         if number is not None:
-            details = self.definition, number, data.model, context_of(data), *more
+            details = self.definition, number, data.model, adapter.context_of(data), *more
             instruments.observe(name, kind, *details)
 
-    def _report_guard(self, verdict: Verdict, data: EventData) -> None:
+    def _report_guard(self, verdict: adapter.Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
         self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
         if verdict.error is not None:
@@ -277,7 +269,7 @@ class Engine(Making[StateT]):
                 passes = condition.func(agent, context)  # type: ignore[operator]
                 if passes:
                     if passes.__class__ is CoroutineType:
-                        refuse_coroutine(passes, "a guard")
+                        adapter.refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
                 self._reporter.failed(GUARD_FAILED, error, agent, edge)
@@ -330,12 +322,13 @@ class Engine(Making[StateT]):
         machine = self._machine
         event = machine.events.get(trigger) if isinstance(trigger, str) else None
         if event is None:
+            self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
         if first is None:
             # it may have changed since it was read
             self._rows[state].pop(trigger, None)
         else:
-            event = beginning_with(event, first, has_passed=has_passed)
+            event = adapter.beginning_with(event, first, has_passed=has_passed)
 
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
@@ -370,7 +363,7 @@ class Engine(Making[StateT]):
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         arcs = self._arcs(agent, trigger)
-        guards = (callback_name(each.func) for arc in arcs for each in arc.conditions)
+        guards = (adapter.callback_name(each.func) for arc in arcs for each in arc.conditions)
         state = state_text(self._value(agent))
         self._reporter.refused(agent, state, trigger, guards, context)
 

@@ -89,6 +89,13 @@ def context_of(event: EventData) -> Any:
     return next(iter(event.args), event.kwargs or None)
 
 
+class Arguments(NamedTuple):
+    """What an event of an application's own Machine is triggered with, instead of a context."""
+
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+
+
 class GuardCondition(Condition):
     """A ``guard(agent, context)`` as a condition; one that raises counts as false."""
 
@@ -142,6 +149,19 @@ _READ_ONCE = {
 _Arcs = _telling(defaultdict)
 
 
+class _ChartEvent(Event):
+    """An event of a chart, whose refusal the chart itself logs."""
+
+    def _is_valid_source(self, state: State) -> bool:
+        """Return whether a state reacts to the event, without the warning of transitions."""
+        ignores = state.ignore_invalid_triggers
+        if state.name not in self.transitions and (
+            self.machine.ignore_invalid_triggers if ignores is None else ignores
+        ):
+            return False
+        return super()._is_valid_source(state)
+
+
 class ChartMachine(Machine):
     """The Machine of a chart, without models: agents are driven, never registered.
 
@@ -150,6 +170,7 @@ class ChartMachine(Machine):
         values: The states by their values, so by text, too.
     """
 
+    event_cls = _ChartEvent
     chart: Any = None
     values: dict[Any, State]
 
@@ -223,7 +244,10 @@ def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any)
     """Return the event in which the conditions of a transition are evaluated."""
     state, event = machine.get_state(arc.source), machine.events.get(trigger)
     is_bare = context is None and not isinstance(machine, ChartMachine)
-    data = EventData(state, event, machine, agent, () if is_bare else (context,), {})
+    bare = Arguments(() if is_bare else (context,), {})
+    data = EventData(
+        state, event, machine, agent, *(context if isinstance(context, Arguments) else bare)
+    )
     data.transition = arc
     return data
 

@@ -151,7 +151,8 @@ class Steps:
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        raised, faults, made = deque[str](), Faults(), 0
+        raised: deque[str] = deque()
+        faults, made = Faults(), 0
         if step is None:
             step, context = self._next(raised, agent, context, faults)
         while step is not None:
@@ -208,8 +209,9 @@ class Steps:
             remember(memory_of(agent), plan)
         for action in plan.after:
             faults.keep(chart._run_action, action, agent, edge, context)
-        for state in plan.started if agent.state == edge.to_state else ():
-            faults.keep(self.schedule.begin, agent, state)
+        if plan.started and agent.state == edge.to_state:
+            for state in plan.started:
+                faults.keep(self.schedule.begin, agent, state)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
             observe("transition", TransitionDetails, self._definition, numbers, agent, context)

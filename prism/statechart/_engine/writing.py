@@ -21,7 +21,8 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import count_of, field_of, keep_records_beside, records_beside
+from prism.statechart._beside import records_beside
+from prism.statechart.memory import count_of, field_of, keep_records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (

@@ -18,7 +18,7 @@ def kinds(notes: tuple[Note, ...]) -> list[str]:
     return [note.kind for note in notes]
 
 
-LAST = "the last run begins here: an earlier run before it in this file, left out"
+LAST = "the last run begins here: an earlier run before it in this file, left out (--all-runs)"
 
 
 @pytest.mark.parametrize(
@@ -57,6 +57,26 @@ def test_of_several_runs_the_last_is_read(
     assert [(run.label, run.ended) for run in log.runs] == [("mixed", True)]
     assert [(note.line, note.message) for note in log.notes] == [(5, LAST)]
     assert events_of(log, "statechart.transition")["agent_id"].to_list() == ["y"]
+
+
+@pytest.mark.parametrize("crashed", [False, True])
+def test_all_runs_of_a_file_are_one_if_asked(
+    crashed: bool, write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """Whoever was there stays there when a service restarts, and nothing counts twice."""
+    order = ["open 1", "join x", "join z", "move x", "end 1", "open 2", "join x", "join y", "end 2"]
+    lines = [written(what, make) for what in order[: len(order) - crashed]]
+    log = read_log(write_log(lines), all_runs=True)
+    assert [(run.started, run.ended) for run in log.runs] == [(True, not crashed)]
+    assert "earlier_runs" not in kinds(log.notes)
+    assert [(row["agent_id"], row["transitions"]) for row in log.rows("agents")] == [
+        ("x", 1),
+        ("y", 0),
+        ("z", 0),
+    ]
+    assert [row["agents"] for row in log.rows("states")][-1:] == [3]
+    ((_, visits),) = log.sql("select state, count(*) from visits group by state").fetchall()
+    assert visits == 4
 
 
 def written(what: str, make: SimpleNamespace) -> dict[str, Any]:

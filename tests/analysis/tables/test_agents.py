@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
-from prism.analysis import read_log
+from prism.analysis import check_log, read_log
+from prism.statechart import Statechart, Transition, state_enum
 from tests.kit.tables import agents
 
 WriteLog = Callable[..., Path]
@@ -17,6 +18,45 @@ def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: Simpl
     table = agents(read_log(write_log(lines)))
     expected = ["02", "2", "10", "a", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "b_1"]
     assert table["agent_id"].to_list() == expected
+
+
+def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNamespace) -> None:
+    """Ticket 1 and order 1 have a row each in every table of agents, and a check of its own."""
+    ticket, order = {"chart": "ticket"}, {"chart": "order"}
+    refused = {"state": "open", "trigger": "close", "reason": "guards", "guards": ["is_done"]}
+    lines = [
+        make.event("run.started", schema=1),
+        make.joined("1", "open", **ticket),
+        make.joined("1", "new", **order),
+        make.event("statechart.event_refused", agent_id="1", **ticket, **refused),
+        make.move("1", "new", "paid", trigger="pay", **order),
+        make.decision("1", ["sent", "kept"], "sent", state="paid"),
+        make.move("1", "paid", "sent", trigger="go", **order),
+        # its line names no chart
+        make.event("agent.left", agent_id="2", state="sent"),
+    ]
+    lines.insert(3, make.joined("2", "sent", **order))
+    log = read_log(write_log(lines))
+    shown = ("agent_id", "chart", "state", "transitions", "decisions")
+    assert [tuple(row[name] for name in shown) for row in log.rows("agents")] == [
+        ("1", "order", "sent", 2, 1),
+        ("1", "ticket", "open", 0, 0),
+        ("2", "order", "sent", 0, 0),
+    ]
+    assert [row["still_there"] for row in log.rows("stuck")] == [1]
+    assert [row["agents"] for row in log.rows("run_measures")] == [3]
+    last = {(row["chart"], row["state"]): row["agents"] for row in log.rows("states")}
+    assert last == {
+        ("ticket", "open"): 1,
+        ("order", "new"): 0,
+        ("order", "paid"): 0,
+        ("order", "sent"): 1,
+    }
+    assert {row["chart"] for row in log.rows("agent", "1")} == {"ticket", "order", None}
+    tickets = state_enum("Tickets", ["open", "closed"])
+    moves = [Transition("close", tickets("open"), tickets("closed"))]
+    found = check_log(log, Statechart(tickets, moves, tickets("open"), name="ticket"))
+    assert (found.checked, found.found) == (1, {})
 
 
 def test_the_log_of_a_loop_has_no_columns_of_a_feed(

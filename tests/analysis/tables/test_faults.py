@@ -85,7 +85,7 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
             **{**about, "asked_in": "a", "now_in": "a", "chosen": "c", "reason": "not_enabled"},
         ),
         make.event("workflow.refused", **step, target="b", reason="the condition 'x' is false"),
-        make.event("workflow.refused", **step, target=None, reason="run_if 'x' failed: y"),
+        make.event("workflow.run_if_failed", **step, reason="'x' failed: y"),
         make.event("cognition.reset", agent_id="ann", cycle=2, from_state="old", to_state="a"),
         make.event("cognition.refused", **cycle, type="burn", reason="E: r"),
         make.event("cognition.cycle", **cycle, outcome="unusable", reason="E: u"),
@@ -108,9 +108,9 @@ def test_every_kind_of_fault_has_its_row(write_log: WriteLog, make: SimpleNamesp
         ("action_refused", "a", None, "burn", "E: r", 1, 1, 9),
         ("state_reset", "old", "a", None, "there is no such state", 1, 1, 8),
         ("transition_refused", "a", "b", "see", "the condition 'x' is false", 1, 1, 6),
-        ("transition_refused", "a", None, "see", "run_if 'x' failed: y", 1, 1, 7),
         ("answer_discarded", "a", "b", "go", "the agent was already in z", 1, 1, 4),
         ("answer_discarded", "a", "c", "go", "its guard no longer passed", 1, 1, 5),
+        ("run_if_failed", "a", None, "see", "'x' failed: y", 1, 1, 7),
         ("fallback", "a", "b", "go", "timed out", 1, 1, 1),
     ]
 

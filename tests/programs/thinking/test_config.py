@@ -34,9 +34,15 @@ LKJAGENT: dict[str, Any] = {
 }
 
 
-def test_a_file_of_lkjagent_is_read() -> None:
-    """What prism has no use for is left out with one note."""
-    config = Config.from_text(json.dumps(LKJAGENT))
+def test_a_file_of_lkjagent_is_read(tmp_path: Path) -> None:
+    """What prism has no use for is left out with one note of every key."""
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(LKJAGENT, indent=1))
+    (note,) = Config.check(path)
+    assert note.severity == "note"
+    for key in ("version", "llm", "agent.state.thinking.prompt.purpose", "evaluating"):
+        assert key in note.message
+    config = Config.load(path)
     assert (config.role, config.instructions) == ("R", "I")
     assert config.state_description.thinking == "T"
     assert config.available_actions.storage_save is None
@@ -44,16 +50,6 @@ def test_a_file_of_lkjagent_is_read() -> None:
     assert config.thinking_log == ThinkingLog(max_entries=4, key_prefix="tl_")
     assert (config.paging_limit.max_tokens, config.hard_limit.max_tokens) == (1500, 3000)
     assert config.iterate.max_iterations == 7
-
-
-def test_what_is_ignored_is_one_note(tmp_path: Path) -> None:
-    """With every key; a run begins all the same."""
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(LKJAGENT, indent=1))
-    (note,) = Config.check(path)
-    assert note.severity == "note"
-    for key in ("version", "llm", "agent.state.thinking.prompt.purpose", "evaluating"):
-        assert key in note.message
 
 
 def test_a_configuration_is_written_and_read() -> None:
@@ -68,6 +64,8 @@ def test_a_configuration_is_written_and_read() -> None:
         ('"hard_limit": {"max_tokens": 0}', "agent.hard_limit.max_tokens"),
         ('"iterate": {"max_iterations": 2.5}', "agent.iterate.max_iterations"),
         ('"paging_limit": {"max_tokens": 9000}', "must not be below paging_limit"),
+        ('"a": 1, "a": 2', "appears twice"),
+        ('"goal": ', "is not valid JSON"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(settings: str, problem: str) -> None:
@@ -76,13 +74,6 @@ def test_what_is_wrong_is_told_with_its_place(settings: str, problem: str) -> No
     with pytest.raises(InputError, match=problem) as raised:
         Config.from_text(text, name="c.json")
     assert raised.value.path == "c.json"
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{", '{"agent": 3}', '{"a": 1, "a": 2}'])
-def test_what_is_no_configuration_is_refused(text: str) -> None:
-    """As an error of input."""
-    with pytest.raises(InputError):
-        Config.from_text(text)
 
 
 @pytest.mark.parametrize(

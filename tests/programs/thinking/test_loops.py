@@ -77,14 +77,16 @@ async def test_what_brings_something_new_goes_on() -> None:
 
 
 async def test_a_repeated_thought_changes_the_next_prompt() -> None:
-    """A model that is asked the same twice says the same twice, so it is not."""
-    writer = writer_of([thought("the same")])
+    """A model that is asked the same twice says the same twice, so it is not; it reads why."""
+    writer = writer_of([thought("the same"), thought(" The  same")])
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer)
     await agent.run(100)
     prompts = prompts_of(writer)
     assert len(prompts) == 6
     assert len({*prompts}) == 6
-    assert "repeats an earlier thought" in prompts[-1]
+    told = "(thinking): the thought 'The  same' repeats an earlier one, and is not kept: think of"
+    assert told in prompts[-1]
+    assert dict(agent.memory.thoughts) == {"thinking_log_001": "the same"}
 
 
 async def test_five_useless_cycles_in_a_row_end_a_run() -> None:

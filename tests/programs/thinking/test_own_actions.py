@@ -53,6 +53,11 @@ class Smith(CognitiveAgent):
         """Rest."""
 
     @action
+    def sort(self, by: Literal["text", "by"]) -> str:
+        """Sort."""
+        return by
+
+    @action
     def shout(self, words: str) -> str:
         """Shout."""
         return words.upper()
@@ -89,6 +94,7 @@ async def result_of(reply: str) -> tuple[str, str | None]:
         (xml("shout", value="hello"), "HELLO"),
         (tool("shout", words=7), "7"),
         (xml("rest"), None),
+        (tool("sort", by="text"), "text"),
     ],
 )
 async def test_an_action_is_carried_out(reply: str, answer: str | None) -> None:
@@ -101,11 +107,14 @@ async def test_an_action_is_carried_out(reply: str, answer: str | None) -> None:
     [
         (xml("forge"), "what: Field required"),
         (xml("forge", what="plough"), "what: Input should be 'nail' or 'sword'"),
-        (xml("forge", what="nail", number="many"), "number: Input should be a valid integer"),
         (xml("forge", what="nail", colour="red"), "colour: Extra inputs are not permitted"),
         (xml("forge", what="nail", number="10"), "there is not enough iron"),
-        (xml("shout", words="..."), "the text cannot be used: words is a placeholder"),
-        (xml("shout", words="<![CDATA[<words>]]>"), "the text cannot be used: words is a placeh"),
+        (xml("shout", words="words"), "the text cannot be used: words is only the placeholder 'w"),
+        (
+            xml("forge", what="nail", number="ten"),
+            "number: Input should be a valid integer, "
+            "unable to parse string as an integer, got 'ten'",
+        ),
         (xml("forged", what="nail"), "'forged' is no action that can be carried out"),
     ],
 )

@@ -111,7 +111,7 @@ class Small(BaseHTTPRequestHandler):
             self._send(400, {"error": {"message": "the request exceeds the context size"}})
             return
         number = len(self.sizes)
-        said = {"agent": {"next_state": "executing", "thinking_log": f"thought {number} " * 9}}
+        said = {"agent": {"next_state": "executing", "thinking_log": f"idea {number} " * 9}}
         if "You are in the state executing" in prompt:
             act = {"type": "working_memory_add", "tags": f"m{number}", "value": "word " * 60}
             said = {"agent": {"action": act}}

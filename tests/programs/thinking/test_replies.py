@@ -1,7 +1,7 @@
 """Replies as models write them: each does what it says, or nothing."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Memory
+from prism.testing import FakeOllama
 from tests.kit.cognition import action, thought
 from tests.kit.writers import prompts_of, writer_of
 
@@ -239,18 +241,90 @@ async def test_no_reply_takes_long(name: str) -> None:
     await deed(HOSTILE[name])
 
 
-async def test_a_reply_that_is_not_read_is_asked_again_with_what_was_wrong() -> None:
-    """Once; a client of its own counts the requests."""
+PLACEHOLDERS = ["...", " \u2026 ", "<tags>", "{value}", "[your value]", "val", "Value_2", "string"]
+PLACEHOLDERS += ["empty", "tags_tags_list", "tag1 tag2", "your text here", "action", "thoughts"]
+CONTENT = [
+    "tagged",
+    "value of gold",
+    "tea",
+    "none",
+    "name",
+    "list",
+    "type of tea",
+    "2",
+    "1:2",
+    "\u8336",
+]
 
-    class Client:
-        def __init__(self) -> None:
-            self.prompts: list[str] = []
 
-        async def run(self, prompt: str) -> str:
-            self.prompts.append(prompt)
-            return "no" if len(self.prompts) == 1 else thought("better")
+@pytest.mark.parametrize("text", [*PLACEHOLDERS, *CONTENT])
+@pytest.mark.parametrize("part", ["tags", "value", "thinking_log"])
+async def test_no_placeholder_becomes_content(part: str, text: str) -> None:
+    """What only names a part of the form is refused, quoted, and told; all else is kept."""
+    reply = (
+        thought(text)
+        if part == "thinking_log"
+        else action(
+            "storage_save",
+            **{
+                "tags": "good",
+                "value": "tea with milk",
+                part: escape(text) if part == "tags" else text,
+            },
+        )
+    )
+    state = "thinking" if part == "thinking_log" else "executing"
+    writer = writer_of([reply, "no"])
+    agent = CognitiveAgent(Config(), Memory.in_memory({"state": state}), writer)
+    cycle = await agent.cycle()
+    await agent.cycle()
+    kept = [*agent.memory.storage, *agent.memory.storage.values(), *agent.memory.thoughts.values()]
+    if text in CONTENT:
+        assert text.replace(" ", "_" if part == "tags" else " ") in kept
+    else:
+        assert (cycle.outcome, kept) == ("unusable" if state == "thinking" else "refused", [])
+        assert f"cannot be used: {part} is only the placeholder " in prompts_of(writer)[1]
 
-    client = Client()
-    cycle = await CognitiveAgent(Config(), Memory.in_memory(), client).cycle()
-    assert cycle.thought == "better"
-    assert "there is no agent element" in client.prompts[1]
+
+async def test_a_value_that_only_repeats_its_tags_is_no_content() -> None:
+    """It would take the place of what is known."""
+    assert await deed(action("storage_save", "alice", "Alice")) == {}
+    assert (await deed(action("storage_save", "bob", "Bob paints")))["storage"][
+        "bob"
+    ] == "Bob paints"
+
+
+@pytest.mark.parametrize("is_json", [False, True])
+@pytest.mark.parametrize("state", ["thinking", "executing"])
+async def test_a_reply_that_is_not_read_is_asked_about_again(state: str, is_json: bool) -> None:
+    """Once, with what was wrong and the reply; no schema follows the form that was shown."""
+    better = thought("tea") if state == "thinking" else action("storage_save", "a", "v")
+    replies = iter(["I would rather not.", better])
+    with FakeOllama(write=lambda *_: next(replies)) as server:
+        client = Client(replies) if not is_json else Model("llama3.2", hosts=(server.url,))
+        agent = CognitiveAgent(Config(), Memory.in_memory({"state": state}), client)
+        cycle = await agent.cycle()
+        asked = (
+            client.prompts
+            if isinstance(client, Client)
+            else [each.body["messages"][-1]["content"] for each in server.questions]
+        )
+    assert cycle.outcome == "done"
+    first, second = asked
+    assert second.startswith(first.rstrip())
+    assert "there is no agent element and no object with its keys; the reply was" in second
+    assert "'I would rather not.'" in second
+    assert len(second) - len(first) < 400
+    assert "Respond in the form that is shown above." in second
+
+
+class Client:
+    """A client without schemas, which keeps the prompts that it is asked."""
+
+    def __init__(self, replies: Iterator[str]) -> None:
+        self.prompts: list[str] = []
+        self._replies = replies
+
+    async def run(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return next(self._replies)

@@ -108,6 +108,34 @@ async def test_what_a_step_does_not_touch_stays(context: dict[str, Any]) -> None
     assert failing.context == context
 
 
+@pytest.mark.parametrize(
+    ("code", "x"),
+    [
+        # what the page lists, and what each shows
+        ("import asyncio, base64, bisect, collections, copy, csv, dataclasses, datetime, decimal\n"
+         "import functools, hashlib, itertools, json, math, random, re, typing, unicodedata\n"
+         "x = math.floor(2.5)", 2),
+        ("import os, pathlib, sys\nx = [os.getcwd(), sys.platform]", ["/", "monty"]),
+        ("import time, datetime\nx = [time.time(), str(datetime.datetime.now())]",
+         [0.0, "1970-01-01 00:00:00"]),
+        *((f"import os, pathlib\nx = {code}", PermissionError) for code in (
+            "os.listdir('/')", "pathlib.Path('/etc/passwd').read_text()")),
+        *((f"import os\nx = {code}", RuntimeError) for code in (
+            "dict(os.environ)", "os.getenv('HOME')")),
+        *((f"import {name}\nx = 1", ModuleNotFoundError) for name in (
+            "ctypes", "importlib", "io", "socket", "subprocess", "threading", "urllib")),
+    ],
+)  # fmt: skip
+async def test_what_the_sandbox_has(code: str, x: Any) -> None:
+    """Modules that compute; those of a machine show none of it, and others are not there."""
+    agent = agent_of(workflow(code))
+    (run,) = (await agent.turn()).steps
+    if isinstance(x, type):
+        assert f": {x.__name__}: " in str(run.reason)
+    else:
+        assert (run.reason, agent.context) == (None, {"x": x})
+
+
 async def test_random_numbers_belong_to_the_turn() -> None:
     """The same turn of another agent draws the same numbers, and the next turn draws others."""
     text = workflow("import random\nn = random.random()")

@@ -91,20 +91,15 @@ async def test_defaults_and_what_overrides_them(
 async def test_a_failed_code_step_follows_the_same_policies(policy: str, runs: int) -> None:
     """It is repeated, left out, or ends the run; the context is that of before."""
     calls: list[int] = []
-
-    def number(agent: WorkflowAgent) -> int:
-        calls.append(1)
-        return 0
-
     agent = agent_of(
         "steps:\n"
         f"  - {{name: s, code: 'x = 1 // n', on_failure: {policy}, max_retries: 2}}\n"
         "  - {name: t, code: 'y = 1'}\n",
-        variables={"n": number},
+        variables={"n": lambda _agent: calls.append(1) or 0},
     )
     turn = await agent.turn()
     assert turn.has_stopped == (policy != "skip")
-    assert agent.context == ({"y": 1} if policy == "skip" else {})
+    assert (agent.context, len(calls)) == ({"y": 1} if policy == "skip" else {}, runs)
     assert turn.steps[0].reason == "line 1 of the code: ZeroDivisionError: division by zero"
 
 

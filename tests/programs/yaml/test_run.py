@@ -44,65 +44,31 @@ TRAIT = "{name: kind, inject_into: [look], prompt_fragment: 'Be kind to {agent_i
 TURNS = 6
 
 
-def written_in(folder: Path) -> Path:
-    """Write a workflow with a component in a file of its own."""
-    (folder / "traits").mkdir()
-    (folder / "traits" / "kind.yaml").write_text(TRAIT)
-    path = folder / "agent.yaml"
-    path.write_text(AGENT)
-    return path
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return a workflow of the test's own."""
-    return written_in(tmp_path)
-
-
 def say(prompt: str, *_more: Any) -> str:
     """Answer a prompt of the workflow."""
     return '{"decision": "rest"}' if "rest" in prompt else "a text"
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[FakeOllama]:
-    """Return a server whose model writes."""
-    with FakeOllama(write=say) as running:
-        yield running
-
-
-def asking(file: Path, server: FakeOllama) -> Any:
-    """Return a run with a model."""
-    model = Model("llama3.2", hosts=(server.url,))
-    return Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
-
-
-@pytest.fixture
-def options(file: Path, server: FakeOllama) -> Any:
-    """Return a run with a model, of a workflow of the test's own."""
-    return asking(file, server)
-
-
 class Complete(NamedTuple):
     """A complete run with a model, at which tests look only."""
 
-    options: Any
+    file: Path
     folder: Path
     outcome: Outcome[Any]
+    server: FakeOllama
 
 
 @pytest.fixture(scope="module")
-def complete(server: FakeOllama) -> Iterator[Complete]:
-    """Return a complete run with a model."""
-    with folder_in_memory() as folder:
-        options = asking(written_in(folder), server)
-        yield Complete(options, folder / "run", runs.begin(options, folder / "run"))
-
-
-@pytest.fixture
-def kept(complete: Complete) -> Path:
-    """Return the folder of the complete run."""
-    return complete.folder
+def complete() -> Iterator[Complete]:
+    """Return a complete run with a model, of a workflow with a component in a file of its own."""
+    with folder_in_memory() as folder, FakeOllama(write=say) as server:
+        (folder / "traits").mkdir()
+        (folder / "traits" / "kind.yaml").write_text(TRAIT)
+        file = folder / "agent.yaml"
+        file.write_text(AGENT)
+        model = Model("llama3.2", hosts=(server.url,))
+        run = Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
+        yield Complete(file, folder / "run", runs.begin(run, folder / "run"), server)
 
 
 def events_of(folder: Path) -> list[dict[str, Any]]:
@@ -110,24 +76,13 @@ def events_of(folder: Path) -> list[dict[str, Any]]:
     return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
-def log_of(folder: Path) -> bytes:
-    """Return the bytes of a run's log."""
-    return (folder / "events.jsonl").read_bytes()
-
-
-def test_every_event_of_a_run_is_of_the_schema(kept: Path) -> None:
+def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
     """The log of a run of turns holds events of the published schema only, with all their keys."""
-    events = events_of(kept)
+    events = events_of(complete.folder)
     assert faults_of(events) == []
     assert {event["event"] for event in events} >= {
-        "run.started",
-        "agent.joined",
-        "round.started",
-        "workflow.step",
-        "text.written",
-        "statechart.transition",
-        "round.ended",
-        "run.ended",
+        *("run.started", "agent.joined", "round.started", "workflow.step", "text.written"),
+        *("statechart.transition", "round.ended", "run.ended"),
     }
 
 
@@ -145,19 +100,17 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
     assert run_status(complete.folder).state == "complete"
 
 
-def test_a_run_is_repeated_without_its_model(
-    kept: Path, server: FakeOllama, tmp_path: Path
-) -> None:
+def test_a_run_is_repeated_without_its_model(complete: Complete, tmp_path: Path) -> None:
     """A replay asks no model and writes the same bytes, measured seconds included."""
-    asked = len(server.questions)
-    replay(kept, tmp_path / "again")
-    assert log_of(tmp_path / "again") == log_of(kept)
-    assert len(server.questions) == asked
+    asked = len(complete.server.questions)
+    replay(complete.folder, tmp_path / "again")
+    logs = [folder / "events.jsonl" for folder in (complete.folder, tmp_path / "again")]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
+    assert len(complete.server.questions) == asked
 
 
-def test_a_workflow_that_asks_needs_a_model(file: Path) -> None:
+def test_a_workflow_that_asks_needs_a_model(complete: Complete, tmp_path: Path) -> None:
     """Without a model the steps that would ask one are named, and nothing is written."""
-    out = file.parent / "run"
     with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
-        runs.begin(Run(file), out)
-    assert not out.exists()
+        runs.begin(Run(complete.file), tmp_path / "run")
+    assert not (tmp_path / "run").exists()

@@ -1,4 +1,6 @@
-"""States and transitions: what a file declares, and what may follow what."""
+"""States and transitions: what a file declares, what may follow what, and under which condition."""
+
+from typing import Any
 
 import pytest
 
@@ -11,20 +13,19 @@ from tests.kit.writers import agent_of, said
 ASKS = "steps: [{name: s, code: '', in_state: %s, transition_to: %s}]\n"
 
 
-def machine(*transitions: str, initial: str | None = None) -> str:
-    lines = ["state_machine:", "  states: [a, b, c]"]
-    if initial is not None:
-        lines.append(f"  initial_state: {initial}")
-    if transitions:
-        lines += ["  transitions:", *(f"    - {item}" for item in transitions)]
-
-    return "\n".join(lines) + "\n"
+def machine(*transitions: str, initial: str = "a") -> str:
+    listed = "".join(f"\n    - {item}" for item in transitions)
+    return (
+        f"state_machine:\n  states: [a, b, c]\n  initial_state: {initial}\n"
+        f"  transitions: {listed or '[]'}\n"
+    )
 
 
-@pytest.mark.parametrize(("declared", "state"), [(None, "a"), ("c", "c")])
-def test_the_initial_state(declared: str | None, state: str) -> None:
+@pytest.mark.parametrize(("declared", "state"), [("", "a"), (", initial_state: c", "c")])
+def test_the_initial_state(declared: str, state: str) -> None:
     """It is the declared one, and the first where none is declared."""
-    assert agent_of(machine(initial=declared) + ASKS % ("a", "b")).state == state
+    text = f"state_machine: {{states: [a, b, c]{declared}}}\n" + ASKS % ("a", "b")
+    assert agent_of(text).state == state
 
 
 @pytest.mark.parametrize(
@@ -51,11 +52,14 @@ async def test_the_list_of_transitions_says_what_may_follow(
     """Single states, lists, the wildcard and the shorthand allow what they name, and no more."""
     agent = agent_of(machine(listed, initial=source) + ASKS % (source, target))
     turn = await agent.turn()
-    assert turn.state == (target if is_allowed else source)
-    assert turn.steps[0].moved_to == (target if is_allowed else None)
-    assert turn.steps[0].outcome == "done"
-    if not is_allowed:
-        assert turn.steps[0].reason == f"no transition from {source!r} to {target!r}"
+    (run,) = turn.steps
+    assert (turn.state, run.outcome) == (target if is_allowed else source, "done")
+    assert run.moved_to == (target if is_allowed and target != source else None)
+    refusal = None if is_allowed else f"no transition from {source!r} to {target!r}"
+    assert run.reason == refusal
+    # the reader has said so before
+    warned = [each.message for each in agent.workflow.problems]
+    assert warned == ([] if is_allowed else [f"no transition leads from {source} to {target!r}"])
 
 
 async def test_the_first_transition_of_a_pair_whose_condition_holds_is_made() -> None:
@@ -79,3 +83,76 @@ def test_any_state_may_follow_any_as_long_as_they_are_few() -> None:
     assert len(agent_of(free(30)).chart.transitions) == 900
     with pytest.raises(InputError, match="transitions are possible: list the allowed ones"):
         agent_of(free(300))
+
+
+# Conditions
+
+READY = "steps: [{name: ready, type: llm, prompt: p, transition_to: b}]\n"
+
+
+@pytest.mark.parametrize(
+    ("condition", "context"),
+    [
+        ("has_context", {"has_context": True}),
+        ("has_context", {"has_context": "anything"}),
+        ("x > 2 and y", {"x": 3, "y": [0]}),
+        ("agent_id == 'agent' and tick == 1", {}),
+        ("ready['action'].get('kind') == 'wait'", {}),  # what the step itself was answered
+        ("true", {}),
+        ("null", {}),
+        ('"True"', {}),
+    ],
+)
+async def test_a_transition_whose_condition_holds_is_made(
+    condition: str, context: dict[str, Any]
+) -> None:
+    """It sees the context, what the runner provides, and the step's own result."""
+    text = machine(f"from: a\n      to: b\n      condition: {condition}") + READY
+    assert (await agent_of(text, context=context).turn()).state == "b"
+
+
+@pytest.mark.parametrize(
+    ("condition", "reason"),
+    [
+        ("has_context", "the condition 'has_context' is false"),
+        ("nowhere", "the condition 'nowhere' failed: NameError: name 'nowhere' is not defined"),
+        ("1 / zero", "the condition '1 / zero' failed: ZeroDivisionError: division by zero"),
+        ("has_context > 'x'", "the condition \"has_context > 'x'\" failed: TypeError"),
+        ("thing == 1", "the condition 'thing == 1' failed: the variable 'thing' must be data"),
+        ("false", "the condition 'False' is false"),
+    ],
+)
+async def test_one_that_does_not_hold_is_refused(condition: str, reason: str) -> None:
+    """A false, a failing and an unknown one leave the state; the step has succeeded."""
+    text = machine(f"from: a\n      to: b\n      condition: {condition}") + READY
+    context = {"has_context": False, "zero": 0}
+    agent = agent_of(text, context=context, variables={"thing": lambda _: object()})
+    with capture_logs() as events:
+        turn = await agent.turn()
+    (run,) = turn.steps
+    assert (turn.state, run.outcome, run.moved_to) == ("a", "done", None)
+    assert str(run.reason).startswith(reason)
+    assert agent.context["ready"]["action"] == {"kind": "wait"}
+    (event,) = said(events, "workflow.refused")
+    assert (event["step"], event["target"], event["log_level"]) == ("ready", "b", "warning")
+    assert event["reason"] == run.reason
+
+
+async def test_run_if_that_fails_keeps_its_step_from_running() -> None:
+    """Where run_if is false or fails the step does not run; that it failed is logged by name."""
+    agent = agent_of(
+        """
+steps:
+  - {name: off, code: 'a = 1', run_if: 'False'}
+  - {name: lost, code: 'b = 1', run_if: nowhere}
+  - {name: on, code: 'c = 1', run_if: 'tick == 1'}
+"""
+    )
+    with capture_logs() as events:
+        await agent.turn()
+        await agent.turn()
+    assert agent.context == {"c": 1}
+    failed = said(events, "workflow.run_if_failed")
+    assert [(each["turn"], each["step"]) for each in failed] == [(1, "lost"), (2, "lost")]
+    assert failed[0]["reason"] == "'nowhere' failed: NameError: name 'nowhere' is not defined"
+    assert said(events, "workflow.refused") == []

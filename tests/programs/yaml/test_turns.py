@@ -1,6 +1,8 @@
 """A turn: steps in their order, one request to a model, and one transition at a time."""
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,19 +10,20 @@ from hypothesis import strategies as st
 
 pytest.importorskip("pydantic_monty")
 
-from prism.errors import AgentError
+from prism.errors import AgentError, InputError
 from prism.programs import Turn
+from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.statechart import Writer
-from tests.kit.writers import ACT, agent_of, names_of, writer_of
+from tests.kit.writers import ACT, agent_of, names_of, prompts_of, turns_of, writer_of
 
-ALTERNATING = """
-state_machine:
-  states: [day, night]
+THREE = """
+state_machine: {states: [a, b], transitions: [a->a, {from: a, to: b, condition: go}, b->a]}
 steps:
-  - {name: dawn, code: 'sun = 1'}
-  - {name: work, type: llm, in_state: day, prompt: 'work {sun}', transition_to: night}
-  - {name: dream, type: llm, in_state: night, prompt: dream, transition_to: day}
-  - {name: dusk, code: 'late = 1'}
+  - {name: one, type: llm, prompt: one}
+  - {name: two, type: llm, in_state: a, prompt: two}
+  - {name: count, code: "seen = context.get('seen', 0) + 1"}
+  - {name: three, type: llm, in_state: a, prompt: three, transition_to: b}
+  - {name: of_b, type: llm, in_state: b, prompt: of_b, transition_to: a}
 """
 
 
@@ -92,7 +95,7 @@ async def test_laws_of_a_turn(steps: str, pairs: list[tuple[str, str]], replies:
     for _ in range(4):
         if agent.failure is not None:
             break
-        before = agent.state.value
+        before, moves = agent.state.value, len(agent.state_history)
         turn = await agent.turn()
         asked = [run for run in turn.steps if run.kind != "code"]
         places = [order[run.step] for run in turn.steps]
@@ -102,13 +105,21 @@ async def test_laws_of_a_turn(steps: str, pairs: list[tuple[str, str]], replies:
             assert run.state == before
             if run.moved_to is not None:
                 assert not pairs or {(before, run.moved_to), ("*", run.moved_to)} & set(pairs)
+                assert run.moved_to != before
                 before = run.moved_to
         assert turn.state == before
+        assert turn.transitions == len(agent.state_history) - moves
 
 
 async def test_an_agent_is_at_one_turn_at_a_time() -> None:
     """A second turn beside one that is under way is refused; afterwards the agent goes on."""
-    agent = agent_of(ALTERNATING, Writer(Slow()))
+
+    class Slow:
+        async def run(self, prompt: str) -> str:
+            await asyncio.sleep(0)
+            return ACT
+
+    agent = agent_of(THREE, Writer(Slow()))
     first, second = await asyncio.gather(agent.turn(), agent.turn(), return_exceptions=True)
     assert isinstance(first, Turn)
     assert isinstance(second, AgentError)
@@ -116,9 +127,75 @@ async def test_an_agent_is_at_one_turn_at_a_time() -> None:
     assert (await agent.turn()).number == 2
 
 
-class Slow:
-    """A client that lets others run before it answers."""
+# Steps that ask in one state take turns, and the place is kept with the state
 
-    async def run(self, prompt: str) -> str:
-        await asyncio.sleep(0)
-        return ACT
+
+async def asked(text: str, turns: int, context: Any = None) -> list[str]:
+    """Return the prompts of so many turns."""
+    writer = writer_of()
+    await turns_of(agent_of(text, writer, context), turns)
+    return prompts_of(writer)
+
+
+async def test_on_entering_a_state_its_first_is_next() -> None:
+    """Wherever the state before had got to, also if a step of both states asked last."""
+    expected = ["one", "two", "three", "one", "of_b", "one", "two", "three"]
+    assert await asked(THREE, 8, {"go": True}) == expected
+
+
+async def test_a_transition_to_the_same_state_enters_none() -> None:
+    """So a step with such a target does not ask for ever."""
+    text = """
+steps:
+  - {name: one, type: llm, prompt: one, transition_to: active}
+  - {name: two, type: llm, prompt: two}
+"""
+    assert await asked(text, 4) == ["one", "two", "one", "two"]
+
+
+@given(
+    asking=st.lists(st.booleans(), min_size=1, max_size=8).filter(any),
+    turns=st.integers(1, 3),
+)
+async def test_nobody_asks_twice_before_all_have_asked_once(asking: list[bool], turns: int) -> None:
+    """Among steps that are always due, with code anywhere between them."""
+    steps = "".join(
+        f"  - {{name: s{number}, "
+        + (f"type: llm, prompt: '{number}'}}\n" if asks else "code: ''}\n")
+        for number, asks in enumerate(asking)
+    )
+    once = [str(number) for number, asks in enumerate(asking) if asks]
+    assert await asked(f"steps:\n{steps}", turns * len(once)) == once * turns
+
+
+async def test_an_agent_goes_on_as_if_it_had_never_stopped() -> None:
+    """One that is restored between any two turns asks and holds what one that was not does."""
+    workflow, writer, other = Workflow.from_text(THREE), writer_of(), writer_of()
+    whole = WorkflowAgent(workflow, other, {"go": True})
+    agent = WorkflowAgent(workflow, writer, {"go": True})
+    for _ in range(9):
+        agent = WorkflowAgent(workflow, writer, json.loads(json.dumps(agent.to_dict())))
+        await agent.turn()
+        await whole.turn()
+        assert (agent.state, agent.context) == (whole.state, whole.context)
+    assert prompts_of(writer) == prompts_of(other)
+
+
+async def test_the_state_is_kept_under_one_name() -> None:
+    """Current state, history and declared states; of another program's, the state is enough."""
+    agent = agent_of(THREE, context={"go": True})
+    await turns_of(agent, 3)
+    kept = agent.to_dict()["_state_machine"]
+    assert (kept["current_state"], kept["states"]) == ("b", ["a", "b"])
+    assert [(moved["from_state"], moved["to_state"]) for moved in kept["history"]] == [("a", "b")]
+    assert "_state_machine" not in agent.context
+    begun = {"_state_machine": {"current_state": "b"}, "balance": 3}
+    other = agent_of(THREE, context=begun)
+    assert (other.state, other.context) == ("b", {"balance": 3})
+
+
+@pytest.mark.parametrize("machine", [[], "a", {}, {"current_state": "sleeping"}])
+def test_a_state_that_is_something_else_is_refused(machine: Any) -> None:
+    """By the name of the key, with the states that there are."""
+    with pytest.raises(InputError, match=r"_state_machine.*one of a, b"):
+        agent_of(THREE, context={"_state_machine": machine})

@@ -141,6 +141,28 @@ def test_a_machine_behaves_as_before(
     assert {each["reason"] for each in refused} == {"guards", "no_transition"}
 
 
+@pytest.mark.parametrize("sends", [False, True])
+def test_explain_takes_what_fire_takes(sends: bool, capture: Any, logger: Any) -> None:
+    """Conditions get the same arguments, and say what `fire` does; a typo is in the log, too."""
+    model = Model()
+
+    def is_light(event: Any = None, *, limit: int = 10) -> bool:
+        return bool((event.kwargs.get("limit", 10) if sends else limit) > 5)
+
+    machine = two_states(model, send_event=sends, ignore_invalid_triggers=True)
+    machine.add_transition("load", "a", "b", conditions=is_light)
+    machine.add_transition("leave", "a", "b", unless=is_light)
+    chart = Statechart.from_machine(machine, logger=logger)
+    for trigger, limit in itertools.product(("load", "leave"), (3, 30)):
+        model.state = "a"
+        said = chart.explain(model, trigger, limit=limit)
+        enabled = chart.enabled_targets(model, trigger, limit=limit)
+        assert [chart.fire(model, trigger, limit=limit)] == (enabled or [None]) == [said.target]
+    assert chart.fire(model, "laod", limit=3) is None
+    assert "did you mean 'load'?" in str(chart.explain(model, "laod", limit=3))
+    assert capture.entries[-1]["trigger"] == "laod"
+
+
 def test_fire_tells_whether_a_queued_machine_has_made_a_transition() -> None:
     """The Machine itself always says that it has made one."""
     model = Model()

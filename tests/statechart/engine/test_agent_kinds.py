@@ -150,6 +150,72 @@ def test_a_transition_that_a_field_refuses_is_taken_back(never: Any) -> None:
     assert (strict.state, strict.ticks_in_state, [*strict.state_history]) == (S.IDLE, 4, [old])
 
 
+class Named(StateOnly):
+    """An agent whose base class names the id."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(state_only_id=number)
+
+
+def test_agents_are_told_apart_in_the_log(
+    events: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """By an id, which a base class may name; else each by a name that no later object gets."""
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("back", S.SCROLLING, S.IDLE))
+
+    def drive(make: Any, number: int) -> set[str]:
+        for each in range(number):
+            # it ends here, and the next one may have its address
+            agent = make(each)
+            chart.fire(agent, "go")
+            chart.fire(agent, "back")
+        names = [event["agent_id"] for event in events]
+        assert names[::2] == names[1::2]
+        events.clear()
+        return {*names}
+
+    assert drive(Named, 20) == {*map(str, range(20))}
+    assert not caplog.messages
+    for kind in (type("Nameless", (StateOnly,), {}), type("Slim", (Slots,), {"__slots__": ()})):
+        assert len(drive(lambda _, kind=kind: kind(), 20)) == 20
+    said, _ = caplog.messages
+    assert said.startswith("an agent of class Nameless has no id")
+    assert said.endswith("give the class an agent_id, id, nameless_id or name")
+
+
+class Order:
+    """Has its state under another name."""
+
+    def __init__(self) -> None:
+        self.status = "idle"
+
+
+LIVE = {"state": property(lambda self: self.status, lambda self, to: setattr(self, "status", to))}
+
+
+@pytest.mark.parametrize("drive", ["fire", "afire", "tick", "explain", "adopt", "begin"])
+async def test_a_state_under_another_name_is_refused_with_the_cure(drive: str) -> None:
+    """No second state is added, and a property is enough; without any state the error says so."""
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING))
+    more: dict[str, Any] = {"reasoner": None} if drive == "afire" else {}
+    events = ["go"] if drive in ("fire", "afire", "explain") else []
+
+    async def driven(agent: Any) -> Any:
+        result = getattr(chart, drive)(agent, *events, **more)
+        return await result if drive == "afire" else result
+
+    order: Any = Order()
+    with pytest.raises(AgentError, match=r"Order has no 'state': its 'status' is 'idle', so make"):
+        await driven(order)
+    assert vars(order) == {"status": "idle"}
+    live: Any = type("Live", (Order,), LIVE)()
+    await driven(live)
+    assert live.status == ("scrolling" if "fire" in drive else "idle")
+    if drive not in ("adopt", "begin"):
+        with pytest.raises(AgentError, match=r"SimpleNamespace has no 'state': .*chart\.adopt"):
+            await driven(SimpleNamespace())
+
+
 def test_adopt_adds_what_is_missing() -> None:
     """An adopted object is the same object with all fields of an agent, in the initial state."""
     agent = SimpleNamespace(name="x", timeout_threshold=9)

@@ -9,6 +9,7 @@ import pytest
 
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
+from prism.llm import Model
 from prism.statechart import (
     AgentState,
     PolicyReasoner,
@@ -63,9 +64,12 @@ WITH_TRIGGER: dict[str, Any] = {
     ],
 )
 def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_else(
-    drive: str, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture
+    drive: str, trigger: Any, hint: str, caplog: pytest.LogCaptureFixture, heard: list[Any]
 ) -> None:
-    """Whatever takes a trigger refuses an unknown one, or warns once; nothing is changed."""
+    """Whatever takes a trigger refuses an unknown one, or warns once; nothing is changed.
+
+    Each fire of an unknown one is logged as an event that made no transition.
+    """
     agent = SocialAgent("ada")
     before = snapshot(agent)
     with pytest.raises(UnknownTriggerError) as caught:
@@ -78,7 +82,19 @@ def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_
         assert not WITH_TRIGGER[drive](chart, agent, trigger)
     (warning,) = [each for each in caplog.messages if "no transition has the trigger" in each]
     assert warning.startswith(message)
+    refused = [each["trigger"] for each in heard if each["event"] == "statechart.event_refused"]
+    text = trigger if isinstance(trigger, str) else repr(trigger)
+    assert refused == ([text] * 3 if drive == "fire" else [])
     assert snapshot(agent) == before
+
+
+async def test_what_does_not_decide_is_refused_with_the_cure() -> None:
+    """A model alone is no reasoner, and the message says how to make one."""
+    chart = chart_of(*(Transition("go", S.IDLE, end) for end in (S.RESTING, S.SCROLLING)))
+    chart = chart.extended(decision_states=[S.IDLE])
+    model: Any = Model("tiny")
+    with pytest.raises(TypeError, match=r"a Model does not decide: make it  Reasoner\(...\)"):
+        await chart.afire(SocialAgent("ada"), "go", reasoner=model)
 
 
 # Threads

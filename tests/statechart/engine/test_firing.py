@@ -10,7 +10,7 @@ import pytest
 
 from prism.agents import StatechartMixin
 from prism.errors import RunawayError, UnknownStateError
-from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
+from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition, identify
 from tests.kit.moves import Post, chart_of, moves_of, snapshot
 
 S = AgentState
@@ -42,6 +42,30 @@ def test_a_move_is_committed_whole(agent: Any, events: list[Any]) -> None:
     assert entry.to_dict() == {**ends, **about, "timestamp": "2026-01-30T10:00:00Z"}
     header = {"event": "statechart.transition", "log_level": "info", "chart": "statechart"}
     assert events == [{**header, "agent_id": "a1", **ends, "ticks_in_state": 4, **about}]
+
+
+@pytest.mark.parametrize("where", ["guard", "action"])
+def test_a_record_starts_where_the_applications_code_has_put_the_agent(
+    agent: Any, where: str
+) -> None:
+    """A transition is recorded from the state that it left."""
+
+    def moves(agent: Any, context: Any) -> bool:
+        agent.state = S.COMPOSING
+        return True
+
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING, **{where: moves}))
+    assert chart.fire(agent, "go") is S.RESTING
+    assert moves_of(agent) == [("composing", "go", "resting")]
+
+
+def test_a_record_keeps_the_keys_of_its_context(agent: Any) -> None:
+    """Whatever they are, and whatever contexts there were before."""
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
+    contexts: list[Any] = [{"a": "1", "b": "2"}, {("a", "b"): "x"}, {None: "y"}, {"a": "z"}, None]
+    for context in contexts:
+        chart.fire(agent, "go", context)
+    assert [entry.context for entry in agent.state_history] == [*map(identify, contexts)]
 
 
 def test_fifty_records_fit_in_ten_kilobytes() -> None:

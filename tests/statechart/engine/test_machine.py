@@ -52,6 +52,19 @@ class Lines:
     debug = info = warning = error = _keep
 
 
+def test_a_refusal_is_told_by_the_chart_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """However it is fired, transitions has nothing to say of an event that does not apply."""
+    logger: Any = Lines()
+    chart = Statechart(Light, [Transition("go", A, B)], A, logger=logger)
+    lamp = text_lamp()
+    chart.machine.finalize_event = [lambda event: None]
+    for fire in (lambda: chart.fire(lamp, "go"), lambda: chart.machine.events["go"].trigger(lamp)):
+        lamp.state = "b"
+        assert not fire()
+    assert [each["event"] for each in logger.lines] == ["statechart.event_refused"] * 2
+    assert not caplog.messages
+
+
 def traces(agent: Any) -> list[tuple[Any, ...]]:
     return [
         (each.from_state, each.to_state, each.trigger, each.context) for each in agent.state_history

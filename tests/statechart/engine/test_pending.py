@@ -2,14 +2,9 @@
 
 import asyncio
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import structlog
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from structlog.testing import LogCapture
 
 from prism.errors import ReasonerError
 from prism.statechart import PolicyReasoner, State
@@ -207,70 +202,26 @@ async def test_a_decision_is_announced_once_and_before_its_transition(
 
 # Answers that no longer apply
 
-TRUTHS = st.sampled_from([True, False, "raise"])
-TARGETS = (S.SCROLLING, S.COMPOSING, S.RESTING)
 
-
-def guard_number(number: int) -> Any:
-    """Make a guard whose outcome stands in the agent's ``truths``."""
-
-    def guard(agent: Any, context: Any) -> bool:
-        if agent.truths[number] == "raise":
-            raise LookupError(number)
-        return bool(agent.truths[number])
-
-    return guard
-
-
-def guarded_chart(targets: Sequence[S], logger: Any) -> Statechart[S]:
-    """Make a chart that decides among targets, each behind a guard of its own."""
-    moves = [
-        Transition("decide", S.IDLE, target, guard_number(number))
-        for number, target in enumerate(targets)
-    ]
-    return chart_of(*moves, decision_states=(S.IDLE,), logger=logger, name="c")
-
-
-def discarded(entries: Sequence[Any]) -> list[tuple[str, str, str, str]]:
-    """Return where the agents of discarded answers were asked and are, what, and why."""
-    return [
-        (entry["asked_in"], entry["now_in"], entry["chosen"], entry["reason"])
-        for entry in entries
-        if entry["event"] == "statechart.answer_discarded"
-    ]
-
-
-@given(st.data(), st.lists(st.sampled_from(TARGETS), min_size=2, max_size=4))
-async def test_a_decision_is_made_if_a_guard_of_the_chosen_target_still_passes(
-    data: st.DataObject, targets: list[S]
+async def test_guards_are_evaluated_again_when_the_answer_comes(
+    decider: Any, events: list[Any]
 ) -> None:
-    """Whatever guards say meanwhile, those of the chosen target decide when the answer comes.
+    """Another transition to the chosen target is made if one passes; else the answer is lost."""
 
-    With two guards or more that pass when the reasoner is asked.
-    """
-    before, after = (data.draw(st.tuples(*[TRUTHS] * len(targets))) for _ in range(2))
-    # the first guard of two targets passes, so that there is something to ask
-    passing = [targets.index(target) for target in dict.fromkeys(targets)][:2]
-    before = tuple(True if number in passing else it for number, it in enumerate(before))
-    options = {
-        target: number
-        for number, target in reversed([*enumerate(targets)])
-        if before[number] is True
-    }
-    assume(len(options) > 1)
-    chosen = data.draw(st.sampled_from(sorted(options)))
-    capture = LogCapture()
-    chart = guarded_chart(targets, structlog.wrap_logger(None, processors=[capture]))
-    agent = StateOnly(truths=before)
+    def unready() -> None:
+        decider.ready = False
 
-    reasoner = Chooser(chosen, meanwhile=lambda: setattr(agent, "truths", after))
-    moved = await chart.afire(agent, "decide", reasoner=reasoner)
+    chart, reasoner = decision_chart(), Chooser(S.COMPOSING, meanwhile=unready)
+    assert await chart.afire(decider, "decide", reasoner=reasoner) is S.COMPOSING
+    assert decider.done == ["compose anyway"]
 
-    passes = any(after[at] is True for at, target in enumerate(targets) if target is chosen)
-    assert moved is (chosen if passes else None)
-    assert agent.state is (chosen if passes else S.IDLE)
-    lost = [("idle", "idle", chosen.value, "not_enabled")]
-    assert discarded(capture.entries) == ([] if passes else lost)
+    decider.state, decider.ready = S.IDLE, True
+    moves = [each for each in chart.transitions if each.guard or each.target is S.RESTING]
+    chart = chart_of(*moves, decision_states=(S.IDLE,))
+    assert await chart.afire(decider, "decide", reasoner=reasoner) is None
+    assert (decider.state, decider.done) == (S.IDLE, ["compose anyway"])
+    (lost,) = [each for each in events if each["event"] == "statechart.answer_discarded"]
+    assert (lost["chosen"], lost["reason"]) == ("composing", "not_enabled")
 
 
 def notes_later(agent: Any, context: Any) -> Any:

@@ -58,41 +58,6 @@ def test_the_json_form_loads_back_to_an_equal_chart(
     assert text.encode()
 
 
-def test_the_shape_is_as_documented() -> None:
-    """The form has one key for each part of the definition, and none for a missing function."""
-    chart = Statechart(
-        Mood,
-        [Transition("bumped", CALM, ANGRY, is_strong, print), Transition("bumped", "*", CALM)],
-        CALM,
-        name="mood",
-        decision_states=[ANGRY],
-        timeouts={ANGRY: 4},
-        strict=True,
-    )
-    assert chart.to_dict() == {
-        "schema": 2,
-        "name": "mood",
-        "states": ["calm", "angry"],
-        "initial": "calm",
-        "decision_states": ["angry"],
-        "timeouts": {"angry": 4},
-        "strict": True,
-        "final_states": [],
-        "description": "",
-        "transitions": [
-            {
-                "trigger": "bumped",
-                "source": "calm",
-                "target": "angry",
-                "guard": "is_strong",
-                "action": "print",
-            },
-            {"trigger": "bumped", "source": "calm", "target": "calm"},
-            {"trigger": "bumped", "source": "angry", "target": "calm"},
-        ],
-    }
-
-
 @pytest.mark.parametrize(
     "function", [lambda agent, context: True, partial(Registry.is_strong, None)]
 )

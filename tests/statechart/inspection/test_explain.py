@@ -74,7 +74,11 @@ def test_data_is_plain() -> None:
         "target": "evaluating",
         "options": [],
         "reacts_to": ["go"],
+        "problem": None,
     }
+    typo = chart_of(True).explain(SimpleNamespace(state=IDLE, name="ada"), "goo")
+    assert (typo.outcome, typo.reacts_to) == ("no reaction", ("go",))
+    assert "; did you mean 'go'?" in str(typo)
 
 
 class _First:

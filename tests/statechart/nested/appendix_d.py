@@ -70,7 +70,7 @@ class Interpreter:
     def macrostep(self) -> None:
         """Take eventless transitions and internal events until there are none."""
         while self.running:
-            enabled = self.selectEventlessTransitions()
+            enabled = self.selectTransitions(None)
             if not enabled:
                 if not self.internalQueue:
                     return
@@ -80,32 +80,19 @@ class Interpreter:
 
     # selecting
 
-    def selectEventlessTransitions(self) -> list[TransitionElement]:
-        """As in the appendix."""
-        return self.select(lambda t: t.event is None)
-
-    def selectTransitions(self, event: str) -> list[TransitionElement]:
-        """As in the appendix."""
-        return self.select(lambda t: t.event == event)
-
-    def select(self, matches: Callable[[TransitionElement], bool]) -> list[TransitionElement]:
-        """What both have in common."""
+    def selectTransitions(self, event: str | None) -> list[TransitionElement]:
+        """As in the appendix; without an event, ``selectEventlessTransitions``."""
         enabledTransitions: list[TransitionElement] = []
         for state in self.inDocumentOrder(filter(isAtomicState, self.configuration)):
-            found = self.firstEnabled([state, *getProperAncestors(state, None)], matches)
+            loop = (t for s in [state, *getProperAncestors(state, None)] for t in s.transitions)
+            found = next((t for t in loop if t.event == event and self.conditionMatch(t)), None)
             if found is not None and found not in enabledTransitions:
                 enabledTransitions.append(found)
         return self.removeConflictingTransitions(enabledTransitions)
 
-    def firstEnabled(
-        self, states: list[Element], matches: Callable[[TransitionElement], bool]
-    ) -> TransitionElement | None:
-        """The inner loops of the selections."""
-        for s in states:
-            for t in s.transitions:
-                if matches(t) and (t.cond is None or t.cond(self)):
-                    return t
-        return None
+    def conditionMatch(self, t: TransitionElement) -> bool:
+        """As in the appendix."""
+        return t.cond is None or t.cond(self)
 
     def removeConflictingTransitions(
         self, enabledTransitions: list[TransitionElement]

@@ -165,6 +165,7 @@ def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one() ->
         Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
         Transition("looks", Phone.POCKET, Phone.REPLYING, probability=0.2),
         Transition("looks", Phone.POCKET, Phone.BROKEN),
+        Transition("looks", Phone.POCKET, Phone.READING),
         Transition("turns", Phone.POCKET, Phone.READING, probability=0.5),
     )
     ends: Counter[Any] = Counter()

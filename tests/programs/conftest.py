@@ -1,4 +1,4 @@
-"""Where memories and runs are while they are tested."""
+"""Where programs and their runs are while they are tested."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,10 +1,12 @@
-"""Events that happen at rates, in continuous time whose unit is a round."""
+"""Other ways to give turns: events at rates in continuous time, and agents ahead of each other."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections import deque
+from collections.abc import Sequence
 from datetime import timedelta
 from itertools import accumulate
 from math import isfinite, log1p
@@ -14,8 +16,11 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._agent_set import leaves_in
+from prism.worlds._decisions import Asked, Receiving, ask
+from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._kinds import Channel
+from prism.worlds._turns import Turns
+from prism.worlds._waves import advance, outside, value_of
 
 _MANY = 100
 """Agents for which a function may cost 3 times as much as a number does."""
@@ -23,7 +28,7 @@ _MANY = 100
 _logger = logging.getLogger("prism.worlds")
 
 
-async def events_at_rates(turns: Any) -> None:
+async def events_at_rates(turns: Any, end: Moment) -> None:
     """Let events of one tick happen, one after another, each at its own time.
 
     This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
@@ -31,12 +36,13 @@ async def events_at_rates(turns: Any) -> None:
     memory, so it does not matter that a tick ends before the next event. Rates that are functions
     are evaluated after every event for all agents, or, with a largest rate, for the chosen one, so
     they are exact whatever they depend on.
+
+    The clock stays where the run is stopped, and otherwise goes to the end of the tick.
     """
-    moment = turns.clock.moment
-    await _at(turns, moment, 0.0, None, None)
+    await _happen(turns, None, None)
     population = turns.population
     members = population.members
-    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{moment.tick}")
+    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{end.tick}")
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
         channels = [each for kind in population.kinds.values() for each in kind.channels]
@@ -47,10 +53,10 @@ async def events_at_rates(turns: Any) -> None:
         ]
         total = total_of(weights)
         if not total:
-            return
+            break
         part -= log1p(-stream.random()) / total * ticks
         if part >= 1:
-            return
+            break
 
         number = index_at(stream.random(), weights)
         channel = channels[number]
@@ -62,56 +68,26 @@ async def events_at_rates(turns: Any) -> None:
             agent = agents[stream.index(len(agents))]
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
-        await _at(turns, moment, part, channel, agent)
-        if turns.stopped is None and turns.world.until():
-            turns.stop("until")
+        go_to(turns, end, part)
+        await _happen(turns, channel, agent)
+    if turns.stopped is None:
+        go_to(turns, end, 1.0)
 
 
-async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
-    """Let an event happen at a time within a tick; without one, the time-outs that are due."""
+def go_to(turns: Any, end: Moment, part: float) -> None:
+    """Let the clock show a time within a tick, of which a part has passed."""
     left = turns.clock.seconds_per_tick * (1 - part)
-    time = Moment(moment.time - timedelta(seconds=left), moment.round, moment.tick)
+    turns.clock.show(Moment(end.time - timedelta(seconds=left), end.round, end.tick))
     turns.part_of_tick = part
-    with turns.clock.at(time):
-        if channel is None:
-            await turns.give()
-        else:
-            await turns.happen(agent, channel.step)
-    turns.part_of_tick = None
 
 
-class Members:
-    """The agents of each kind in each state, in an order that the list of agents does not decide.
-
-    Args:
-        agents: The population, in such an order.
-    """
-
-    def __init__(self, agents: Iterable[Any]) -> None:
-        self._lists: dict[tuple[type, Any], list[Any]] = {}
-        self._places: dict[tuple[Any, Any], int] = {}
-        for agent in agents:
-            self.add(agent, agent.state)
-
-    def of(self, channel: Channel) -> Sequence[Any]:
-        """Return the agents to which an event can happen."""
-        return self._lists.get((channel.kind.cls, channel.state), ())
-
-    def add(self, agent: Any, state: Any) -> None:
-        """Add an agent that enters a state."""
-        for leaf in leaves_in(state):
-            agents = self._lists.setdefault((type(agent), leaf), [])
-            self._places[agent, leaf] = len(agents)
-            agents.append(agent)
-
-    def remove(self, agent: Any, state: Any) -> None:
-        """Remove an agent that leaves a state, and put the last one in its place."""
-        for leaf in leaves_in(state):
-            agents = self._lists[type(agent), leaf]
-            place, last = self._places.pop((agent, leaf)), agents.pop()
-            if last is not agent:
-                agents[place] = last
-                self._places[last, leaf] = place
+async def _happen(turns: Any, channel: Channel | None, agent: Any) -> None:
+    """Let an event happen; without one, the time-outs that are due."""
+    if channel is None:
+        await turns.give()
+    else:
+        await turns.happen(agent, channel.step)
+    turns.end_if_over()
 
 
 def _weight(
@@ -172,3 +148,83 @@ def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> floa
 def _name_of(turns: Any, channel: Channel) -> str:
     name = getattr(channel.step, "__name__", "an event of the chart")
     return f"{type(turns.world).__name__}.{name}"
+
+
+# Agents ahead of each other
+
+
+class TurnsAhead(Turns):
+    """Gives turns to agents that depend on few others, each as soon as those have had theirs."""
+
+    @property
+    def now(self) -> int:
+        """The tick of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return self._begun if turn is None else turn.tick
+
+    @now.setter
+    def now(self, tick: int) -> None:
+        self._begun = tick
+
+    @property
+    def moment(self) -> Moment:
+        """The time of the turn whose task is running."""
+        turn = UNDER_WAY.get()
+        return super().moment if turn is None else turn.moment
+
+    async def round(self, moments: Sequence[Moment]) -> None:
+        """Run the ticks of a round, whose times are given.
+
+        The events are logged in the order of the turns.
+        """
+        logger: Any = self.events.logger
+        agents = self.population.everybody()
+        most = max(8 * self.answers.concurrency, 4 * len(agents))
+        last: dict[Any, asyncio.Task[None]] = {}
+        queue: deque[tuple[Turn, asyncio.Task[None]]] = deque()
+
+        async def write_next() -> None:
+            turn, task = queue.popleft()
+            await task
+            logger.write(turn)
+
+        try:
+            for moment in moments:
+                self.clock.show(moment)
+                self.begin_tick()
+                for _, agent in self.in_order(agents):
+                    turn = Turn(agent, self.now, moment)
+                    depends = (agent, *self.world.depends(agent))
+                    before = [last[each] for each in depends if each in last]
+                    last[agent] = task = asyncio.create_task(self._whole(turn, before))
+                    queue.append((turn, task))
+                    while len(queue) > most or (queue and queue[0][1].done()):
+                        await write_next()
+            while queue:
+                await write_next()
+            self.end_tick()
+        finally:
+            for _, task in queue:
+                task.cancel()
+            await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
+
+    async def _whole(self, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
+        """Take a whole turn, when those before it are over.
+
+        Raises:
+            SimulationError: If its step waits for another agent.
+        """
+        for each in before:
+            await each
+        UNDER_WAY.set(turn)
+        agent = turn.agent
+        waiting = await outside(self, self.take(agent))
+        while waiting is not None:
+            _, running, waits = waiting
+            if type(waits) is Receiving or waits.agent is not agent:
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} waits for another agent, in an independent world"
+                )
+            await (ask(self, [waits], ()) if type(waits) is Asked else ask(self, (), [waits]))
+            waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -1,0 +1,259 @@
+"""Files that are wrong, or probably so: each problem at its line and column; and components."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("pydantic_monty")
+
+from prism.errors import InputError
+from prism.programs.yaml import Workflow, WorkflowAgent
+from tests.kit.writers import prompts_of, writer_of
+
+MACHINE = "state_machine:\n  states: [a, b]\n"
+STEP = "steps: [{name: s, code: ''}]\n"
+
+WRONG = [
+    # what each type requires
+    ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
+     ["3:5: steps[0].type: Input should be 'llm', 'code' or 'transition', got 'lmm'"]),
+    ("steps:\n  - {name: 3, code: '', on_failure: retyr, max_retries: 101, reply_tokens: 0}\n",
+     ["2:6: steps[0].name: Input should be a valid string, got 3",
+      "2:25: steps[0].on_failure: Input should be 'retry', 'skip' or 'fail', got 'retyr'",
+      "2:44: steps[0].max_retries: Input should be less than or equal to 100, got 101",
+      "2:62: steps[0].reply_tokens: Input should be greater than or equal to 1, got 0"]),
+    ("steps: [{name: s, type: llm, prompt: p, output: {type: txt}}]",
+     ["1:41: steps[0].output: the output schema is not a JSON Schema: 'txt' is not valid under "
+      "any of the given schemas"]),
+    # the file as a whole
+    ("name: x\n", ["1:1: steps: is missing"]),
+    # states and transitions
+    (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:3: state_machine.states: 2 states "
+        "are called 'a': give each its own name"]),
+    (f"{MACHINE}  transitions:\n    - a b\n    - from: a\n{STEP}",
+     ["4:7: state_machine.transitions[0]: must be 'a -> b' or a mapping of from and to",
+      "5:7: state_machine.transitions[1].to: is missing"]),
+    (f"{MACHINE}  transitions:\n    - from: a\n      to: b\n      condition: 'x +'\n{STEP}",
+     ["6:7: state_machine.transitions[0].condition: the condition 'x +' is not Python: "
+       "invalid syntax"]),
+    (f"{MACHINE}steps:\n  - name: s\n    type: transition\n    transition_map:\n      x: a\n"
+     "      y: c\n",
+     ["8:7: steps[0].transition_map.y: 'c' is not a state: states are a, b"]),
+    # several at once: of shape, or of meaning
+    ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
+     "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
+     ["4:5: steps[0]: a step of type llm needs 'prompt'"]),
+    (f"{MACHINE}  initial_state: z\nsteps:\n  - {{name: t, code: ''}}\n"
+     "  - {name: t, code: 'x =', in_state: q}\n",
+     ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
+      "4:1: steps: 2 steps are called 't': give each its own name",
+      "6:21: steps[1].code: the code is not Python: invalid syntax",
+      "6:28: steps[1].in_state: 'q' is not a state: states are a, b"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "problems"), WRONG)
+def test_every_problem_is_told_with_its_place(
+    text: str, problems: list[str], tmp_path: Path
+) -> None:
+    """A file that is wrong lists all that is, as file:line:column: key: message, in order."""
+    path = written(tmp_path, text)
+    assert [str(problem) for problem in Workflow.check(path)] == [
+        f"{path}:{problem}" for problem in problems
+    ]
+    with pytest.raises(
+        InputError, match=f"has {len(problems)} problems" if problems[1:] else "line"
+    ):
+        Workflow.load(path)
+
+
+HAGGLER = """
+state_machine:
+  states: [browsing, haggling, happy]
+  transitions: [browsing -> haggling, {from: haggling, to: happy, condition: offer <= budget}]
+steps:
+  - {name: count, code: "rounds = context.get('rounds', 0) + 1\\nbudget = 20\\noffer = 30 - rounds"}
+  - {name: greet, type: llm, in_state: browsing, prompt: "Round {rounds}, {agent_id}", output: text,
+     transition_to: haggling}
+  - {name: decide, type: transition, in_state: haggling, run_if: rounds > 1, prompt: Buy or wait,
+     transition_map: {buy: happy}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("transition_to: haggling", "transition_to: happy",
+         "8:6: steps[1].transition_to: no transition leads from browsing to 'happy'"),
+        ("{buy: happy}", "{buy: happy, wait: browsing}", "10:35: steps[2].transition_map.wait: "
+         "no transition leads from haggling to 'browsing'"),
+        ("in_state: haggling, run_if", "run_if", None),
+        ("run_if: rounds", "run_if: rouns",
+         "9:58: steps[2].run_if: no step sets 'rouns'; did you mean 'rounds'?"),
+        ("offer <= budget", "offer <= bugdet", "4:67: state_machine.transitions[1].condition: "
+         "no step sets 'bugdet'; did you mean 'budget'?"),
+        ("context.get", "contxt.get", "6:19: steps[0].code: no step sets 'contxt'; "
+         "did you mean 'context'?"),
+        ("{agent_id}", "{agentid}", "7:50: steps[1].prompt: no step sets 'agentid'; "
+         "did you mean 'agent_id'?"),
+        # a host may provide these
+        ("rounds > 1", "round > offers and ticket", None),
+        ("{rounds}", "{rounds_2}", None),
+        ("budget = 20", "roundd = [x for x in (lambda round_s: round_s)([1])]", None),
+    ],
+)  # fmt: skip
+def test_what_is_probably_a_mistake_is_a_warning(
+    old: str, new: str, problem: str | None, tmp_path: Path
+) -> None:
+    """A target that no transition allows, and a name that is nearly a variable's."""
+    assert HAGGLER.count(old) == 1
+    path = written(tmp_path, HAGGLER.replace(old, new))
+    found = Workflow.check(path)
+    assert [str(each) for each in found] == ([] if problem is None else [f"{path}:{problem}"])
+    assert Workflow.load(path).problems == tuple(found)
+    assert all(each.severity == "warning" for each in found)
+
+
+def test_what_is_no_workflow_is_told_by_its_line(tmp_path: Path) -> None:
+    """The YAML's own faults come first, and alone; a missing file is named, and so is a folder."""
+    with pytest.raises(InputError, match=r"w.yaml, line 2: is not valid YAML"):
+        Workflow.load(written(tmp_path, "a: ["))
+    for path in (tmp_path / "no.yaml", tmp_path):
+        with pytest.raises(InputError, match=path.name):
+            Workflow.load(path)
+
+
+def test_a_workflow_is_called_what_its_file_is() -> None:
+    """The name in the file, else the file's."""
+    assert Workflow.from_text(STEP, name="walk").name == "walk"
+    assert Workflow.from_text(f"name: run\n{STEP}", name="walk").name == "run"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{STEP}components:\n  traits: [{', '.join(f't{n}' for n in range(40_000))}]\n",
+        "steps:\n" + "".join(f"  - {{name: s{n}, code: '('}}\n" for n in range(4_000)),
+    ],
+    ids=["traits", "code"],
+)
+def test_nobody_is_told_of_very_many_problems(text: str, tmp_path: Path) -> None:
+    """Of thousands the first are collected."""
+    assert 1 <= len(Workflow.check(written(tmp_path, text))) <= 1000
+
+
+def test_unknown_keys_are_one_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """They are other programs' business; one that is probably mistyped is a warning."""
+    path = written(
+        tmp_path, "id: 3\nllm_model: m\nworkflow:\n  steps: [{name: s, code: '', output_key: x}]\n"
+    )
+    (note,) = Workflow.load(path).problems
+    assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
+    assert note.message == "prism ignores id, llm_model, workflow.steps[0].output_key"
+    assert [record.getMessage() for record in caplog.records] == [str(note)]
+    (warning,) = Workflow.from_text(f"componets: {{}}\n{STEP}").problems
+    assert warning.severity == "warning"
+    assert warning.message == "prism ignores componets (did you mean components?)"
+
+
+# Components
+
+ASK = "steps: [{name: ask, type: llm, prompt: p}]\n"
+
+
+def prompt_of(workflow: Workflow) -> str:
+    prompt = workflow.steps[0].prompt
+    assert prompt is not None
+    return prompt.fill({})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Return a folder with a component of each kind."""
+    for name in ("traits/calm", "behaviors/bold", "goals/rich"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        text = f"inject_into: [ask]\nprompt_fragment: Be {Path(name).name}.\n"
+        (tmp_path / f"{name}.yaml").write_text(text, encoding="utf-8")
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> Path:
+    (folder / "w.yaml").write_text(text, encoding="utf-8")
+    return folder / "w.yaml"
+
+
+def test_behaviors_stand_between_traits_and_goals(folder: Path) -> None:
+    """They are components like the others, in a folder of their name."""
+    path = written(folder, f"{ASK}components: {{goals: [rich], behaviors: [bold], traits: [calm]}}")
+    assert prompt_of(Workflow.load(path)) == "p\nBe calm.\nBe bold.\nBe rich."
+
+
+@pytest.mark.parametrize("place", ["", "components", "_components", "../_components"])
+def test_they_may_stand_in_a_folder_of_their_own(folder: Path, place: str) -> None:
+    """Beside the file, or in a folder of several agents."""
+    path = written(folder, f"{ASK}components: {{traits: [calm]}}\n")
+    if place.startswith(".."):
+        (folder / "agents").mkdir()
+        path = path.rename(folder / "agents/w.yaml")
+    if place:
+        (path.parent / place).mkdir()
+        (folder / "traits").rename(path.parent / place / "traits")
+    workflow = Workflow.load(path)
+    assert prompt_of(workflow) == "p\nBe calm."
+    assert len(workflow.files) == 2
+    assert list(Workflow.check(path)) == []
+
+
+def test_they_may_stand_beside_the_workflow_key(folder: Path) -> None:
+    """Components of an agent's file join those of the workflow in it."""
+    text = (
+        f"workflow:\n  {ASK}  components: {{traits: [calm]}}\n"
+        "components: {goals: [rich], traits: {t: {inject_into: [ask], prompt_fragment: Be t.}}}\n"
+    )
+    assert prompt_of(Workflow.load(written(folder, text))) == "p\nBe calm.\nBe t.\nBe rich."
+
+
+@pytest.mark.parametrize(
+    "name", ["gone", "rich", "../secret", "/etc/passwd", "a/b", "..", "a\\b", "~", "x\ny"]
+)
+def test_a_missing_component_is_a_warning(folder: Path, name: str) -> None:
+    """The prompts stand without it; what is not a plain name is none, and leaves no folder."""
+    (folder.parent / "secret.yaml").write_text("prompt_fragment: s3cret\n", encoding="utf-8")
+    quoted = name.replace("\\", "\\\\").replace("\n", "\\n")
+    path = written(folder, f'{ASK}components:\n  traits:\n    - "{quoted}"\n')
+    workflow = Workflow.load(path)
+    assert (prompt_of(workflow), len(workflow.files)) == ("p", 1)
+    (warning,) = workflow.problems
+    assert str(warning).startswith(f"{path}:4:7: components.traits[0]: there is no component")
+    assert warning.kind == "missing_component"
+    assert warning in Workflow.check(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("inject_into: [ask]\n", "bad.yaml:1:1: prompt_fragment: is missing"),
+        ("a: [\n", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml"),
+        ("", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml: is empty"),
+    ],
+)
+def test_what_is_wrong_with_a_component_is_told_in_its_file(
+    folder: Path, text: str, problem: str
+) -> None:
+    """Its file, line and column; where it is no YAML at all, also the place that names it."""
+    (folder / "traits/bad.yaml").write_text(text, encoding="utf-8")
+    path = written(folder, f"{ASK}components: {{traits: [calm, bad]}}\n")
+    (found,) = Workflow.check(path)
+    assert problem.format(folder=folder) in str(found)
+
+
+async def test_agents_change_no_component(folder: Path) -> None:
+    """Variables are filled in anew for each prompt; a workflow serves agent after agent."""
+    (folder / "traits/calm.yaml").write_text("inject_into: [ask]\nprompt_fragment: Be {mood}.\n")
+    workflow = Workflow.load(written(folder, f"{ASK}components: {{traits: [calm]}}\n"))
+    prompts = list[str]()
+    for mood in ("calm", "bold", "calm"):
+        writer = writer_of()
+        await WorkflowAgent(workflow, writer, {"mood": mood}).turn()
+        prompts += prompts_of(writer)
+    assert prompts == ["p\nBe calm.", "p\nBe bold.", "p\nBe calm."]
