@@ -46,7 +46,10 @@ _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
 
 @pytest.fixture
 def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
-    """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it."""
+    """The chart of a social media agent, on the time of ``frozen_clock`` if the test uses it.
+
+    A fixture of the project's own with that name is not called: the time is the real one.
+    """
     from prism.statechart import social_media_chart
 
     if "frozen_clock" not in request.fixturenames:

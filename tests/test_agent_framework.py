@@ -5,8 +5,6 @@ It pins an ollama that prism's own client is not made for, so the two cannot sha
 
 import json
 import subprocess
-import sys
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,16 +12,12 @@ from typing import Any
 import pytest
 
 from prism.testing import FakeOllama, Fault
+from tests.kit.modules import environment
 
 pytestmark = pytest.mark.long
 
 CHECKOUT = Path(__file__).parents[1]
-PACKAGES = [
-    "agent-framework-ollama==1.0.0b261022",
-    "transitions",
-    "structlog",
-    "orjson",
-]
+PACKAGES = ["agent-framework-ollama==1.0.0b261022", "transitions", "structlog", "orjson"]
 
 SCRIPT = """
 import asyncio, json, sys
@@ -55,12 +49,9 @@ print(json.dumps([
 @pytest.fixture(scope="module")
 def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Make an environment with agent-framework and this checkout, and give its interpreter."""
-    folder = tmp_path_factory.mktemp("agent_framework")
-    venv.create(folder, with_pip=True)
-    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    install = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*install, *PACKAGES], check=True)
-    subprocess.run([*install, "--no-deps", str(CHECKOUT)], check=True)
+    python = environment(tmp_path_factory.mktemp("agent_framework"), *PACKAGES)
+    install = [python, "-m", "pip", "install", "--quiet", "--no-deps", CHECKOUT]
+    subprocess.run(install, check=True)
     return python
 
 

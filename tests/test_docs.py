@@ -5,6 +5,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import typer
 
 from prism.cli._main import app
+from prism.social import PRESETS, Feed
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -21,8 +23,14 @@ _FENCED = re.compile(r"^(`{3,})(\S*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 
-def name_of(page: Path) -> str:
-    return page.relative_to(ROOT).as_posix()
+def script(name: str) -> Any:
+    """Return a script of the documentation as a module."""
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def prose_of(page: Path) -> str:
@@ -86,18 +94,11 @@ def commands_of(command: Any, path: str = "prism") -> list[tuple[str, Any]]:
     return found if path == "prism" else [(path, command), *found]
 
 
-def generated_reference() -> str:
-    spec = importlib.util.spec_from_file_location("command_line", DOCS / "command_line.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return html.unescape(module.command_line())
-
-
 def test_the_reference_of_the_command_line_equals_its_help() -> None:
     """Every command has a section with exactly its options and the help of each parameter."""
-    sections = re.split(r"^##+ `(.*)`\n", generated_reference(), flags=re.MULTILINE)[1:]
+    sections = re.split(
+        r"^##+ `(.*)`\n", html.unescape(script("command_line").command_line()), flags=re.MULTILINE
+    )[1:]
     texts = dict(zip(sections[::2], sections[1::2], strict=True))
     commands = dict(commands_of(typer.main.get_command(app)))
     assert list(texts) == list(commands)
@@ -115,16 +116,24 @@ def test_the_reference_of_the_command_line_equals_its_help() -> None:
         ] == [], path
 
 
-def pictures_script() -> Any:
-    spec = importlib.util.spec_from_file_location("pictures", DOCS / "pictures.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def test_the_tables_of_the_feed_are_made_from_the_code() -> None:
+    """The page gets a row for each parameter and each preset when the site is built."""
+    tables = (DOCS / "reference" / "feed-parameters.md").read_text(encoding="utf-8")
+    page = script("parameters").written(tables)
+    for name in (*Feed.fields, *PRESETS):
+        assert f"| `{name}` |" in page
 
 
-PICTURES = pictures_script()
+def test_the_page_lists_the_rooms_in_the_order_of_the_contract() -> None:
+    """The table of the architecture page has the layers of the import contract, lowest first."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    layers = project["tool"]["importlinter"]["contracts"][0]["layers"]
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| `prism\.(\w+)` \|", page, re.MULTILINE)
+    assert named == [layer.strip("()") for layer in reversed(layers)]
+
+
+PICTURES = script("pictures")
 
 
 @pytest.mark.parametrize("name", PICTURES.PICTURES)

@@ -28,7 +28,7 @@ REFERENCE = ROOT.parent / "docs" / "reference"
 _MODULE = re.compile(r"^(?:\.\. (?:automodule|currentmodule)::|#+) (prism(?:\.\w+)*)$")
 _NAME = re.compile(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)")
 _OPTION = re.compile(r"^\.\. option:: (--[\w-]+)", re.MULTILINE)
-_CONTRACT = re.compile(r"^\| `(prism[\w.]+)` \| ", re.MULTILINE)
+_CONTRACT = re.compile(r"^\| `(prism[\w.]+)` \| (.*?) \|$", re.MULTILINE)
 
 
 def public_modules() -> list[str]:
@@ -82,9 +82,10 @@ def reference() -> dict[str, Documented]:
     return found
 
 
-def contract_paths() -> set[str]:
-    """Return the modules that the reference lists as contract paths."""
-    return set(_CONTRACT.findall((REFERENCE / "index.md").read_text(encoding="utf-8")))
+def contract_paths() -> dict[str, list[str]]:
+    """Return the modules that the reference lists as contract paths, with their names."""
+    index = (REFERENCE / "index.md").read_text(encoding="utf-8")
+    return {path: re.findall(r"`(\w+)`", names) for path, names in _CONTRACT.findall(index)}
 
 
 def is_code(value: Any) -> bool:
@@ -149,7 +150,7 @@ DOCUMENTED = sorted(set(MODULES) & set(reference()))
 
 def test_public_modules_are_those_of_the_reference() -> None:
     """Every module without an underscore in its path is in the reference, and no other is."""
-    named = set(reference()) | contract_paths()
+    named = set(reference()) | set(contract_paths())
     assert sorted(set(MODULES) - named) == [], "public, and not in the reference"
     assert sorted(named - set(MODULES)) == [], "in the reference, and not a public module"
 
@@ -170,6 +171,36 @@ def test_the_reference_documents_exactly_the_public_names() -> None:
         offered, documented = set(offered_names(import_module(name))), documented_names(name)
         assert sorted(offered - documented) == [], f"public in {name}, and not in the reference"
         assert sorted(documented - offered) == [], f"in the reference, and not public in {name}"
+
+
+CONTRACT = {
+    "prism.agents.social_agent": ["SocialAgent"],
+    "prism.statechart.queries": ["agents_in_state"],
+    "prism.statechart.reasoner": [
+        "Reasoner",
+        "build_reasoner_prompt",
+        "parse_reasoner_response",
+    ],
+    "prism.statechart.social": ["social_media_chart"],
+    "prism.statechart.statechart": ["Statechart"],
+    "prism.statechart.states": ["AgentState"],
+    "prism.statechart.transitions": ["StateTransition", "Transition"],
+}
+CONTRACT_NAMES = [(path, name) for path, names in CONTRACT.items() for name in names]
+"""The paths that existing code imports from."""
+
+
+@pytest.mark.parametrize(("path", "name"), CONTRACT_NAMES)
+def test_a_contract_path_leads_to_the_public_name(path: str, name: str) -> None:
+    """What a contract path offers is the same object as the room offers by its short path."""
+    room = import_module(path.rpartition(".")[0])
+    assert name in room.__all__
+    assert getattr(import_module(path), name) is getattr(room, name)
+
+
+def test_the_contract_paths_are_documented() -> None:
+    """The reference lists the contract paths with their names, and no others."""
+    assert contract_paths() == CONTRACT
 
 
 def test_the_options_of_the_plugin_are_in_the_reference() -> None:

@@ -1,8 +1,9 @@
 """A run's log as tables: SQL views over its lines, read by DuckDB.
 
-`read_log` opens one log or several. ``log.table("states")`` is a table, ``log.sql("select ...")``
-the rows of a query; both are relations of DuckDB, which print themselves and become pandas
-(``.df()``), Arrow (``.to_arrow_table()``) or polars (``polars.DataFrame(relation)``) by one call.
+`read_log` opens logs, each an argument of its own. ``log.table("states")`` is a table,
+``log.sql("select ...")`` the rows of a query; both are relations of DuckDB, which print themselves
+and become pandas (``.df()``), Arrow (``.to_arrow_table()``) or polars
+(``polars.DataFrame(relation)``) by one call.
 ``log.runs`` describes the runs, ``log.notes`` what is wrong with their files.
 
 ===================== ==========================================================================
@@ -14,6 +15,7 @@ the rows of a query; both are relations of DuckDB, which print themselves and be
 ``costs``             requests, tokens and seconds of each model, in decisions and texts
 ``faults``            guards and actions that raised, answers that were not used
 ``stuck``             events that made no transition, why, and whether agents are still there
+``stuck_agents``      who is there since when, and the last event that did not move it
 ``agents``            every agent: its fields, where it is, and how much it did
 ``agent(id)``         everything that one agent did, in order
 ``messages``          what agents said to each other

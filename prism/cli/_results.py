@@ -54,7 +54,8 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
 def print_results(results: Any) -> None:
     """Print states and measures of the rounds, and the totals."""
     print_heading(
-        f"Agents in each state at the end of a round ({counted(results.agents, 'agent')})"
+        "Agents in each state at the end of a round "
+        f"({counted(results.agents, 'agent')} at the end)"
     )
     _print_rounds([each.states for each in results.rounds], absent=0)
     if any(each.measures for each in results.rounds):

@@ -27,9 +27,12 @@ MOST_AGENTS = 2_000
 _HIDDEN = ("interests", "following", "weighed", "fallbacks", "parent")
 
 _SUBTITLE = """
-select concat_ws(', ', coalesce(format('{:,} of {:,} agents', logged_agents, agents),
-    format('{:,} agents', (select count(*) from everyone))), format('{:,} rounds', rounds_seen),
-    format('{:,} ticks in each', ticks_per_round), format('seed {}', seed)) from runs
+select concat_ws(', ', coalesce(format('{:,} of {:,} agents', logged_agents, agents), known),
+    if(rounds_seen = 1, '1 round', format('{:,} rounds', rounds_seen)),
+    if(ticks_per_round > 1, format('{:,} ticks in each', ticks_per_round), null),
+    format('seed {}', seed))
+from runs,
+    (select if(count(*) = 1, '1 agent', format('{:,} agents', count(*))) as known from everyone)
 """
 _HAS_POSTS = "select count(*) > 0 from events where event = 'post.published'"
 _MESSAGES = "select round, tick, sender, receiver, content from messages limit 50"

@@ -16,7 +16,8 @@ from prism.report._table import Rows, with_values
 _HEIGHT, _SMALL = 260, 300
 _MOST_MOMENTS, _MOST_POINTS = 240, 300
 _SOURCES = ("model", "cache", "policy", "fallback")
-_WHOLE = alt.Axis(format=",d", tickMinStep=1)
+# bars between two numbers ignore tickMinStep, and 2.5 would be labelled 3
+_WHOLE = alt.Axis(format=",d", tickMinStep=1, labelExpr="datum.value % 1 ? '' : datum.label")
 
 
 States = Sequence[str]
@@ -103,7 +104,7 @@ from placed join spans s using (place) where agents > 0 order by chart, begin, s
 
 def _bars(key: str, count: str, names: Sequence[str] = (), stack: Any = "zero") -> Draw:
     """Return what draws counts by round or time, each as a part of a bar."""
-    title = f"share of {count}" if stack == "normalize" else count
+    title, axis = (f"share of {count}", alt.Axis()) if stack == "normalize" else (count, _WHOLE)
 
     def draw(rows: list[dict[str, Any]], states: States) -> alt.TopLevelMixin:
         x = alt.X(
@@ -117,7 +118,7 @@ def _bars(key: str, count: str, names: Sequence[str] = (), stack: Any = "zero") 
         drawn = chart.encode(
             x,
             alt.X2("until"),
-            alt.Y(f"{count}:Q", stack=stack, title=title, scale=alt.Scale(nice=False)),
+            alt.Y(f"{count}:Q", stack=stack, title=title, axis=axis, scale=alt.Scale(nice=False)),
             _colour(key, rows, names or states),
             tooltip=["begin:Q", f"{key}:N", f"{count}:Q"],
         )

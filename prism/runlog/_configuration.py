@@ -43,11 +43,12 @@ def configure(path: PathLike[str] | str, *, details: bool = False) -> RunLog:
     for the first time.
     If structlog is already configured, its configuration still applies and gets every event. If
     not, events also go to the standard library's logging, which by default shows only warnings and
-    errors. Several threads may write at once.
+    errors. Several threads may write at once. Whatever structlog's ``capture_logs`` captures
+    meanwhile is not in the file.
 
     Args:
         path: File to write. The events are appended to those of earlier runs; the tables of a log
-            are those of its last run.
+            are those of its last run, or of all with ``read_log(path, all_runs=True)``.
         details: Whether to write what happens at debug level, too: the events that made no
             transition, each with the guards that refused it.
 

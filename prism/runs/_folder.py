@@ -126,7 +126,8 @@ class RunFolder:
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, since it would fail again, unless it has an answer.
+            round leaves nothing behind, since it would fail again, unless it has an answer; a
+            replay does so in any round.
 
         Raises:
             InputError: If it cannot be written, or another process is writing it.
@@ -146,14 +147,15 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            if self._has_begun and not self._has_anything():
+            if self._has_begun and not self._is_of_use(is_replay=compared is not None):
                 _forget(self.path)
             raise
 
-    def _has_anything(self) -> bool:
-        """Return whether a round has ended, or somebody has answered."""
+    def _is_of_use(self, *, is_replay: bool) -> bool:
+        """Return whether somebody has answered, or a round has ended that a replay did not have."""
         answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
-        return bool(answers.exists() and answers.stat().st_size) or _ROUND_ENDED in log.read_bytes()
+        has_answers = answers.exists() and answers.stat().st_size > 0
+        return has_answers or (not is_replay and _ROUND_ENDED in log.read_bytes())
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""

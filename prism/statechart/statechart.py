@@ -292,7 +292,8 @@ class Statechart(Written[StateT]):
         """Return an agent's last transitions, oldest first, wherever they are kept.
 
         They are kept in ``agent.state_history``, unless the application has something else there.
-        Then they are kept beside the agent, at most 50, for as long as it lives.
+        Then they are kept beside the agent, at most 50, for as long as it lives. An object without
+        a ``state_history`` has none, until it is adopted.
         """
         return history_of(agent)
 

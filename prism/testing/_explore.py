@@ -21,7 +21,6 @@ Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
 Invariant = Callable[[Any], object]
 """``invariant(agent)``: raises, or returns False, if something that must always hold does not."""
 
-_NO_CONTEXT: st.SearchStrategy[None] = st.none()
 _STEERED = st.integers(0, 9)
 
 
@@ -50,7 +49,7 @@ def _steps(draw: st.DrawFn) -> _Step:
     # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
     # step, those after it stay the same events, and loops can be cut out one step at a time
     is_steered = draw(_STEERED) > 0
-    reactions = machine.reactions_of(state)
+    reactions = machine.chart.valid_triggers(state) if _is_place(machine.chart, state) else []
     of_state = machine.any_trigger.filter(reactions.__contains__)
     trigger = draw(of_state if is_steered and reactions else machine.any_trigger)
 
@@ -58,8 +57,12 @@ def _steps(draw: st.DrawFn) -> _Step:
     if trigger not in reactions:
         return _Step(trigger)
 
-    context = draw(machine.contexts_of(trigger))
-    choice = draw(machine.choices) if state in machine.chart.decision_states else 0
+    contexts = machine.contexts
+    if isinstance(contexts, Mapping):
+        contexts = contexts.get(trigger)
+    context = None if contexts is None else draw(contexts)
+    choices = st.integers(0, len(machine.chart.transitions))
+    choice = draw(choices) if state in machine.chart.decision_states else 0
 
     return _Step(trigger, context, choice)
 
@@ -79,7 +82,6 @@ class Exploration(RuleBasedStateMachine):
     contexts: ClassVar[Contexts | None]
     invariants_of_agent: ClassVar[tuple[Invariant, ...]]
     any_trigger: ClassVar[st.SearchStrategy[str]]
-    choices: ClassVar[st.SearchStrategy[int]]
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,18 +91,6 @@ class Exploration(RuleBasedStateMachine):
             # it is in a composite, and has not entered what is inside
             self.chart.begin(self.agent)
         self.path: str = state_text(self.agent.state)
-
-    @classmethod
-    def contexts_of(cls, trigger: str) -> st.SearchStrategy[Any]:
-        """Return the strategy for the context of an event."""
-        if isinstance(cls.contexts, Mapping):
-            return cls.contexts.get(trigger, _NO_CONTEXT)
-        return _NO_CONTEXT if cls.contexts is None else cls.contexts
-
-    @classmethod
-    def reactions_of(cls, state: Any) -> list[str]:
-        """Return the events that a state or configuration reacts to."""
-        return cls.chart.valid_triggers(state) if _is_place(cls.chart, state) else []
 
     @classmethod
     def run(cls) -> None:
@@ -186,7 +176,13 @@ def explore(
         DefinitionError: If the chart has no transitions, or the contexts name an unknown trigger.
     """
     triggers = chart.triggers
-    _require_triggers(chart, triggers, contexts)
+    unknown = set(contexts if isinstance(contexts, Mapping) else ()) - set(triggers)
+    if unknown or not triggers:
+        names = ", ".join(map(repr, sorted(unknown)))
+        problem = f"has no trigger {names}" if unknown else "has no transitions to explore"
+        raise DefinitionError(
+            f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}"
+        )
 
     attributes = {
         "chart": chart,
@@ -194,7 +190,6 @@ def explore(
         "contexts": contexts,
         "invariants_of_agent": tuple(invariants),
         "any_trigger": st.sampled_from(triggers),
-        "choices": st.integers(0, max(0, _most_options(chart) - 1)),
     }
     machine: Any = type("Exploration", (Exploration,), attributes)
 
@@ -207,22 +202,6 @@ def explore(
     return cast("type[Exploration]", machine)
 
 
-def _require_triggers(
-    chart: Statechart[Any], triggers: tuple[str, ...], contexts: Contexts | None
-) -> None:
-    named = contexts if isinstance(contexts, Mapping) else ()
-    unknown = [repr(name) for name in named if name not in triggers]
-    if triggers and not unknown:
-        return
-
-    problem = (
-        f"has no trigger {', '.join(unknown)}" if triggers else "has no transitions to explore"
-    )
-    raise DefinitionError(
-        f"chart {chart.name!r} {problem}; its triggers are {', '.join(triggers) or 'none'}"
-    )
-
-
 def _is_place(chart: Statechart[Any], state: Any) -> bool:
     """Return whether an agent can be in a state: not in one region alone."""
     try:
@@ -230,14 +209,3 @@ def _is_place(chart: Statechart[Any], state: Any) -> bool:
     except UnknownStateError:
         return False
     return True
-
-
-def _most_options(chart: Statechart[Any]) -> int:
-    """Return the largest number of targets that one decision can have."""
-    targets = (
-        chart.valid_targets(state, trigger)
-        for state in chart.decision_states
-        if _is_place(chart, state)
-        for trigger in chart.valid_triggers(state)
-    )
-    return max(map(len, targets), default=0)

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 Side = Literal["+", "-"]
+Load = Callable[..., ModuleType]
 
 DOCS = Path(__file__).parents[2] / "docs"
 ADOPTING = DOCS / "adopting.md"
@@ -20,6 +21,7 @@ SECTIONS = {
     "dataclass": "A dataclass",
     "pydantic": "A pydantic model",
     "model": "A model in your loop",
+    "service": "A service",
 }
 """The sections of one page that are a guide each, by their names."""
 _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
@@ -35,14 +37,12 @@ def text_of(guide: str) -> str:
 
 
 def code_of(guide: str, side: Side) -> str:
-    """Return the code of a guide after its diffs (``+``) or before them (``-``)."""
-    text = text_of(guide)
-    parts = [
-        _side_of(code, side) if kind == "diff" else code for kind, code in _BLOCK.findall(text)
-    ]
-    if side == "-":
-        parts = [_side_of(code, side) for kind, code in _BLOCK.findall(text) if kind == "diff"]
-    return "\n\n".join(parts)
+    """Return the code of a guide after its diffs (``+``), or the diffs before them (``-``)."""
+    return "\n\n".join(
+        _side_of(code, side) if kind == "diff" else code
+        for kind, code in _BLOCK.findall(text_of(guide))
+        if kind == "diff" or side == "+"
+    )
 
 
 def _side_of(diff: str, side: Side) -> str:
@@ -82,3 +82,10 @@ def load(
         return module
 
     return load
+
+
+def moved(guide: ModuleType, agent: Any) -> Any:
+    """Fire an event and a tick on an agent of a guide."""
+    assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
+    guide.chart.tick(agent)
+    return agent

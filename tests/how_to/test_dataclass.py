@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from prism.agents import StatechartMixin
-
-Load = Callable[..., ModuleType]
+from tests.how_to.conftest import Load, moved
 
 FIELDS = [("name", str, "Ada"), ("patience", int, 3)]
 OPTIONS: list[dict[str, Any]] = [
@@ -34,13 +33,6 @@ OPTIONS: list[dict[str, Any]] = [
 def guide(load: Load) -> ModuleType:
     """Import the guide's code."""
     return load("dataclass")
-
-
-def moved(guide: ModuleType, agent: Any) -> Any:
-    """Fire an event and a tick on an agent."""
-    assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
-    guide.chart.tick(agent)
-    return agent
 
 
 @pytest.fixture(params=OPTIONS, ids=str)

@@ -1,15 +1,13 @@
 """A model in a loop of one's own."""
 
-from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
 from prism.testing import FakeOllama, Fault
+from tests.how_to.conftest import Load
 from tests.kit.commands import Prism
-
-Load = Callable[..., ModuleType]
 
 
 @pytest.fixture

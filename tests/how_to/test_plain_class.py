@@ -1,12 +1,11 @@
 """A class with a state of its own keeps its ways."""
 
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
 import pytest
 
-Load = Callable[..., ModuleType]
+from tests.how_to.conftest import Load
 
 POSTS = ["night trains", "cats", "trains again", "dogs", "more trains"]
 

@@ -3,7 +3,6 @@
 import copy
 import json
 import pickle
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -15,21 +14,13 @@ from prism.agents import StatechartMixin
 from prism.errors import AgentError
 from prism.statechart import AgentState, StateTransition, social_media_chart
 from prism.testing import TransitionLog
-
-Load = Callable[..., ModuleType]
+from tests.how_to.conftest import Load, moved
 
 
 @pytest.fixture
 def guide(load: Load) -> ModuleType:
     """Import the guide's code."""
     return load("pydantic")
-
-
-def moved(guide: ModuleType, agent: Any) -> Any:
-    """Fire an event and a tick on an agent."""
-    assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
-    guide.chart.tick(agent)
-    return agent
 
 
 def test_saved_fields_are_validated_when_loaded(guide: ModuleType) -> None:

@@ -1,7 +1,9 @@
 """Modules that a test writes itself."""
 
 import importlib
+import subprocess
 import sys
+import venv
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -45,3 +47,12 @@ def forgotten_modules(folder: Path) -> Iterator[None]:
         for name in sys.modules.keys() - known:
             if str(getattr(sys.modules[name], "__file__", None) or "").startswith(str(folder)):
                 del sys.modules[name]
+
+
+def environment(folder: Path, *packages: str) -> Path:
+    """Make an environment with packages of others in a folder, and return its interpreter."""
+    venv.create(folder, with_pip=True)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    install = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*install, *packages], check=True)
+    return python

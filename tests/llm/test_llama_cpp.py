@@ -1,8 +1,6 @@
 """A real llama.cpp server with a model of random weights, in an environment of its own."""
 
-import socket
 import subprocess
-import venv
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +9,8 @@ import pytest
 
 from prism.llm import Model
 from prism.reasoner import Reasoner
+from tests.kit.llama_server import free_port
+from tests.kit.modules import environment
 from tests.kit.reasoners import crowd
 from tests.kit.waiting import wait_until
 from tests.llm import tiny_llama
@@ -22,13 +22,7 @@ pytestmark = pytest.mark.long
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Serve the model from an environment with llama.cpp, and give the server's address."""
     folder = tmp_path_factory.mktemp("llama")
-    venv.create(folder / "own", with_pip=True)
-    python = next(path for path in folder.glob("own/*/python*") if path.is_file())
-    install = ["-m", "pip", "install", "--quiet", "xllamacpp", "gguf", "numpy"]
-    subprocess.run([python, *install], check=True)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    python, port = environment(folder / "own", "xllamacpp", "gguf", "numpy"), free_port()
 
     line = [python, str(Path(tiny_llama.__file__)), folder, str(port)]
     process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

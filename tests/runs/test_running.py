@@ -162,22 +162,6 @@ def test_each_round_is_kept_before_it_is_reported(tmp_path: Path) -> None:
     runs.begin(DiceOptions(), tmp_path, on_round=look)
 
 
-def test_a_run_that_is_stopped_behind_a_round_goes_on(tmp_path: Path) -> None:
-    """Whoever receives a round ends a run as Ctrl-C does, and the round that has ended is kept."""
-
-    def stop(number: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        runs.begin(DiceOptions(), tmp_path / "run", on_round=stop)
-
-    heard = Heard()
-    assert runs.resume(tmp_path / "run", DiceOptions, observer=heard) is not None
-    assert heard.said[0][0] == "note"
-    runs.begin(DiceOptions(), tmp_path / "whole")
-    assert tree(tmp_path / "run") == tree(tmp_path / "whole")
-
-
 _SAID: ContextVar[str] = ContextVar("said", default="nothing")
 
 

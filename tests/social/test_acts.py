@@ -20,7 +20,6 @@ from prism.statechart import (
     Question,
     Reasoner,
     Writer,
-    social_feed_chart,
 )
 from prism.testing import FakeOllama, Fault, ScriptedWriter
 from tests.kit.models import varied
@@ -100,17 +99,6 @@ def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     ]
     assert len(done_by) == len({*done_by}) > 6
     assert any(REPLY not in each.options for each in model.questions)
-
-
-def test_the_log_agrees_with_the_chart(run_logged: Any) -> None:
-    """A run with a model follows the chart of its name."""
-    done = simulated(run_logged, Chooser(REPLY), parameters={"posts_per_tick": 0.05})
-    chart = social_feed_chart(acts=True)
-    assert done.events("run.started")[0]["chart"] == chart.name
-    allowed = {(t.source, t.trigger, t.target) for t in chart.transitions}
-    moves = done.events("statechart.transition")
-    assert moves
-    assert all((each["from_state"], each["trigger"], each["to_state"]) in allowed for each in moves)
 
 
 # Texts

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.agents import SeedPost, SocialAgent, synthetic_population
+from prism.agents import SeedPost, SocialAgent
 from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
@@ -25,7 +25,6 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.testing import LateReasoner, ScriptedReasoner
-from prism.worlds import measure
 
 S = AgentState
 
@@ -80,26 +79,6 @@ def test_results_count_what_the_log_holds(logged: Any) -> None:
     assert min(results.totals()[name] for name in ("posts", "replies", "reshares", "likes")) > 0
     assert (events[0]["event"], events[-1]["event"]) == (RUN_STARTED, RUN_ENDED)
     assert events[-1].items() >= results.totals().items()
-
-
-class Watched(Feed):
-    """Measures how many agents scroll when the ticks of a round are over."""
-
-    @measure
-    def scrolling(self) -> int:
-        """Return their number."""
-        return self.count(S.SCROLLING)
-
-
-def test_states_of_every_round_are_counted() -> None:
-    """A round's states name every state, and count the agents as they are after its last tick."""
-    population = synthetic_population(60)
-    results = Run(Watched(first_posts=population.posts), population.agents, rounds=4).run()
-    for summary in results.rounds:
-        assert {*summary.states} == {state.value for state in S}
-        assert sum(summary.states.values()) == 60
-        assert summary.states["scrolling"] == summary.measures["scrolling"]
-        assert summary.states["scrolling"] > 0
 
 
 def test_what_was_decided_is_carried_out_before_a_round_ends() -> None:

@@ -119,6 +119,8 @@ def test_parameters_come_back_from_run_json() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
+        ({"feed": "populr"}, "feed: Input should be 'interests', .*'populr'"),
+        ({"follow_network": "scalefree"}, "follow_network: Input should be 'given'"),
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
         ({"opening_authors": "all"}, "opening_authors: Input should be 'each', 'drawn'"),
         ({"preset": "twiter"}, "preset must be one of conversation, .* got 'twiter'"),

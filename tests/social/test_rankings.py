@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from prism import Run
-from prism.agents import SeedPost, SocialAgent, synthetic_population
-from prism.errors import FieldTypeError, FieldValueError
+from prism.agents import SeedPost, SocialAgent
+from prism.errors import FieldValueError
 from prism.social import Feed, Post, Reader
 from prism.worlds import treatment
 
@@ -236,20 +236,6 @@ def test_a_ranking_of_something_else_is_refused() -> None:
     """A ranking returns the posts that it was given, in whatever order."""
     with pytest.raises(FieldValueError, match="must return posts that it was given, got <Reader"):
         Run(Wrong(), 5, rounds=1).run()
-
-
-@pytest.mark.parametrize(
-    ("changed", "error", "message"),
-    [
-        ({"feed": "populr"}, FieldTypeError, "feed: Input should be 'interests', .*'populr'"),
-    ],
-)
-def test_a_feed_that_does_not_exist_is_refused(
-    changed: dict[str, Any], error: type[Exception], message: str
-) -> None:
-    """The message says which there are."""
-    with pytest.raises(error, match=message):
-        Run(Feed(first_posts=(), **changed), synthetic_population(3).agents, rounds=1).run()
 
 
 # Follows
