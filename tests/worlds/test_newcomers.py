@@ -10,7 +10,7 @@ import pytest
 
 from prism import Run, replay
 from prism.analysis import read_log
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError, ReplayError, SimulationError
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Plane, Space, World, during, state
 from tests.kit.worlds import run_in
@@ -378,6 +378,18 @@ def test_nobody_joins_among_the_steps_of_an_independent_world() -> None:
 
     with pytest.raises(SimulationError, match="add newcomers in a hook, such as round_begins"):
         Run(Alone(), 2).run()
+
+
+def test_a_replay_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """Unless somebody has answered: a folder could not be taken again."""
+    kept = Run(f"{__file__}:Home", seed=1, rounds=8).keep(tmp_path / "run")
+    assert kept.folder is not None
+    log = kept.folder / "events.jsonl"
+    before, _, after = log.read_bytes().rpartition(b'"timeout"')
+    log.write_bytes(before + b'"time-out"' + after)
+    with pytest.raises(ReplayError, match="differs"):
+        replay(kept.folder, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
 
 
 @pytest.mark.parametrize("home", [Home, HomeTogether, HomeInStages, Queue])
