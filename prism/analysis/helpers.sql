@@ -20,6 +20,3 @@ create macro is_list_of_texts(any_value) as json_type(any_value) = 'ARRAY' and c
     list_transform(try_cast(any_value as json[]), lambda each: json_type(each) = 'VARCHAR')), true);
 -- The order of rounds and ticks; a log may claim numbers of any size.
 create macro in_order(round, tick) as round::hugeint * (1 << 24) + tick;
--- The ticks up to the place of a step.
-create macro ticks_of(place, ticks) as if(place >> 24 > 0,
-    ((place >> 24) - 1)::hugeint * ticks + ((place & ((1 << 24) - 1)) >> 2), 0);

@@ -102,8 +102,7 @@ numbered as (
 ), parts as (
     select run, chart, agent_id, number, begin as state, before, "end" as next, round_before as round,
            tick_before as tick, time_before as begun, "trigger", ticks_in_state, rounds_in_state,
-           if(closes or "trigger" is not distinct from 'round_ends' or "end" = '', 'cut',
-              'complete') as ending
+           if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
     from numbered where begin is not null
     union all
     select run, chart, agent_id, number + 1, "end", "end", null, round, tick, timestamp, null, null,
@@ -135,15 +134,15 @@ numbered as (
            arg_min_null(if(came, begun, null), number) as begun
     from stays group by run, chart, agent_id, path, stay
 ), clocks as (
-    select run, arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
+    select run, max(timestamp) as until,
+           arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
 ), level_visits as (
     select e.run, e.chart, e.state, ending, "trigger" = 'timeout' as timed_out,
            case when ending <> 'open' then if(r.seconds_per_round is null, e.ticks::double, e.rounds)
                 when r.seconds_per_round is null then
                      coalesce(clock, 0) - if(e.round > 0, (e.round::double - 1) * r.ticks + e.tick, 0)
-                else clock / r.ticks - (epoch_us(e.begun) - epoch_us((select min(timestamp)
-                     from events s where s.run = e.run and s.event = 'run.started'))) / 1e6 / r.seconds_per_round end
+                else (epoch_us(until) - epoch_us(e.begun)) / 1e6 / r.seconds_per_round end
            as length
     from ended e join runs r using (run) left join clocks c using (run) where is_over
 )

@@ -73,11 +73,7 @@ with homes as (
            past as (partition by run, chart, agent_id order by line rows unbounded preceding)
 )
 select run, line, event, agent_id, chart, "trigger",
-       -- agents leave before a tick, and their line does not say how long they stayed
-       if(leaves and unit = 'tick', greatest(coalesce(ticks_of(late, ticks) - 1 - ticks_of(
-           lag(late) over (partition by run, chart, agent_id order by line), ticks), 0), 0)::bigint,
-          ticks_in_state) as ticks_in_state,
-       begin, "end", before, unit,
+       ticks_in_state, begin, "end", before, unit,
        if(unit = 'time', late, late >> 24) as round,
        if(unit = 'time', 0, (late & ((1 << 24) - 1)) >> 2) as tick,
        unit <> 'time' and (late & 3 = 2 or late & 3 = 1 and tick = ticks and unit = 'tick') as closes,
@@ -202,29 +198,27 @@ select *, count / sum(count) over (partition by run, chart, from_state) as proba
 from counted
 order by run, chart nulls first, from_state nulls first, count desc, to_state, "trigger" nulls first;
 
--- Visits to states, with how they ended: complete; cut by the end of a round, or as the agent
--- left; or open at the end of the log. Lengths are in ticks, where events happen at rates in
+-- Visits to states, with how they ended: complete, also as the agent left the run; cut by the end
+-- of a round; or open at the end of the log. Lengths are in ticks, where events happen at rates in
 -- rounds.
 create view visits as
 with ended as (
-    select run, arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
+    select run, max(timestamp) as until,
+           arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
 )
 select s.run, s.chart, begin as state, s.round,
        if(r.seconds_per_round is null, ticks_in_state, rounds_in_state) as length,
        "trigger" = 'timeout' as timed_out,
-       if(closes or "trigger" is not distinct from 'round_ends' or "end" = '', 'cut', 'complete')
-       as ending
+       if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
 from steps s join runs r using (run) where begin is not null
 union all
 select s.run, s.chart, "end", rounds_seen,
        if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),
-          clock / ticks - (epoch_us(timestamp) - epoch_us(begun)) / 1e6 / r.seconds_per_round),
+          (epoch_us(until) - epoch_us(timestamp)) / 1e6 / r.seconds_per_round),
        false, 'open'
 from (select * from steps qualify line = max(line) over (partition by run, chart, agent_id)) s
 join runs r using (run) left join ended using (run)
-left join (select run, min(timestamp) as begun from events where event = 'run.started' group by run)
-    using (run)
 where "end" <> '';
 
 -- How long agents stay in each state, from visits of any length. Visits that were cut or are open
@@ -337,6 +331,8 @@ from (
                 when event = 'cognition.refused' then type else "trigger" end as "trigger",
            case when event = 'statechart.answer_discarded' and reason = 'not_enabled'
                 then 'its guard no longer passed'
+                when event = 'statechart.answer_discarded' and reason = 'left'
+                then 'the agent had left the run'
                 when event = 'statechart.answer_discarded'
                 then 'the agent was already in ' || now_in
                 when event = 'cognition.reset' then 'there is no such state'
@@ -464,9 +460,9 @@ from (select distinct on (run, agent_id, post_id, experiment) * from events
       where event = 'treatment.assigned' order by line)
 group by all;
 
--- Every agent: its fields as it joined, where it is, and what it did. `agent_2` is before
--- `agent_10`. Lines of decisions name no chart: those of an id on several charts count where the
--- state is one that the agent was in.
+-- Every agent that was ever there: its fields as it joined, where it is, or was when it left, the
+-- rounds of both, and what it did. `agent_2` is before `agent_10`. Lines of decisions name no chart:
+-- those of an id on several charts count where the state is one that the agent was in.
 create view agents as
 with joined as (
     select run, agent_id, coalesce(e.chart, first_chart) as chart, unnest(arg_min(struct_pack(
@@ -474,7 +470,9 @@ with joined as (
     from events e join runs using (run) where event = 'agent.joined'
     group by run, agent_id, coalesce(e.chart, first_chart)
 ), moved as (
-    select run, agent_id, chart, arg_max("end", line) filter (event <> 'agent.left') as state
+    select run, agent_id, chart, arg_max("end", line) filter (event <> 'agent.left') as state,
+           arg_min(round, line) filter (event = 'agent.joined' and unit <> 'time') as joined_round,
+           arg_max(round, line) filter (event = 'agent.left' and unit <> 'time') as left_round
     from steps group by all
 ), homes as (
     select run, agent_id, min(chart) as home, count(*) > 1 as has_others from everyone group by all
@@ -499,7 +497,7 @@ with joined as (
 received as (pivot (select run, author_id as agent_id, what from acts)
              on what in ('replies', 'reshares', 'likes') using count(*) group by run, agent_id)
 select e.run, e.agent_id, a.arm, e.chart, j.* exclude (run, agent_id, chart, parent), "parent",
-       m.state,
+       m.state, joined_round, left_round,
        coalesce(c.transitions, 0) as transitions, if(has_feed, coalesce(weighed, 0), null) as weighed,
        coalesce(c.decisions, 0) as decisions, coalesce(c.fallbacks, 0) as fallbacks,
        if(has_feed, coalesce(g.posts, 0), null) as posts,
@@ -533,13 +531,20 @@ with rounds as (
     select run, agent_id, round, what from acts
     where coalesce(round <= coalesce(last, 4611686018427387904), true)
       and (first = 1 or coalesce(round >= first, true))
+), stays as (
+    select run, agent_id, min(round) filter (event = 'agent.joined') as begun,
+           max(round) filter (event = 'agent.left') as ended
+    from events where event in ('agent.joined', 'agent.left') group by all
 ), counted as (
     select e.run, r.round, e.agent_id, count(*) filter (what = 'posts') as posts,
            count(*) filter (what = 'likes') as liked,
            count(*) filter (what <> 'likes') as written
-    from (select distinct run, agent_id from everyone) e join rounds r using (run) left join done d
+    from (select distinct run, agent_id from everyone) e join rounds r using (run)
+    left join stays s on s.run = e.run and s.agent_id = e.agent_id
+    left join done d
       on d.run = e.run and d.agent_id = e.agent_id and (r.round is null or d.round = r.round)
     where e.run in (select run from events where event = 'post.published')
+      and coalesce(r.round >= begun, true) and coalesce(r.round <= ended, true)
     group by all
 ), ranked as (
     select *, count(*) over each as n, sum(written) over each as total,
@@ -804,6 +809,7 @@ where run in (select run from runs where seconds_per_round is not null);
 create view happened as
 select e.* exclude (schema), case
     when event = 'agent.joined' then concat('joins', ' as a ' || archetype, ', ', state)
+    when event = 'agent.left' then concat('leaves the run, ', state)
     when event = 'statechart.transition' then concat(from_state, ' to ', to_state, ' on ',
         e."trigger", ' after ' || if(s.rounds_in_state is null, ticks_in_state
             || if(ticks_in_state = 1, ' tick', ' ticks'), short(s.rounds_in_state) || ' rounds'),

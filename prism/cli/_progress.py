@@ -54,10 +54,14 @@ class Bar:
 
 
 class RunScreen(Observer):
-    """Prints a run's messages on standard error, and its progress if that is a terminal."""
+    """Prints a run's messages on standard error, and its progress if that is a terminal.
 
-    def __init__(self) -> None:
-        self.bar = Bar()
+    Args:
+        asked: What ``--agents`` asks for, if it was given.
+    """
+
+    def __init__(self, asked: str | None) -> None:
+        self.bar, self._asked = Bar(), asked
 
     def note(self, message: str) -> None:
         """Print a note."""
@@ -68,7 +72,10 @@ class RunScreen(Observer):
         note(message)
 
     def started(self, run: Any) -> None:
-        """Draw the bar."""
+        """Draw the bar, and note if a world makes fewer agents than it is asked for."""
+        asked, made = self._asked or "", len(run.agents)
+        if asked.isdecimal() and made < int(asked):
+            note(f"the world has made {made:,} agents, though --agents asks for {asked}")
         self.bar.begin("round", run.rounds, len(run.finished))
 
     def round_ended(self, summary: Any) -> None:
@@ -79,13 +86,14 @@ class RunScreen(Observer):
 
 
 @contextmanager
-def run_screen(folder: Path | None) -> Iterator[RunScreen]:
+def run_screen(folder: Path | None, asked: str | None = None) -> Iterator[RunScreen]:
     """Show a run.
 
     Args:
         folder: The folder of the run, if it has one.
+        asked: What ``--agents`` asks for, if it was given.
     """
-    screen = RunScreen()
+    screen = RunScreen(asked)
     with warnings.catch_warnings(), hinting_at(folder, screen.bar), telling_warnings(screen):
         # as of a damaged file that was restored
         warnings.simplefilter("always", RuntimeWarning)

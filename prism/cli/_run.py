@@ -130,7 +130,7 @@ def _carry_out(
         print_estimate(estimate(Run(world, **given)), as_json=as_json)
         return
 
-    with run_screen(out) as screen:
+    with run_screen(out, given.get("agents")) as screen:
         outcome = carry_out(
             Run(world, **given),
             None if out is None else RunFolder.for_new(out),

@@ -15,10 +15,9 @@ from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._answers import ANSWERS_NAME
-from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log
+from prism.runlog._reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._journal import Journal
+from prism.runs._journal import Journal, has_answers
 from prism.runs._options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
@@ -126,7 +125,8 @@ class RunFolder:
 
         Yields:
             A logger that writes to the log. A new run that raises an error of prism in its first
-            round leaves nothing behind, since it would fail again, unless it has an answer.
+            round leaves nothing behind, since it would fail again, unless it has an answer; a
+            replay does so in any round.
 
         Raises:
             InputError: If it cannot be written, or another process is writing it.
@@ -146,14 +146,15 @@ class RunFolder:
                 finally:
                     self.journal.close()
         except PrismError:
-            if self._has_begun and not self._has_anything():
+            if self._has_begun and not self._is_of_use(is_replay=compared is not None):
                 _forget(self.path)
             raise
 
-    def _has_anything(self) -> bool:
-        """Return whether a round has ended, or somebody has answered."""
-        answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
-        return bool(answers.exists() and answers.stat().st_size) or _ROUND_ENDED in log.read_bytes()
+    def _is_of_use(self, *, is_replay: bool) -> bool:
+        """Return whether somebody has answered, or a round has ended that a replay did not have."""
+        log = self.path / LOG_NAME
+        has_round = not is_replay and _ROUND_ENDED in log.read_bytes()
+        return has_round or has_answers(self.path / ANSWERS_NAME)
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""

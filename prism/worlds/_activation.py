@@ -28,7 +28,7 @@ _MANY = 100
 _logger = logging.getLogger("prism.worlds")
 
 
-async def events_at_rates(turns: Any) -> None:
+async def events_at_rates(turns: Any, end: Moment) -> None:
     """Let events of one tick happen, one after another, each at its own time.
 
     This is the direct method (Gillespie 1977): waiting times are exponential with the sum of all
@@ -36,12 +36,13 @@ async def events_at_rates(turns: Any) -> None:
     memory, so it does not matter that a tick ends before the next event. Rates that are functions
     are evaluated after every event for all agents, or, with a largest rate, for the chosen one, so
     they are exact whatever they depend on.
+
+    The clock stays where the run is stopped, and otherwise goes to the end of the tick.
     """
-    moment = turns.clock.moment
-    await _at(turns, moment, 0.0, None, None)
+    await _happen(turns, None, None)
     population = turns.population
     members = population.members
-    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{moment.tick}")
+    stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{end.tick}")
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
         channels = [each for kind in population.kinds.values() for each in kind.channels]
@@ -52,10 +53,10 @@ async def events_at_rates(turns: Any) -> None:
         ]
         total = total_of(weights)
         if not total:
-            return
+            break
         part -= log1p(-stream.random()) / total * ticks
         if part >= 1:
-            return
+            break
 
         number = index_at(stream.random(), weights)
         channel = channels[number]
@@ -67,21 +68,26 @@ async def events_at_rates(turns: Any) -> None:
             agent = agents[stream.index(len(agents))]
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
-        await _at(turns, moment, part, channel, agent)
-        turns.end_if_over()
+        go_to(turns, end, part)
+        await _happen(turns, channel, agent)
+    if turns.stopped is None:
+        go_to(turns, end, 1.0)
 
 
-async def _at(turns: Any, moment: Moment, part: float, channel: Channel | None, agent: Any) -> None:
-    """Let an event happen at a time within a tick; without one, the time-outs that are due."""
+def go_to(turns: Any, end: Moment, part: float) -> None:
+    """Let the clock show a time within a tick, of which a part has passed."""
     left = turns.clock.seconds_per_tick * (1 - part)
-    time = Moment(moment.time - timedelta(seconds=left), moment.round, moment.tick)
+    turns.clock.show(Moment(end.time - timedelta(seconds=left), end.round, end.tick))
     turns.part_of_tick = part
-    with turns.clock.at(time):
-        if channel is None:
-            await turns.give()
-        else:
-            await turns.happen(agent, channel.step)
-    turns.part_of_tick = None
+
+
+async def _happen(turns: Any, channel: Channel | None, agent: Any) -> None:
+    """Let an event happen; without one, the time-outs that are due."""
+    if channel is None:
+        await turns.give()
+    else:
+        await turns.happen(agent, channel.step)
+    turns.end_if_over()
 
 
 def _weight(
@@ -160,10 +166,11 @@ class TurnsAhead(Turns):
     def now(self, tick: int) -> None:
         self._begun = tick
 
-    def seconds(self) -> float:
-        """Return the time of the turn whose task is running."""
+    @property
+    def moment(self) -> Moment:
+        """The time of the turn whose task is running."""
         turn = UNDER_WAY.get()
-        return super().seconds() if turn is None else turn.moment.seconds
+        return super().moment if turn is None else turn.moment
 
     async def round(self, moments: Sequence[Moment]) -> None:
         """Run the ticks of a round, whose times are given.
@@ -195,6 +202,7 @@ class TurnsAhead(Turns):
                         await write_next()
             while queue:
                 await write_next()
+            self.end_tick()
         finally:
             for _, task in queue:
                 task.cancel()
@@ -210,7 +218,7 @@ class TurnsAhead(Turns):
             await each
         UNDER_WAY.set(turn)
         agent = turn.agent
-        waiting = None if agent.has_left else await outside(self, self.take(agent))
+        waiting = await outside(self, self.take(agent))
         while waiting is not None:
             _, running, waits = waiting
             if type(waits) is Receiving or waits.agent is not agent:

@@ -64,12 +64,18 @@ def load_world(address: str) -> type[World[Any]]:
     Raises:
         InputError: If there is no such module, file or world.
     """
-    found = found_at(address)
-    if not (isinstance(found, type) and issubclass(found, World)):
-        place, _, name = address.rpartition(":")
-        raise InputError(f"{place} has no world or agent {name!r}", field="world")
+    place, _, name = address.rpartition(":")
+    worlds = {
+        each: found
+        for each, found in vars(module_at(place)).items()
+        if isinstance(found, type) and issubclass(found, World) and found is not World
+    }
+    if name not in worlds:
+        listed = ", ".join(worlds) or "no world"
+        problem = f"{place} has no world or agent {name!r}: it has {listed}"
+        raise InputError(problem, field="world")
 
-    return found
+    return worlds[name]
 
 
 def found_at(address: str) -> Any:

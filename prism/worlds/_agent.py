@@ -94,6 +94,7 @@ class Agent(Declares):
         _since: ClassVar[Any]
         _due: ClassVar[Any]
         _acts_from: ClassVar[int]
+        _passed_in: ClassVar[int]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -130,7 +131,9 @@ class Agent(Declares):
         # attribute by attribute: an object whose `__dict__` has been asked for is slower
         me = cast(Any, self)
         me.world, me._place = world, number
-        me._since = me._due = me._acts_from = 0
+        now = world.turns.now
+        me._since = me._due = me._passed_in = now
+        me._acts_from = now + 1
         me._key = keys[0]
         me._steps, me._decides = AgentStream(keys[1]), AgentStream(keys[2])
         self._begin()
@@ -368,21 +371,23 @@ class Agent(Declares):
         self.world.turns.leave(self)
 
     def begin_in(self, state: Any) -> None:
-        """Begin in a state other than the chart's initial one; for `World.setup` and newcomers.
+        """Begin in a state other than the chart's initial one.
+
+        It belongs in `World.populate` or `World.setup`, and before `World.add`.
 
         Args:
             state: A leaf state or, in a chart with regions, a configuration:
                 ``chart.state_of("feed+tired")``.
 
         Raises:
-            SimulationError: If the agent has begun to act.
+            SimulationError: If the agent is in a run that has begun.
             DefinitionError: If the chart does not have this state.
         """
         turns = None if self.world is None else self.world.turns
         if turns is not None and turns.has_begun:
             raise SimulationError(
-                f"agent {self.agent_id!r} has begun to act: begin_in belongs in setup or populate; "
-                "afterwards, change its state with fire"
+                f"{self.agent_id!r} is in a run that has begun: begin_in belongs in setup, or "
+                "before add; afterwards, change its state with fire"
             )
         chart = type(self).chart
         leaves = state.leaves if isinstance(state, Configuration) else (state,)

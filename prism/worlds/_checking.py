@@ -20,7 +20,8 @@ from prism.errors import InputError
 from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Statechart
-from prism.statechart.states import state_text
+from prism.statechart.states import SEPARATOR, state_text
+from prism.telemetry.events import AGENT_JOINED, TRANSITION
 from prism.worlds._addresses import address_of, load_world
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import NOBODY, AgentSet
@@ -304,13 +305,13 @@ def _silent(run: Run[Any], log: Path) -> Iterator[str]:
                 f"{trigger!r} was fired {number:,} times in {state!r}, where it does nothing, and "
                 "never made a transition"
             )
-    entered: set[str] = set()
-    fired = {trigger for trigger, _ in turns.missed}
-    for line in _lines(log):
-        event = orjson.loads(line)
-        entered.update(str(event.get("to_state") or event.get("state", "")).split("+"))
-        if event["event"] == "statechart.transition":
-            fired.add(event["trigger"])
+    events = map(orjson.loads, _lines(log))
+    steps = [each for each in events if each["event"] in (AGENT_JOINED, TRANSITION)]
+    texts = (str(each.get("to_state", each.get("state"))) for each in steps)
+    entered = {leaf for text in texts for leaf in text.split(SEPARATOR)}
+    # a self-transition leaves no line
+    fired = {*turns.made, *(each.get("trigger") for each in steps)}
+    fired.update(trigger for trigger, _ in turns.missed)
     for definition in turns.population.definitions:
         triggers = dict.fromkeys(each.trigger for each in definition.transitions)
         for trigger in triggers:

@@ -295,6 +295,7 @@ def apply(turns: Any, asked: Asked) -> Any:
         return None
     if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
+    turns.made[asked.trigger] += 1
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
 
 

@@ -17,9 +17,9 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked
+from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
 from prism.worlds._guests import Guest, GuestChart, act
-from prism.worlds._world import World, kinds_of
+from prism.worlds._world import World, defines, kinds_of
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -119,6 +119,12 @@ def make_kind(
 def is_by_rate(cls: type[World[Any]]) -> bool:
     """Return whether events of a world happen at rates."""
     return any(rate is not None for rate, _ in marked(cls, RATE).values())
+
+
+def runs_ahead(cls: type[World[Any]]) -> bool:
+    """Return whether agents may be in several ticks: nothing is done between those."""
+    between = any(defines(cls, hook) for hook in ("tick", "tick_begins", "tick_ends", "until"))
+    return cls.independent and not (cls.together or between or is_by_rate(cls))
 
 
 def chart_name(cls: type[Agent]) -> str:
@@ -273,6 +279,14 @@ def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
         for name in marked(cls, mark):
             if hasattr(World, name):
                 yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
+    for name in ("tick", "close_round"):
+        if not inspect.iscoroutinefunction(getattr(cls, name)):
+            yield f"{cls.__name__}.{name} must be async: write  async def {name}(self)"
+    if is_by_rate(cls) and defines(cls, "tick"):
+        yield (
+            f"{cls.__name__} has steps with rates, which need no tick of its own: leave out tick, "
+            "or the rates"
+        )
 
 
 def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
@@ -285,6 +299,9 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
         if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
+        rate = getattr(method, RATE)[0]
+        if isinstance(rate, str) and not hasattr(cls, rate) and rate not in cls.fields:
+            yield f"{cls.__name__}.{name}: {unknown_name(cls, rate, 'field', cls.fields)}"
         for state in states:
             having = [kind for kind in fitting if kind.chart.definition.leaves_of(state)]
             if not having:

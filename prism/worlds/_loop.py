@@ -31,17 +31,17 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.loggers import EventLogger, active_logger
-from prism.worlds._activation import TurnsAhead, events_at_rates
+from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
 from prism.worlds._events import SampledLogger, TurnLogger
 from prism.worlds._fields import MEASURE, marked
-from prism.worlds._kinds import inside
+from prism.worlds._kinds import inside, runs_ahead
 from prism.worlds._people import AgentTable
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
-from prism.worlds._world import World, defines
+from prism.worlds._world import World
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
 
@@ -148,11 +148,10 @@ class Loop(BaseLoop):
         own: Any = logger if self._sampled is None else self._sampled
         given = world, run.seed, self._answers
         self.turns: Turns
-        if world.independent and self._answers.concurrency:
+        if runs_ahead(type(world)) and self._answers.concurrency:
             self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, run.ticks)
         else:
             self.turns = Turns(*given, own, self.clock, run.ticks)
-        self._own_tick = not self.turns.population.by_rate or defines(type(world), "tick")
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
@@ -322,12 +321,12 @@ class Loop(BaseLoop):
         world, turns = self.world, self.turns
         for _ in range(self.ticks_per_round):
             self.clock.advance()
+            end, by_rate = self.clock.moment, turns.population.by_rate
+            if by_rate:
+                go_to(turns, end, 0.0)
             world.tick_begins()
             turns.begin_tick()
-            if self._own_tick:
-                await world.tick()
-            else:
-                await events_at_rates(turns)
+            await (events_at_rates(turns, end) if by_rate else world.tick())
             turns.end_tick()
             world.tick_ends()
             await self.pace()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
@@ -140,6 +140,9 @@ def population_of(agents: Any) -> Any:
         agents = int(agents)
     if isinstance(agents, int) and agents < 1:
         raise InputError(f"must be 1 or more, got {agents}", field="agents")
+    if agents is not None and not isinstance(agents, (int, AgentTable, Iterable)):
+        problem = f"must be a number of agents, a file, or the agents, got {agents!r}"
+        raise InputError(problem, field="agents")
     return DEFAULT_AGENTS if agents is None else agents
 
 

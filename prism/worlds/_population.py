@@ -77,10 +77,25 @@ class Population:
             raise FieldValueError("a run needs agents, got none")
         check_classes(type(self._world), [*dict.fromkeys(map(type, population))])
         for agent in population:
-            self.name(agent, "")
+            self.prepare(agent, "")
             self.take_in(agent)
 
-    def name(self, agent: Agent, before: str) -> None:
+    def prepare(self, agent: Agent, before: str) -> None:
+        """Give an agent its id, place, streams, state and fields."""
+        self._name(agent, before)
+        if type(agent) not in self.kinds:
+            self._add_kind(type(agent))
+        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
+        arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
+        seed = self._seed
+        try:
+            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
+        except TypeError as error:
+            raise AgentError(f"{error}, or give it a default in the class") from None
+        if isinstance(agent, Guest):
+            lend(agent, self._logger, self._guest_clock, seed)
+
+    def _name(self, agent: Agent, before: str) -> None:
         """Give an agent its id, made of its parent's, or of its kind and number."""
         kind = type(agent)
         if agent.world is not None:
@@ -95,23 +110,7 @@ class Population:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
         self._ids.add(agent.agent_id)
 
-    def take_in(self, agent: Agent) -> Kind:
-        """Give an agent that has a name its place, streams, state and fields."""
-        kind = self.kinds.get(type(agent)) or self._add_kind(type(agent))
-        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
-        arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
-        seed = self._seed
-        try:
-            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
-        except TypeError as error:
-            raise AgentError(f"{error}, or give it a default in the class") from None
-        if isinstance(agent, Guest):
-            lend(agent, self._logger, self._guest_clock, seed)
-        self._everybody[agent] = None
-        self._set = None
-        return kind
-
-    def _add_kind(self, cls: type[Agent]) -> Kind:
+    def _add_kind(self, cls: type[Agent]) -> None:
         world, is_guest = type(self._world), issubclass(cls, Guest)
         if self.kinds:
             check_classes(world, [cls])
@@ -120,7 +119,6 @@ class Population:
         self.kinds[cls] = kind
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
-        return kind
 
     def begin(self) -> None:
         """Count the states, after `World.setup`."""
@@ -132,20 +130,22 @@ class Population:
             self.members = Members(by_key)
             self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, by_key))}
 
-    def count(self, agent: Agent) -> None:
-        """Count a newcomer."""
-        self.kinds[type(agent)].counts[agent.state] += 1
+    def take_in(self, agent: Agent) -> None:
+        """Let an agent that is prepared be there."""
+        self._everybody[agent] = None
+        self._set = None
+
+    def count(self, agent: Agent, change: int) -> None:
+        """Count an agent that joins, 1, or leaves, -1, after the run has begun."""
+        self.kinds[type(agent)].counts[agent.state] += change
         if self.by_rate:
-            self.members.add(agent, agent.state)
+            (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
 
     def remove(self, agent: Agent) -> None:
         """Remove an agent that leaves, also from spaces and the network."""
         vars(agent)["has_left"] = True
         self._everybody.pop(agent, None)
         self._set = None
-        self.kinds[type(agent)].counts[agent.state] -= 1
-        if self.by_rate:
-            self.members.remove(agent, agent.state)
         for space in agent._spaces:
             space.remove(agent)
         if self._world._network is not None:

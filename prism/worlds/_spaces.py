@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import ceil, hypot
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.worlds._agent_set import AgentSet
@@ -83,9 +83,13 @@ class Space(Generic[AgentT]):
     def put(self, agent: AgentT, cell: int) -> None:
         """Put an agent into a cell that has room. It leaves its previous cell.
 
+        One that has left the run stays out.
+
         Raises:
             FieldValueError: If the cell does not exist, or is full.
         """
+        if cast(Any, agent).has_left:
+            return
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(
                 f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
@@ -141,8 +145,14 @@ class Space(Generic[AgentT]):
 
     def _cell_of(self, agent: AgentT) -> int:
         if agent not in self.cells:
-            raise FieldValueError(f"{agent!r} is in no cell: put it into one first")
+            raise _absent(agent, "is in no cell: put it into one first")
         return self.cells[agent]
+
+
+def _absent(agent: Any, problem: str) -> FieldValueError:
+    if agent.has_left:
+        problem = "has left the run: bear others, and look around, before it leaves"
+    return FieldValueError(f"{agent!r} {problem}")
 
 
 def note_space(agent: Any, space: Any) -> None:
@@ -251,11 +261,14 @@ class Plane(Generic[AgentT]):
     def put(self, agent: AgentT, x: float, y: float) -> None:
         """Put an agent at a position. It leaves its previous one.
 
-        In a plane that wraps, a position beyond one side enters from the opposite one.
+        In a plane that wraps, a position beyond one side enters from the opposite one. An agent
+        that has left the run stays out.
 
         Raises:
             FieldValueError: If it is not a position, or outside a plane that does not wrap.
         """
+        if cast(Any, agent).has_left:
+            return
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
         if not (0 <= x <= self.width and 0 <= y <= self.height):
@@ -331,7 +344,7 @@ class Plane(Generic[AgentT]):
 
     def _position_of(self, agent: AgentT) -> tuple[float, float]:
         if agent not in self.positions:
-            raise FieldValueError(f"{agent!r} has no position: put it somewhere first")
+            raise _absent(agent, "has no position: put it somewhere first")
 
         return self.positions[agent]
 

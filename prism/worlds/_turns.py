@@ -8,13 +8,15 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush
+from inspect import CORO_CREATED, getcoroutinestate
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
 from prism.errors import (
+    AgentError,
     FieldValueError,
     SimulationError,
     UnknownTriggerError,
@@ -22,6 +24,7 @@ from prism.errors import (
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
+from prism.runlog._writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
@@ -67,7 +70,7 @@ class Turns:
         made: Events that made a transition when they were fired, by trigger.
         missed: Those that made none, by trigger and state.
         unawaited: A decision that was requested but not yet awaited.
-        part_of_tick: The part of the tick that has passed, if an event happens at a rate.
+        part_of_tick: The part of the tick that has passed; 1 unless events happen at rates.
     """
 
     def __init__(
@@ -93,7 +96,7 @@ class Turns:
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
         self.unawaited: Asked | None = None
-        self.part_of_tick: float | None = None
+        self.part_of_tick = 1.0
         self.assignments = Assignments(seed)
         self._networks = 0
         self.now, self._at = 0, _EVERYBODY_IS_OVER
@@ -102,6 +105,7 @@ class Turns:
         self._active: dict[Agent, None] = {}
         self.deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
+        self._activation: Coroutine[Any, Any, None] | None = None
 
     # Beginning, joining and leaving
 
@@ -131,21 +135,28 @@ class Turns:
     def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
-        self.population.name(agent, "" if source is None else f"{source.agent_id}.")
+        if self.world.independent and self.acting is not None:
+            raise SimulationError(
+                f"{source!r} cannot add anybody: in an independent world, agents change only "
+                "themselves; add newcomers in a hook, such as round_begins"
+            )
+        self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
         self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
     def _join(
         self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
     ) -> None:
-        kind = self.population.take_in(agent)
-        self.population.count(agent)
-        self._look_at(agent)
-        agent._acts_from = self.now + 1
+        self.population.take_in(agent)
         for space in () if parent is None else [*parent._spaces]:
             space.bring(agent, parent)
         if self.world._network is not None:
             self.world._network.join(agent, neighbours)
+        if not self.has_begun:
+            return
+        self.population.count(agent, 1)
+        self._look_at(agent)
         self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
+        kind = self.population.kinds[type(agent)]
         if kind.is_nested:
             kind.chart.enter(agent)
 
@@ -154,10 +165,19 @@ class Turns:
         self.defer(lambda: self._leave(agent), self.acting or agent)
 
     def _leave(self, agent: Agent) -> None:
-        if not agent.has_left:
-            self._active.pop(agent, None)
-            self.population.remove(agent)
-            self.events.emit(AGENT_LEFT, agent_id=agent.agent_id, state=state_text(agent.state))
+        if agent.has_left:
+            return
+        self._active.pop(agent, None)
+        self.population.remove(agent)
+        if self.has_begun:
+            self.population.count(agent, -1)
+            self.events.emit(
+                AGENT_LEFT,
+                agent_id=agent.agent_id,
+                chart=self.population.kinds[type(agent)].chart.name,
+                state=state_text(agent.state),
+                ticks_in_state=agent.ticks_in_state - self._is_to_come(agent),
+            )
 
     def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
         self.events.emit(
@@ -172,9 +192,14 @@ class Turns:
 
     # Time
 
+    @property
+    def moment(self) -> Moment:
+        """The current instant."""
+        return self.clock.moment
+
     def seconds(self) -> float:
         """Return the simulated time in seconds, as the clock of charts."""
-        return self.clock.moment.seconds
+        return self.moment.seconds
 
     def _count_transition(self) -> float:
         self.transitions += 1
@@ -182,8 +207,8 @@ class Turns:
 
     def time(self) -> float:
         """Return the time since the beginning, in rounds; within a tick, that of the event."""
-        part = 1.0 if self.part_of_tick is None else self.part_of_tick
-        ticks = self.clock.tick - 1 + part if self.clock.tick else 0.0
+        moment = self.moment
+        ticks = moment.tick - 1 + self.part_of_tick if moment.tick else 0.0
         return max(self.world.round - 1, 0) + ticks / self.ticks_per_round
 
     def stop(self, reason: str) -> None:
@@ -192,7 +217,7 @@ class Turns:
             raise SimulationError("the run cannot be stopped: it has not begun")
         if self.stopped is None:
             time = round(self.time(), 9)
-            self.stopped = {"tick": self.clock.tick, "time": time, "reason": reason}
+            self.stopped = {"tick": self.moment.tick, "time": time, "reason": reason}
 
     def end_if_over(self) -> None:
         """End the run after this tick or event if the world's `until` says so."""
@@ -264,19 +289,19 @@ class Turns:
         if population.by_rate:
             population.members.remove(agent, left)
             population.members.add(agent, entered)
-        if self._at == _EVERYBODY_IS_OVER or agent is self.acting:
+        is_over = self._at == _EVERYBODY_IS_OVER or agent is self.acting
+        if is_over or not self._is_to_come(agent):
             self._look_at(agent)
             return dwell
+        # it has not had its turn in this tick, which will count
+        agent._since = now - 1
+        if self._look_at(agent):
+            heappush(self._newcomers, (self.place_of(agent), agent))
+        return dwell - 1
 
-        place = self.place_of(agent)
-        is_to_come = place > self._at and agent._acts_from <= now
-        if is_to_come:
-            # it has not had its turn in this tick, which will count
-            dwell -= 1
-            agent._since = now - 1
-        if self._look_at(agent) and is_to_come:
-            heappush(self._newcomers, (place, agent))
-        return dwell
+    def _is_to_come(self, agent: Agent) -> bool:
+        """Return whether an agent has not yet had its turn in this tick."""
+        return self.place_of(agent) > self._at and agent._acts_from <= self.now
 
     def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
@@ -315,48 +340,78 @@ class Turns:
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
         self.acting = None
+        self._require_awaited()
         if self.deferred is not None:
             deferred, self.deferred = self.deferred, None
             for _, _, action in sorted(deferred, key=lambda each: each[:2]):
                 action()
 
-    async def give(self, agents: Iterable[Agent] | None = None) -> None:
+    def activate(self, agents: Iterable[Agent] | None) -> Coroutine[Any, Any, None]:
+        """Give turns to the agents that a world activates, when the result is awaited.
+
+        Raises:
+            AgentError: If they are no agents.
+            SimulationError: If the last result was not awaited.
+        """
+        self._require_awaited()
+        chosen = None
+        if agents is not None:
+            chosen = [agents] if isinstance(agents, Agent) else [*agents]
+            if others := [each for each in chosen if not isinstance(each, Agent)]:
+                raise AgentError(f"activate must get agents, got {others[0]!r}")
+        self._activation = self.give(chosen)
+        return self._activation
+
+    def _require_awaited(self) -> None:
+        activation = self._activation
+        if activation is not None and getcoroutinestate(activation) == CORO_CREATED:
+            activation.close()
+            raise SimulationError(
+                "an activation was not awaited, so nobody had a turn: write  await self.activate()"
+            )
+
+    async def give(self, agents: Sequence[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self.now, ()) if each._due <= self.now]
         turns = (
             self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
             if agents is None
-            else self._activated(dict.fromkeys(agents), due)
+            else self._activated(agents, due)
         )
-        waiting: list[Waiting] = []
+        waiting: dict[Agent, Waiting] = {}
         for agent in turns:
+            if agent in waiting:
+                # its turn before this one must have ended
+                await settle_all(self, [*waiting.values()])
+                waiting.clear()
             waits = self.take(agent)
             if waits is not None and not isinstance(waits[2], Waits):
                 waits = await outside(self, waits)
             if waits is not None:
-                waiting.append(waits)
-        await settle_all(self, waiting)
+                waiting[agent] = waits
+        await settle_all(self, [*waiting.values()])
 
     async def happen(self, agent: Agent, step: Any) -> None:
         """Let an event happen to an agent, and wait until its step has ended."""
         waits = self._begin(agent, step)
         await settle_all(self, [] if waits is None else [waits])
 
-    def _activated(self, agents: Mapping[Agent, None], due: Sequence[Agent]) -> Iterator[Agent]:
-        """Yield the agents that a world activates, after time has passed for all others."""
+    def _activated(self, agents: Sequence[Agent], due: Sequence[Agent]) -> Sequence[Agent]:
+        """Return the agents that a world activates, after time has passed for all others."""
         if self._passed_in != self.now:
             self._passed_in = self.now
-            kinds = self.population.kinds
+            kinds, chosen = self.population.kinds, {*agents}
             ticked = [each for each in self._active if kinds[type(each)].is_nested]
             passing = dict.fromkeys((*due, *ticked))
-            for _, agent in self.in_order(each for each in passing if each not in agents):
+            for _, agent in self.in_order(each for each in passing if each not in chosen):
                 self._pass_time(agent)
-        for agent in agents:
-            if not agent.has_left and agent._acts_from <= self.now:
-                yield agent
+        return agents
 
-    def _pass_time(self, agent: Agent) -> bool:
-        """Let a tick pass for an agent; return whether a time-out takes its turn."""
+    def _pass_time(self, agent: Any) -> bool:
+        """Let time pass for an agent, once a tick; return whether a time-out takes its turn."""
+        if agent.has_left or agent._passed_in == self.now:
+            return False
+        agent._passed_in = self.now
         self.acting = agent
         kind = self.population.kinds[type(agent)]
         if kind.limits and agent._due <= self.now and self._time_out(agent):
@@ -371,22 +426,24 @@ class Turns:
         for place in self.in_order(agents):
             while newcomers and newcomers[0] < place:
                 self._at, agent = heappop(newcomers)
-                if agent is not last and not agent.has_left:
+                if agent is not last:
                     yield agent
                 last = agent
             self._at, agent = place
-            if agent is not last and not agent.has_left:
+            if agent is not last:
                 yield agent
             last = agent
         while newcomers:
             self._at, agent = heappop(newcomers)
-            if agent is not last and not agent.has_left:
+            if agent is not last:
                 yield agent
             last = agent
         self._at = _EVERYBODY_IS_OVER
 
     def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
+        if agent.has_left or agent._acts_from > self.now:
+            return None
         kind = self.population.kinds[type(agent)]
         # with timers, it is that of the state in which the turn begins
         step = kind.step_of(agent.state)
@@ -409,7 +466,7 @@ class Turns:
         state, chart = agent.state, self.population.kinds[type(agent)].chart
 
         def fire() -> bool:
-            if chart.fire(agent, TIMEOUT) is None:
+            if agent.has_left or chart.fire(agent, TIMEOUT) is None:
                 return False
             self.timeouts[state_text(state)] += 1
             return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
@@ -64,6 +64,7 @@ class World(Declares, Generic[AgentT]):
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
+        turns: What gives turns, in a run; no field may have this name.
 
     Raises:
         TypeError: If a parameter is unknown or missing.
@@ -124,7 +125,7 @@ class World(Declares, Generic[AgentT]):
     @property
     def tick_number(self) -> int:
         """The tick of the round, counted from 1; 0 outside of ticks."""
-        return int(self._running("tick_number").clock.tick)
+        return int(self._running("tick_number").moment.tick)
 
     @property
     def time(self) -> float:
@@ -261,14 +262,20 @@ class World(Declares, Generic[AgentT]):
         chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
         return [by_id[agent_id] for agent_id in chosen]
 
-    async def activate(self, agents: Iterable[AgentT] | None = None) -> None:
+    def activate(
+        self, agents: AgentT | Iterable[AgentT] | None = None
+    ) -> Coroutine[Any, Any, None]:
         """Give turns to agents, and wait until all their steps have ended; for `tick`.
 
         Args:
-            agents: Those that have a turn, in this order. By default all that have something to do,
-                in the world's order.
+            agents: Those that have a turn, in this order; an agent that is there twice has two. By
+                default all that have something to do, in the world's order.
+
+        Raises:
+            AgentError: If they are no agents.
         """
-        await self._running("activate").give(agents)
+        activation: Coroutine[Any, Any, None] = self._running("activate").activate(agents)
+        return activation
 
     # Hooks
 
@@ -327,7 +334,7 @@ class World(Declares, Generic[AgentT]):
         return {}
 
     def until(self) -> bool:
-        """Return whether the run should end. Called after every tick."""
+        """Return whether the run should end. Called after every tick, and event at a rate."""
         return False
 
     def depends(self, agent: AgentT) -> Iterable[AgentT]:  # noqa: ARG002

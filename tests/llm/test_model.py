@@ -63,7 +63,7 @@ def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: 
 def test_settings_beside_a_text_may_not_contradict_it() -> None:
     """What a text and a setting both say has to be the same."""
     assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
-    with pytest.raises(InputError, match=r"server.*contradicts the text"):
+    with pytest.raises(InputError, match=r"server.*contradicts 'ollama:llama3.2@gpu1', the text"):
         Model.of("ollama:llama3.2@gpu1", server="openai")
     with pytest.raises(InputError, match=r"hosts.*contradicts"):
         Model.of("ollama:llama3.2@gpu1", hosts="gpu2")
@@ -180,6 +180,9 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
+        (lambda: Model("a", host="gpu1"), "host.*is no setting of a model; did you mean 'hosts'"),
+        (lambda: Model.of("a", name="a"), "name.*no setting of a model"),
+        (lambda: Model("a", zeal=1), "zeal.*no setting of a model: known are .*model"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:

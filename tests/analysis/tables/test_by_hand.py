@@ -110,15 +110,14 @@ def test_states_at_every_tick(both: Any) -> None:
 
 @every_log
 def test_visits_by_their_end(both: Any) -> None:
-    """A visit ends with a transition, is cut by a round or as its agent leaves, or stays open."""
+    """A visit ends with a transition or as its agent leaves, is cut by a round, or stays open."""
     log, events = both
     ticks = next((each.get("ticks_per_round") for each in events), None)
     ends, last = defaultdict[str, Counter[str]](Counter), dict[str, str]()
     for step in named(events, *STEPS):
         before = last.get(step["agent_id"], step.get("from_state"))
         if before is not None and step["event"] != "agent.joined":
-            cut = step["event"] == "agent.left" or closes(step, ticks)
-            ends[before]["cut" if cut else "complete"] += 1
+            ends[before]["cut" if closes(step, ticks) else "complete"] += 1
         last[step["agent_id"]] = target(step)
     # a log without ticks does not say how long the last visits have lasted
     for state in filter(None, last.values() if ticks else ()):

@@ -64,7 +64,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
     table = agents(read_log(market))
     assert table.columns == [
         *("agent_id", "chart", "display_name", "worth", "cost", "goods"),
-        *("state", "transitions", "decisions", "fallbacks"),
+        *("state", "joined_round", "left_round", "transitions", "decisions", "fallbacks"),
     ]
     joined = {line["agent_id"]: line for line in lines_of(market, "agent.joined")}
     for row in table.iter_rows(named=True):
