@@ -23,8 +23,7 @@ from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
-from prism.runlog._answers import ANSWERS_NAME, read_journal
-from prism.runlog._reader import locate_log
+from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog._writer import open_lines
 from prism.runs._models import CALL, LOADED, Spent
 from prism.runs._options import Repeats

@@ -12,8 +12,14 @@ from typing import Any, Literal
 from prism.errors import InputError
 from prism.files._durable import is_locked
 from prism.llm import Model
-from prism.runlog._answers import ANSWERS_NAME, read_journal
-from prism.runlog._reader import LOG_NAMES, locate_log, read_line, unreadable
+from prism.runlog._reader import (
+    ANSWERS_NAME,
+    LOG_NAMES,
+    locate_log,
+    read_journal,
+    read_line,
+    unreadable,
+)
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._models import Spent, priced
 from prism.runs._options import read_decider, read_writer
