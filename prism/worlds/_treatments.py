@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._model_text import model_in_text
+from prism.llm._addresses import model_in_text
 from prism.randomness import RandomStream
 from prism.reasoner._router import Router
 from prism.runs._options import Later

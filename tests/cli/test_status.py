@@ -89,7 +89,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
 
     said = prism("status", "run").out
     assert STOPPED.search(said)
-    assert re.search(r"spent: \d+ calls?, [\d,]+ tokens", said)
+    assert re.search(r"spent: \d+ calls \(\d+ without an answer\), [\d,]+ tokens", said)
 
 
 @pytest.mark.slow

@@ -42,13 +42,23 @@ async def test_tokens_that_no_server_reports_are_estimated(
     server: FakeOllama, connect: Connect
 ) -> None:
     """A limit on tokens holds where the server reports none: those that were read are estimated."""
-    server.fail_always(Fault.body(json.dumps({"message": {"content": answer("idle")}}).encode()))
+    message = {"role": "assistant", "content": answer("idle")}
+    server.fail_always(Fault.body(json.dumps({"message": message, "done": True}).encode()))
     budget = Budget(max_tokens=1000)
     reasoner = Reasoner(connect(concurrency=1), mode="chat", budget=budget)
-    await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    decisions = await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    assert decisions[0].source == "model"
     prompts = sum(len(asked.prompt) for asked in server.questions)
     assert 1000 <= budget.tokens < 1300
     assert budget.tokens == pytest.approx(prompts / 4, rel=0.1)
+
+
+async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect: Connect) -> None:
+    """Nobody has read a prompt that was refused."""
+    server.fail_always(Fault.status(404, "no such path"))
+    reasoner = Reasoner(connect(), mode="chat")
+    await reasoner.answer(crowd(3))
+    assert (reasoner.budget.calls, reasoner.budget.tokens) == (3, 0)
 
 
 async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
