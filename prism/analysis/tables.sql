@@ -331,6 +331,8 @@ from (
                 when event = 'cognition.refused' then type else "trigger" end as "trigger",
            case when event = 'statechart.answer_discarded' and reason = 'not_enabled'
                 then 'its guard no longer passed'
+                when event = 'statechart.answer_discarded' and reason = 'left'
+                then 'the agent had left the run'
                 when event = 'statechart.answer_discarded'
                 then 'the agent was already in ' || now_in
                 when event = 'cognition.reset' then 'there is no such state'
@@ -529,13 +531,20 @@ with rounds as (
     select run, agent_id, round, what from acts
     where coalesce(round <= coalesce(last, 4611686018427387904), true)
       and (first = 1 or coalesce(round >= first, true))
+), stays as (
+    select run, agent_id, min(round) filter (event = 'agent.joined') as begun,
+           max(round) filter (event = 'agent.left') as ended
+    from events where event in ('agent.joined', 'agent.left') group by all
 ), counted as (
     select e.run, r.round, e.agent_id, count(*) filter (what = 'posts') as posts,
            count(*) filter (what = 'likes') as liked,
            count(*) filter (what <> 'likes') as written
-    from (select distinct run, agent_id from everyone) e join rounds r using (run) left join done d
+    from (select distinct run, agent_id from everyone) e join rounds r using (run)
+    left join stays s on s.run = e.run and s.agent_id = e.agent_id
+    left join done d
       on d.run = e.run and d.agent_id = e.agent_id and (r.round is null or d.round = r.round)
     where e.run in (select run from events where event = 'post.published')
+      and coalesce(r.round >= begun, true) and coalesce(r.round <= ended, true)
     group by all
 ), ranked as (
     select *, count(*) over each as n, sum(written) over each as total,
@@ -800,6 +809,7 @@ where run in (select run from runs where seconds_per_round is not null);
 create view happened as
 select e.* exclude (schema), case
     when event = 'agent.joined' then concat('joins', ' as a ' || archetype, ', ', state)
+    when event = 'agent.left' then concat('leaves the run, ', state)
     when event = 'statechart.transition' then concat(from_state, ' to ', to_state, ' on ',
         e."trigger", ' after ' || if(s.rounds_in_state is null, ticks_in_state
             || if(ticks_in_state = 1, ' tick', ' ticks'), short(s.rounds_in_state) || ' rounds'),

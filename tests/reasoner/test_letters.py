@@ -1,14 +1,13 @@
 """Questions by letter, in both dialects: probabilities of options, and when names are asked for."""
 
 import logging
-from collections import Counter
 from typing import Any
 
 import pytest
 
 from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import S, ask, crowd
+from tests.kit.reasoners import ask
 from tests.kit.servers import BOTH, Connect, Serve
 
 
@@ -71,36 +70,11 @@ async def test_a_model_that_names_the_option_is_asked_by_name(
     assert (decision.source, decision.question_kind) == ("model", "name")
 
 
-@BOTH
-async def test_a_model_that_is_not_sure_is_drawn_from(server: FakeOllama, connect: Connect) -> None:
-    """Two thirds for the chosen letter, and a tenth for other words, give these shares."""
-    server.fail_always(Fault.weighs({"composing": 0.6, "scrolling": 0.3, "Sure": 0.1}))
-    decisions = await Reasoner(connect(concurrency=16), seed=3).decide_many(crowd(300))
-    assert {decision.option_mass for decision in decisions} == {0.9}
-    shares = [decision.probabilities for decision in decisions]
-    assert shares[0] == pytest.approx({"composing": 2 / 3, "scrolling": 1 / 3}, abs=1e-5)
-    # 300 draws of two thirds: 200 with a standard deviation of 8
-    assert 170 < sum(decision.chosen == S.COMPOSING for decision in decisions) < 230
-
-
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
     """Servers list twenty alternatives of a token at most."""
     options = tuple(f"option {number}" for number in range(21))
     (decision,) = await Reasoner(connect()).decide_many([ask("ada", options=options)])
     assert (decision.source, decision.question_kind) == ("model", "name")
-
-
-@BOTH
-async def test_shares_are_averages_over_all_rotations(server: FakeOllama, connect: Connect) -> None:
-    """A model that always takes the first place gives every option its share of a population."""
-    options = (S.COMPOSING, S.SCROLLING, S.RESTING)
-    server.fail_always(Fault.weighs({"A": 1.0}))
-    reasoner = Reasoner(connect(concurrency=16), rotations="drawn", seed=3)
-    decisions = await reasoner.decide_many(crowd(300, options=options))
-    chosen = Counter(decision.chosen for decision in decisions)
-    assert {decision.rotation for decision in decisions} == {0, 1, 2}
-    # 300 draws of one third: 100 with a standard deviation of 8
-    assert all(70 < chosen[option] < 130 for option in options)
 
 
 @BOTH

@@ -123,17 +123,6 @@ async def test_a_call_is_announced_with_its_decision(heard: list[Any]) -> None:
     assert not {*costs} & {*heard[1]}
 
 
-@pytest.mark.parametrize(
-    ("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")]
-)
-async def test_a_fallback_is_a_warning(source: Any, level: str, heard: list[Any]) -> None:
-    """A fallback is announced as a warning, anything else as information."""
-    await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
-    assert [(event["source"], event["reason"], event["log_level"]) for event in heard] == [
-        (source, "why", level)
-    ]
-
-
 class Day(StrEnum):
     """States in two regions, of which both may change at once."""
 
