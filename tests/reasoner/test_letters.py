@@ -48,6 +48,14 @@ async def test_letters_with_little_mass_are_never_forced(
 
 
 @BOTH
+async def test_an_impossible_probability_is_none(server: FakeOllama, connect: Connect) -> None:
+    """A logarithm above 0 is no probability, and leaves the letters too little."""
+    server.fail(Fault.weighs({"A": 1.5, "B": 0.4}))
+    (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
+    assert decision.question_kind == "name"
+
+
+@BOTH
 async def test_a_server_without_log_probabilities_is_asked_by_name(
     serve: Serve, connect: Connect
 ) -> None:
