@@ -24,7 +24,7 @@ from prism.llm._addresses import Kind, check_address, same_address, with_port, w
 from prism.llm._servers import LOOK_SECONDS, ModelServer
 from prism.llm._settings import filled_in
 from prism.reasoner._calls import Call
-from prism.reasoner._faults import NO_SUCH_PATH
+from prism.reasoner._faults import NO_SUCH_PATH, UNAUTHORIZED
 from prism.reasoner._replies import Request, prompted
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Cost, count_of
@@ -39,10 +39,11 @@ _UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
 
 
 async def _is_there(client: httpx.AsyncClient, address: str) -> bool:
-    """Return whether a path of a server answers with a JSON object."""
+    """Return whether a path of a server answers with a JSON object, perhaps that it wants a key."""
     try:
         response = await client.get(address, timeout=LOOK_SECONDS)
-        return response.is_success and isinstance(response.json(), dict)
+        is_there = response.is_success or response.status_code in UNAUTHORIZED
+        return is_there and isinstance(response.json(), dict)
     except (httpx.HTTPError, LLMError, ValueError):
         return False
 

@@ -354,7 +354,7 @@ class Acting(ProgramAgent):
             raise ActionRefusedError("the value alone exceeds the hard limit")
 
     def _values(self, tag: str) -> tuple[Any, Any]:
-        return self.memory.working.get(tag), self.memory.stored(tag)
+        return self.memory.working.get(self.memory.tag_of(tag)), self.memory.stored(tag)
 
     def _done(self, kind: str, tag: str, before: tuple[Any, Any]) -> ActionResult:
         self.memory.touch([tag])

@@ -250,6 +250,7 @@ class Memory:
             own.next_thought = max(own.next_thought, number + 1)
         self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
+        self._spellings = {tag.casefold(): tag for tag in (*self._stored, *self._working)}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
         self.state: str = document.state
         self.own: _Own = own
@@ -281,13 +282,19 @@ class Memory:
         """Cycles over the memory's life, failed ones too."""
         return self.own.cycle
 
+    def tag_of(self, text: str) -> str:
+        """Return the tag that a text names: that of a memory, in whatever case, or a new one."""
+        tag = as_tag(text)
+        is_known = tag in self._working or tag in self._stored
+        return tag if is_known else self._spellings.get(tag.casefold(), tag)
+
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
-        return self._stored.get(as_tag(tag))
+        return self._stored.get(self.tag_of(tag))
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return list(self.own.versions.get(as_tag(tag), []))
+        return list(self.own.versions.get(self.tag_of(tag), []))
 
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that match a text best, best first."""
@@ -306,19 +313,26 @@ class Memory:
 
     def add(self, tag: str, value: Any) -> None:
         """Put a value into working memory, where another one with its tag becomes a version."""
-        self._show(_required(tag), as_data(value, _VALUE))
+        self._show(self.tag_of(_required(tag)), as_data(value, _VALUE))
 
     def remove(self, tag: str) -> bool:
-        """Remove a value from working memory; return False if there is none."""
-        self.own.used.pop(as_tag(tag), None)
-        return self._working.pop(as_tag(tag), _MISSING) is not _MISSING
+        """Remove a value from working memory; return False if there is none.
+
+        One that is not in storage becomes a version.
+        """
+        tag = self.tag_of(tag)
+        self.own.used.pop(tag, None)
+        if (old := self._working.pop(tag, _MISSING)) is _MISSING:
+            return False
+        self._keep_version(tag, old, self._stored.get(tag))
+        return True
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
 
         A newer value with this tag in working memory stays.
         """
-        tag = as_tag(tag)
+        tag = self.tag_of(tag)
         if tag not in self._stored:
             return False
         self._working.setdefault(tag, self._stored[tag])
@@ -330,7 +344,7 @@ class Memory:
 
         A different value with the same tag becomes a version, also in working memory.
         """
-        tag = as_tag(tag) if value is None else _required(tag)
+        tag = self.tag_of(tag if value is None else _required(tag))
         if value is None and tag not in self._working:
             return False
         value = self._working[tag] if value is None else as_data(value, _VALUE)
@@ -359,7 +373,7 @@ class Memory:
 
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
-        used = {tag: self.cycle for tag in map(as_tag, tags) if tag in self._working}
+        used = {tag: self.cycle for tag in map(self.tag_of, tags) if tag in self._working}
         self.own.used = {**self.own.used, **used}
 
     def is_recent(self, deed: str) -> bool:
@@ -381,17 +395,21 @@ class Memory:
         if self._stored.get(tag, _MISSING) != old:
             self._keep_version(tag, old, value)
         self._working[tag] = value
+        self._spellings[tag.casefold()] = tag
         self.touch([tag])
 
     def _store(self, tag: str, value: Any) -> None:
         self._keep_version(tag, self._stored.get(tag, _MISSING), value)
         self._stored[tag] = value
+        self._spellings[tag.casefold()] = tag
         if self._index is not None:
             self._index.put(tag, to_text(value))
 
     def _keep_version(self, tag: str, old: Any, new: Any) -> None:
-        if old is not _MISSING and to_json(old) != to_json(new):
-            kept = [*self.versions(tag), old][-MOST_VERSIONS:]
+        versions = self.versions(tag)
+        last = versions[-1] if versions else _MISSING
+        if old is not _MISSING and old != last and to_json(old) != to_json(new):
+            kept = [*versions, old][-MOST_VERSIONS:]
             self.own.versions = {**self.own.versions, tag: kept}
 
     # The file

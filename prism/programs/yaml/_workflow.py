@@ -18,10 +18,13 @@ from prism.programs.yaml._file import (
     AgentFile,
     ComponentFile,
     LevelFile,
+    SchemaError,
     StepFile,
+    StepReply,
+    Template,
     WorkflowFile,
+    reply_of,
 )
-from prism.programs.yaml._replies import SchemaError, StepReply, Template, reply_of
 from prism.programs.yaml._sandbox import PROVIDED, CodeError, Condition, Program, require_monty
 from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition, state_enum

@@ -32,18 +32,18 @@ def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNam
         make.move("1", "new", "paid", trigger="pay", **order),
         make.decision("1", ["sent", "kept"], "sent", state="paid"),
         make.move("1", "paid", "sent", trigger="go", **order),
-        # its line names no chart
-        make.event("agent.left", agent_id="2", state="sent"),
+        make.decision("1", ["closed", "open"], "open", state="open"),
+        make.event("agent.left", agent_id="2", state="sent", **order),
     ]
     lines.insert(3, make.joined("2", "sent", **order))
     log = read_log(write_log(lines))
     shown = ("agent_id", "chart", "state", "transitions", "decisions")
     assert [tuple(row[name] for name in shown) for row in log.rows("agents")] == [
         ("1", "order", "sent", 2, 1),
-        ("1", "ticket", "open", 0, 0),
+        ("1", "ticket", "open", 0, 1),
         ("2", "order", "sent", 0, 0),
     ]
-    assert [row["still_there"] for row in log.rows("stuck")] == [1]
+    assert [(row["count"], row["still_there"]) for row in log.rows("stuck")] == [(1, 1)]
     assert [row["agents"] for row in log.rows("run_measures")] == [3]
     last = {(row["chart"], row["state"]): row["agents"] for row in log.rows("states")}
     assert last == {
