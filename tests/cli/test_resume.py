@@ -112,9 +112,10 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
             "prism: continue with: prism resume run\nprism: interrupted\n",
         ),
         (signal.SIGTERM, -signal.SIGTERM, ""),
+        (signal.SIGKILL, -signal.SIGKILL, ""),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 def test_a_signal_leaves_a_run_that_goes_on(
     sent: signal.Signals, status: int, said: str, prism: Prism, run: Path, whole: Tree
 ) -> None:

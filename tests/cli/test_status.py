@@ -9,8 +9,7 @@ import pytest
 
 from prism.runs import RunStatus
 from prism.testing import Asked, FakeOllama
-from tests.kit.commands import Prism, signalled
-from tests.kit.dice import tree
+from tests.kit.commands import Prism
 from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
 
@@ -61,19 +60,6 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism) -> None:
     run = ("short.py:Short", "--agents", 2, "--rounds", 5, "--out", "run")
     assert prism("run", *run).status == 0
     assert "complete  2 of 5" in prism("status", "run").out
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_resumed_to_the_same_files(prism: Prism) -> None:
-    """A killed run is brought to its end, and leaves nothing else."""
-    line = (*RUN[:2], 60, "--rounds", 30, "--out", "run")
-    killed = prism.run(*line, first=signalled(signal.SIGKILL, 9))
-    assert killed.status == -signal.SIGKILL
-    assert "stopped" in prism("status", "run").out
-    assert prism("resume", "run").status == 0
-    assert prism(*RUN[:2], 60, "--rounds", 30, "--out", "whole").status == 0
-    assert tree(prism.folder / "run") == tree(prism.folder / "whole")
-    assert "complete  30 of 30" in prism("status", "run").out
 
 
 def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from prism.llm import Model
 from prism.reasoner import Reasoner
-from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import ask
+from prism.testing import FakeOllama, FakeOpenAI, Fault
+from tests.kit.reasoners import S, ask, outcomes
 from tests.kit.servers import BOTH, Connect, Serve
 
 
@@ -44,6 +45,14 @@ async def test_letters_with_little_mass_are_never_forced(
     assert {decision.probabilities for decision in decisions} == {None}
     assert ["logprobs" in asked.body for asked in server.questions] == [True, False, False, False]
     assert sum("from now on it is asked for the name" in each for each in caplog.messages) == 1
+
+
+@BOTH
+async def test_an_impossible_probability_is_none(server: FakeOllama, connect: Connect) -> None:
+    """A logarithm above 0 is no probability, and leaves the letters too little."""
+    server.fail(Fault.weighs({"A": 1.5, "B": 0.4}))
+    (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
+    assert decision.question_kind == "name"
 
 
 @BOTH
@@ -90,3 +99,31 @@ async def test_nothing_limits_what_an_answer_is_drawn_from(
         "top_k": 0,
         "min_p": 0,
     }
+
+
+@BOTH
+@pytest.mark.parametrize(("mode", "by_letter"), [("auto", 1), ("chat", 0)])
+async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
+    mode: Any, by_letter: bool, server: FakeOllama, connect: Connect
+) -> None:
+    """The same model is asked in the same way in both dialects."""
+    server.choose = lambda question: "scrolling"
+    reasoner = Reasoner(connect(), mode=mode)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
+    assert [bool(asked.body.get("logprobs")) for asked in server.questions] == [by_letter]
+
+
+async def test_a_question_that_is_asked_again_by_name_is_paid_for() -> None:
+    """Tokens and time of an answer without log-probabilities are in the cost of the decision."""
+    with FakeOpenAI(models=["tiny"], logprobs=False, latency=0.02) as server:
+        async with Model("tiny", server.host, server="openai").as_client() as pool:
+            reasoner = Reasoner(pool)
+            (decision,) = await reasoner.answer([ask()])
+    cost = decision.cost
+    assert cost is not None
+    assert (decision.source, cost.attempts, server.asked) == ("model", 2, 2)
+    assert cost.tokens == reasoner.budget.tokens
+    assert cost.queue_seconds is not None
+    assert cost.request_seconds is not None
+    assert cost.queue_seconds >= 0.019
+    assert cost.latency == pytest.approx(cost.queue_seconds + cost.request_seconds)
