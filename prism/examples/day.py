@@ -2,11 +2,16 @@
 
 from enum import StrEnum
 
-from prism.statechart import History, In, State, Statechart, Transition
+from prism.statechart import History, State, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, small_world, state, uniform
 
 At = StrEnum("At", "AWAKE PLACE WORK HOME PHONE POCKET FEED ASLEEP")
 REGIONS = [State(At.PLACE, [At.WORK, At.HOME]), State(At.PHONE, [At.POCKET, At.FEED])]
+
+
+def is_at_work(person: Agent, _: object) -> bool:
+    """Guard: somebody might see the phone."""
+    return person.chart.is_in(person, At.WORK)
 
 
 class Person(Agent):
@@ -21,7 +26,7 @@ class Person(Agent):
             Transition("buzzes", At.POCKET, At.FEED),
             Transition("looks", At.POCKET, At.FEED, rate=lambda who, _: who.curiosity),
             Transition("tires", At.FEED, At.POCKET, rate=0.7),
-            Transition("hides", At.FEED, At.POCKET, guard=In(At.WORK)),
+            Transition("hides", At.FEED, At.POCKET, guard=is_at_work),
         ],
         initial=At.AWAKE,
         name="day",

@@ -13,7 +13,7 @@ from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
-from prism.statechart._parts import History, In, State, as_tuple
+from prism.statechart._parts import History, State, as_tuple
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
@@ -134,7 +134,7 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     return any(isinstance(state, State) for state in states) or not all(
         is_state(item.target)
         and type(item.trigger) is str
-        and not (item.internal or isinstance(item.guard, In))
+        and not item.internal
         and item.after is item.rate is item.probability is None
         for item in transitions
     )
@@ -241,8 +241,6 @@ def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
         named.append((f"{where} source", item.source))
         if item.target is not None:
             named.append((f"{where} target", item.target))
-        if isinstance(item.guard, In):
-            named.append((f"{where} state of the guard", item.guard.state))
     for what, value in named:
         for each in chain.from_iterable(map(_names_in, as_tuple(value))):
             # by enum, too: members of two enums with equal texts compare equal

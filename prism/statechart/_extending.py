@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart._hierarchy import member_of, with_insides
-from prism.statechart._parts import Guard, History, In, State
+from prism.statechart._parts import Guard, History, State
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Transition,
@@ -29,7 +29,7 @@ None stands for anything.
 
 _PREFIX = "Extended"
 
-_NAME_STATES = ("source", "target", "guard", "state", "states", "initial", "default")
+_NAME_STATES = ("source", "target", "state", "states", "initial", "default")
 """Attributes of the parts of a chart that name states."""
 
 
@@ -97,7 +97,7 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
         return {_translated(state, members): ticks for state, ticks in value.items()}
     if isinstance(value, str):
         return members.get(state_text(value), value)
-    if not isinstance(value, (Transition, State, History, In)):
+    if not isinstance(value, (Transition, State, History)):
         return value
 
     changes = {

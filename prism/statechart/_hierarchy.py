@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from prism.statechart._parts import Action, EventDescriptor, Guard, History, In, State, as_tuple
+from prism.statechart._parts import Action, EventDescriptor, Guard, History, State, as_tuple
 from prism.statechart.states import Configuration, state_text
 from prism.statechart.transitions import ANY_STATE, Transition
 
@@ -210,15 +210,11 @@ class Hierarchy:
                     self.numbers[state_text(item.source)],
                     tuple(_in_numbers(each, self.nodes, self.numbers) for each in targets),
                     item,
-                    self._guard(item),
+                    item.guard,
                     item.action,
                 )
             )
         return tuple(arcs)
-
-    def _guard(self, item: Transition[Any]) -> Any:
-        guard = item.guard
-        return guard.within(self.members_inside(guard.state)) if isinstance(guard, In) else guard
 
     @cached_property
     def arcs_of(self) -> dict[int, list[Arc]]:
