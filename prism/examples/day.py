@@ -9,11 +9,6 @@ At = StrEnum("At", "AWAKE PLACE WORK HOME PHONE POCKET FEED ASLEEP")
 REGIONS = [State(At.PLACE, [At.WORK, At.HOME]), State(At.PHONE, [At.POCKET, At.FEED])]
 
 
-def is_at_work(person: Agent, _: object) -> bool:
-    """Guard: somebody might see the phone."""
-    return person.chart.is_in(person, At.WORK)
-
-
 class Person(Agent):
     """Somebody with a day of 24 hours, and a phone in the pocket or in the hand."""
 
@@ -26,7 +21,7 @@ class Person(Agent):
             Transition("buzzes", At.POCKET, At.FEED),
             Transition("looks", At.POCKET, At.FEED, rate=lambda who, _: who.curiosity),
             Transition("tires", At.FEED, At.POCKET, rate=0.7),
-            Transition("hides", At.FEED, At.POCKET, guard=is_at_work),
+            Transition("hides", At.FEED, At.POCKET),
         ],
         initial=At.AWAKE,
         name="day",
