@@ -115,12 +115,12 @@ def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]
     """Yield the former transitions that stay, with their new guards."""
     without, guards = [*changes.pop("without", ())], changes.pop("guards", {})
     names = [*without, *guards]
-    if lost := [n for n in names if not any(_is_named(item, n) for item in base.written)]:
+    if lost := [n for n in names if not any(_is_named(item, n) for item in base.transitions)]:
         raise DefinitionError(
             f"chart {base.name!r} has no transition {', '.join(map(repr, lost))}: name one as "
             "(trigger, source, target), with None for any"
         )
-    for item in base.written:
+    for item in base.transitions:
         if not any(_is_named(item, name) for name in without):
             own = [guard for name, guard in guards.items() if _is_named(item, name)]
             yield replace(item, guard=own[-1]) if own else item

@@ -143,7 +143,7 @@ def test_a_nested_chart_is_changed_as_it_was_written() -> None:
         guards={("breaks", None, None): is_bold},
         timeouts={"engaging": 9},
     )
-    *_, breaks, other, tires, loses = chart.definition.written
+    *_, breaks, other, tires, loses = chart.transitions
     assert (breaks.source, other.source, other.rate, tires.after) == ("pocket", "engaging", 0.1, 2)
     assert (other.guard, str(loses)) == (is_bold, "reading --loses--> lost")
     agent = chart.adopt(SimpleNamespace(notes=[], agent_id="shy", random=Random(1)))
