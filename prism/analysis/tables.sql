@@ -39,13 +39,8 @@ from logs left join begun b using (run) join last using (run) where has_events o
 -- What closes a round counts in the next tick, as `round.ended` counts before that: the trigger
 -- `round_ends`, and in its last tick what ends an act begun in it.
 create view steps as
-with homes as (
-    -- a line that says who leaves names no chart
-    select run, agent_id, arg_max(chart, line) as home from events where event = 'agent.joined'
-    group by all
-), chosen as (
-    select run, line, event, agent_id,
-           coalesce(e.chart, if(event = 'agent.left', home, null), first_chart) as chart, "trigger",
+with chosen as (
+    select run, line, event, agent_id, coalesce(e.chart, first_chart) as chart, "trigger",
            ticks_in_state, timestamp, unit, ticks, r.seconds_per_round,
            event = 'agent.joined' and coalesce(round, 0) > 0 as comes, event = 'agent.left' as leaves,
            case when comes then '' when leaves then state
@@ -57,7 +52,7 @@ with homes as (
            case when unit = 'time' then 0 when "trigger" = 'round_ends' then 2
                 when "trigger" in ('compose_done', 'action_done') and ticks_in_state = 0 then 1
                 else 0 end as closing
-    from events e join runs r using (run) left join homes using (run, agent_id)
+    from events e join runs r using (run)
     where event in ('agent.joined', 'statechart.transition', 'agent.left')
       and agent_id is not null
 ), marked as (

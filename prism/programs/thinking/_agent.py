@@ -30,7 +30,7 @@ from prism.programs.thinking._cycle import (
 )
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
-from prism.programs.thinking._replies import AgentReply, AskedAction, folded, reader
+from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner._replies import quoted
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
@@ -42,14 +42,6 @@ from prism.telemetry.loggers import EventLogger, describe
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
-_MOST_REASON = 300
-_FORM = "Respond in the form that is shown above. Write "
-_AGAIN = {
-    "thinking": f"{_FORM}what you think about the goal, in a sentence of your own.",
-    "executing": f"{_FORM}one action, with words of your own in its fields.",
-}
-"""How a model is asked to respond again."""
-
 _TOO_LONG = "PromptTooLongError"
 _REPEATS_ACTION = "it repeats an earlier action with the same result"
 
@@ -207,7 +199,7 @@ class CognitiveAgent(Acting):
             self._note(outcome="failed", reason=describe(fault))
         memory.state = self.state.value
         self.last = cycle = Cycle(**self._noted, next_state=memory.state)
-        self._tell_next_prompt(cycle)
+        cycle.tell(memory.own)
         memory.end_cycle()
         if (cycle.reason or "").startswith(_TOO_LONG):
             self._window_is_known = False
@@ -293,7 +285,7 @@ class CognitiveAgent(Acting):
             reader(state, form.instructions(state), schema),
             variation=number,
             reply_tokens=self._pager.reply,
-            how=_AGAIN[state],
+            how=HOW_AGAIN[state],
         )
 
     def _reply_of(self, written: Written | None) -> AgentReply | None:
@@ -392,25 +384,6 @@ class CognitiveAgent(Acting):
             self._note(paged=(*self._noted.get("paged", ()), paged))
             self._say(events.COGNITION_PAGED, **{**asdict(paged), "moved_out": [*paged.moved_out]})
 
-    def _tell_next_prompt(self, cycle: Cycle) -> None:
-        """Note for the next prompt what was done, and the result."""
-        own, result = self.memory.own, cycle.action
-        place, lines = f"In cycle {cycle.number} ({cycle.state}): ", list[str]()
-        if result is not None and result.type:
-            what = f"{result.type} {result.tags}".strip()
-            reasons = filter(None, (result.reason, result.answer))
-            own.last_action = ". ".join(
-                (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
-            )
-            own.found = list(result.found)
-            own.refused = result.type if result.outcome == "refused" else ""
-        elif (reason := cycle.brought_nothing) is not None:
-            outcome = "" if cycle.outcome == "done" else f"no action: {cycle.outcome}. "
-            lines.append(f"{place}{outcome}{_shortened(reason)}")
-        if tags := [tag for paged in cycle.paged for tag in paged.moved_out]:
-            lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
-        own.fault = "\n".join(lines)
-
     def _announce_cycle(self, cycle: Cycle) -> None:
         cost = cycle.cost or Cost()
         keys = ("state", "next_state", "outcome", "reason", "prompt_tokens", "thought")
@@ -429,7 +402,3 @@ class CognitiveAgent(Acting):
 
     def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, **{"cycle": self._noted["number"], **keys})
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"

@@ -135,7 +135,7 @@ class _WordIndex:
 # The memory
 
 
-class _Own(Declaration):
+class Own(Declaration):
     """The part of a memory's file that prism keeps for itself; what is empty is left out."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=False)
@@ -159,7 +159,7 @@ class _Document(Declaration):
     working_memory: dict[str, Any] = Field(default={})
     storage: dict[str, Any] = Field(default={})
     state: str = "thinking"
-    prism: _Own = Field(default_factory=_Own)
+    prism: Own = Field(default_factory=Own)
 
 
 class Memory:
@@ -253,7 +253,7 @@ class Memory:
         self._spellings = {tag.casefold(): tag for tag in (*self._stored, *self._working)}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
         self.state: str = document.state
-        self.own: _Own = own
+        self.own: Own = own
         self._thoughts = thoughts
         self._index: _WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)

@@ -33,8 +33,7 @@ def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNam
         make.decision("1", ["sent", "kept"], "sent", state="paid"),
         make.move("1", "paid", "sent", trigger="go", **order),
         make.decision("1", ["closed", "open"], "open", state="open"),
-        # its line names no chart
-        make.event("agent.left", agent_id="2", state="sent"),
+        make.event("agent.left", agent_id="2", state="sent", **order),
     ]
     lines.insert(3, make.joined("2", "sent", **order))
     log = read_log(write_log(lines))
