@@ -257,7 +257,7 @@ class Loop(BaseLoop):
         """Warn of charts that almost always were where the events did nothing."""
         turns = self.turns
         for definition in turns.population.definitions:
-            triggers = {each.trigger for each in definition.transitions}
+            triggers = definition.hierarchy.triggers
             missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
             if fired >= _FEWEST_FIRED and sum(missed.values()) > _IDLE_SHARE * fired:
