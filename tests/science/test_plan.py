@@ -174,7 +174,7 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
         (
             "[vary]",
             "[bounds]\na = {least=0, most=2, scale='log'}\n[vary]",
-            "'bounds.a': must be ab",
+            "bounds.a': must be ab",
         ),
     ],
 )
