@@ -319,8 +319,8 @@ def test_a_budget_outlives_the_processes_that_spend_it(tmp_path: Path) -> None:
     assert not due
     assert found.spent["calls"] == 60
     # a process that dies takes the other with it, and of each run four questions may have been
-    # under way, whose answers nobody has
-    assert 60 <= server.asked <= 60 + 2 * 2 * 4
+    # under way: counted and not asked yet, or asked, without an answer that anybody has
+    assert abs(server.asked - 60) <= 2 * 2 * 4
 
 
 def processes_below() -> list[int]:
