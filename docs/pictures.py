@@ -116,7 +116,7 @@ def town(folder: Path) -> str:
 
 def comparison(folder: Path) -> str:
     """Draw what a comparison says of a rumour with and without a warning, round by round."""
-    groups: dict[str, tuple[str, ...]] = {"plain": (), "warned": ("warning@2",)}
+    groups: dict[str, tuple[str, ...]] = {"control": (), "warned": ("warning@2",)}
     for (name, treatments), seed in product(groups.items(), range(8)):
         run = Run("rumour", 60, rounds=12, seed=seed, treatments=treatments)
         run.keep(folder / name / str(seed))

@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from prism.cli._options import AllRuns, AsJson, OutFile, Runs
+from prism.cli._results import spent_lines
 from prism.cli._screen import note, print_facts, print_json, say
 from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
@@ -94,6 +95,17 @@ def table(
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, shown=shown)
+    if name == "costs" and out is None and not as_json:
+        _note_spending(runs)
+
+
+def _note_spending(runs: list[Path]) -> None:
+    """Print what is in no log: loading the model, and money."""
+    from prism.runs import run_status
+
+    for run in runs:
+        if (spent := run_status(run).spent) is not None:
+            note(f"{run} {next(spent_lines(spent))}")
 
 
 @log.command()
@@ -207,8 +219,7 @@ def decision(
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.runlog._answers import find_answers
-    from prism.runlog._reader import in_words, locate_log
+    from prism.runlog._reader import find_answers, in_words, locate_log
 
     table = open_logs([run]).sql(_ONE, id=record_id)
     found = records_of(table)
@@ -232,9 +243,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     if record is None:
         note(f"{folder} has no prompt of it: no model was asked in this run")
         return
-    for part in ("prompt", "reply"):
-        say(part.capitalize())
-        content = record.get(part)
+    parts = [("Prompt", record.get("prompt"))]
+    for each in record.get("repairs", ()):
+        parts += [("Reply, of no use", each["reply"]), ("Prompt, again", each["prompt"])]
+    for heading, content in (*parts, ("Reply", record.get("reply"))):
+        say(heading)
         text = content if isinstance(content, str) else json.dumps(content, indent=2)
         for line in text.splitlines():
             say(f"  {line}")

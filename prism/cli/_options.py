@@ -163,7 +163,7 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
     table = {} if file is None else read_settings(file)
     named = text or table.pop("model", None)
     if named is None and file is not None:
-        raise InputError("names no model: add one, or --model", path=file)
+        raise InputError('names no model: add  model = "...", or --model', path=file)
     if named is None:
         for name in given:
             raise InputError(f"{option_of(name)} needs --model")
@@ -174,8 +174,6 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
         if error.field in table:
             raise InputError(error.problem, path=file, field=error.field) from None
         raise
-    except TypeError as error:  # a key that is no setting
-        raise InputError(str(error).rpartition("() ")[2], path=file) from None
 
 
 def read_settings(file: Path) -> dict[str, Any]:

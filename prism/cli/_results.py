@@ -119,20 +119,27 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
-    from prism.reasoner._order import place_effect
+    from prism.reasoner._router import place_effect
 
     by_model = spent.get("by_model", {})
     # some servers count no tokens, and refused requests cost none
     is_known = spent["tokens"] or not spent["calls"]
     tokens = counted(spent["tokens"], "token") if is_known else "no tokens reported"
-    yield f"spent: {counted(spent['calls'], 'call')}, {tokens}{_money(spent)}"
+    yield f"spent: {counted(spent['calls'], 'call')}{_of_them(spent)}, {tokens}{_money(spent)}"
     if effect := place_effect(spent.get("places", {})):
         yield f"beware: {effect}"
-    several = len(by_model) > 1 or any(
-        each["calls"] != spent["calls"] for each in by_model.values()
-    )
-    for model, costs in by_model.items() if several else ():
+    for model, costs in by_model.items() if len(by_model) > 1 else ():
         yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
+
+
+def _of_them(spent: Mapping[str, Any]) -> str:
+    """Return which calls have no answer in the log."""
+    costs = spent.get("by_model", {}).values()
+    loading = sum(each.get("loading", 0) for each in costs)
+    lost = spent["calls"] - sum(each["calls"] for each in costs) if costs else 0
+    parts = [f"{loading:,} to load the model"] * bool(loading)
+    parts += [f"{lost:,} without an answer"] * (lost > 0)
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _counts(costs: Mapping[str, int]) -> str:

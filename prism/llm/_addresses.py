@@ -1,4 +1,4 @@
-"""Addresses of servers, the secrets that a server may repeat, and names of models."""
+"""Addresses of servers, names of models, both in one text, and secrets that a server may repeat."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import json
 import re
 from collections.abc import Iterator
 from ipaddress import ip_address
+from typing import Any, Literal, get_args
 from urllib.parse import SplitResult, quote, urlsplit
 
-from prism.errors import FieldValueError
+from prism.errors import FieldValueError, InputError
+
+Kind = Literal["ollama", "openai"]
+"""The kinds of servers."""
 
 DEFAULT_HOST = "http://127.0.0.1:11434"
 
@@ -117,3 +121,56 @@ def model_name(name: str) -> str:
 
 def _split(host: str) -> SplitResult:
     return urlsplit(host if "://" in host else f"http://{host}")
+
+
+# A model and its servers in one text
+
+FORM = "ollama:llama3.2@127.0.0.1 or openai:llama3.2@http://127.0.0.1:8000"
+
+_NAME = re.compile(
+    # the name of a model may begin with @, as in Cloudflare's, and end with its quantisation
+    r"(?P<model>.[^@]*(?:@(?:i?q\d\w*|b?f16|fp?\d+|mxfp4|\d+-?bit))?)(?:@(?P<hosts>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def model_in_text(text: str) -> dict[str, Any]:
+    """Return the settings in a text: ``model``, and ``server`` and ``hosts`` if given.
+
+    Args:
+        text: ``[SERVER:]NAME[@HOST[,HOST...]]``. The part before the first colon is a server only
+            if it is ``ollama`` or ``openai``: ``llama3.2:3b`` is a name.
+
+    Raises:
+        InputError: If it is invalid; the message shows no name and password.
+    """
+    server, colon, rest = text.strip().partition(":")
+    is_server = bool(colon) and server.lower() in get_args(Kind)
+    parts = _NAME.fullmatch(rest if is_server else text.strip())
+    if parts is None or not parts["model"].strip():
+        raise InputError(f"must name a model, as in {FORM}", field="model")
+    if "://" in parts["model"]:
+        problem = f"begins with an address: write the name of the model before it, as in {FORM}"
+        raise InputError(problem, field="model")
+
+    found: dict[str, Any] = {"model": parts["model"].strip()}
+    if is_server:
+        found["server"] = server.lower()
+    if parts["hosts"] is not None:
+        found["hosts"] = _hosts_in(parts["hosts"])
+    return found
+
+
+def _hosts_in(text: str) -> tuple[str, ...]:
+    hosts = tuple(host.strip() for host in text.split(","))
+    for host in hosts:
+        if not host:
+            raise InputError(f"has no host after @ or a comma: write {FORM}", field="model")
+        # a password with a comma would be split here, so no part may be shown
+        try:
+            check_address(host)
+        except FieldValueError:
+            problem = "names a host that is not an address"
+            raise InputError(f"{problem}: write {FORM}", field="model") from None
+
+    return hosts

@@ -20,8 +20,8 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.llm._addresses import model_name
-from prism.llm._pool import ModelPool
-from prism.llm._servers import ModelServer, OllamaServer
+from prism.llm._pool import ModelPool, OllamaServer
+from prism.llm._servers import ModelServer
 from prism.reasoner._prompts import Kind, PromptSettings, request_for
 from prism.reasoner._questions import Question
 from prism.reasoner._replies import Reply, Request, answered
@@ -132,19 +132,16 @@ async def _load(server: ModelServer) -> Finding:
 async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     """Ask a question in every order of its options, and report what the order decides."""
     try:
-        answers = [await _chances(server, kind, each, Cost()) for each in range(len(_OPTIONS))]
-    except NoProbabilitiesError:
-        return Finding(
-            "the server gives no log-probabilities, so runs ask for the name of an option"
-        )
-    except _TooLittleMassError as error:
+        answers = [await _chances(server, kind, each) for each in range(len(_OPTIONS))]
+    except NoProbabilitiesError as error:
         return Finding(f"{error}, so runs ask for names")
 
     mean = {each: sum(one[each] for one in answers) / len(answers) for each in _OPTIONS}
+    shares = ", ".join(f"{each} {chance:.0%}" for each, chance in mean.items())
     apart = _farthest(answers)
     same_place = 1 - _farthest([_by_place(one, number) for number, one in enumerate(answers)])
     text = (
-        f"answers {_in_words(mean)} on average over {len(answers)} orders of the options; the "
+        f"answers {shares} on average over {len(answers)} orders of the options; the "
         f"order changes up to {apart:.0%} of an answer"
     )
     if apart < _MUCH:
@@ -172,23 +169,13 @@ def _by_place(chances: Mapping[str, float], rotation: int) -> dict[str, float]:
     return {str(place): chances[each] for place, each in enumerate(turned)}
 
 
-def _in_words(chances: Mapping[str, float]) -> str:
-    return ", ".join(f"{each} {chance:.0%}" for each, chance in chances.items())
-
-
-class _TooLittleMassError(BadReplyError):
-    """The letters have too little of the probability."""
-
-
-async def _chances(
-    server: ModelServer, kind: Kind, rotation: int, cost: Cost
-) -> Mapping[str, float]:
+async def _chances(server: ModelServer, kind: Kind, rotation: int) -> Mapping[str, float]:
     """Ask a question in the form of a run's own; return the probabilities of the options."""
     question = Question(_ANN, "awake", "evening", tuple(_OPTIONS), prompt="You are tired.")
     request = request_for(kind, question, PromptSettings(_OPTIONS), rotation)
 
     async def ask(wording: Request[Reply]) -> Reply:
-        return wording.read(await server.chat(wording, cost))
+        return wording.read(await server.chat(wording, Cost()))
 
     try:
         reply = await answered(request, ask)
@@ -201,5 +188,5 @@ async def _chances(
 
     if kind == "letter" and reply.chances is None:
         mass = reply.option_mass or 0.0
-        raise _TooLittleMassError(f"the letters have {mass:.0%} of the probability")
+        raise NoProbabilitiesError(f"the letters have {mass:.0%} of the probability")
     return reply.chances or {each: float(each == reply.chosen) for each in _OPTIONS}

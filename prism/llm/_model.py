@@ -8,17 +8,17 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
-from prism.llm._addresses import DEFAULT_HOST
-from prism.llm._model_text import model_in_text
+from prism.llm._addresses import DEFAULT_HOST, Kind, model_in_text
 from prism.llm._settings import (
     OF_RUNS,
     REQUESTS,
     Hosts,
-    Server,
     Settings,
     given_settings,
+    settings_of,
     to_plain,
 )
+from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
@@ -29,9 +29,6 @@ _OF_A_SERVER = (
     *("window", "reply_tokens"),
 )
 """Settings without a meaning for the client of another library, which has its own."""
-
-PER_TOKENS = 1_000_000
-"""Number of tokens to which prices refer."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -117,8 +114,20 @@ class Model(Settings):
 
     model: str = field(default="", kw_only=False)
     hosts: Hosts | None = field(default=None, kw_only=False)
-    server: Server = "ollama"
+    server: Kind = "ollama"
     client: Any = None
+
+    def __new__(cls, *_values: Any, **settings: Any) -> Self:
+        """Refuse names that are no settings.
+
+        Raises:
+            InputError: If there is one; the message has the names of all.
+        """
+        known = (*settings_of(), "client")
+        for name in (each for each in settings if each not in known):
+            problem = f"is no setting of a model{did_you_mean(name, known)}"
+            raise InputError(problem, field=name)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuse invalid values, and those that do not fit together."""
@@ -159,7 +168,7 @@ class Model(Settings):
         told = model_in_text(given)
         for name in ("model", "server", "hosts"):
             if name in told and said.get(name, told[name]) != told[name]:
-                problem = "contradicts the text of the model: leave one of them out"
+                problem = f"contradicts {given!r}, the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
         return cls(**{**said, **told})
@@ -207,7 +216,7 @@ class Model(Settings):
         if self.price_in is None and self.price_out is None:
             return None
 
-        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / PER_TOKENS
+        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / 1_000_000
 
     # asked directly, and by everything that takes a model
 

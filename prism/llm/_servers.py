@@ -1,9 +1,8 @@
-"""Model servers: Ollama's, asked by its own client, and those that speak OpenAI's API."""
+"""A model server, whatever its dialect: its transport, key, window, and failures."""
 
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 from abc import abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -13,7 +12,6 @@ from typing import Any, ClassVar
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
-import ollama
 
 from prism.errors import (
     BadReplyError,
@@ -29,18 +27,14 @@ from prism.llm._addresses import (
     same_address,
     secrets_in,
     shown_address,
-    with_port,
-    with_version,
 )
 from prism.reasoner._calls import Call, ClientServer
-from prism.reasoner._replies import ChatReply, Request, prompted
-from prism.reasoner._spending import Cost, count_of
+from prism.reasoner._replies import ChatReply, Request
+from prism.reasoner._spending import Cost
 from prism.reasoner._words import count_tokens
 
-_LOOK_SECONDS = 5.0
+LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
-
-_GREETING = prompted("Say hello.")
 
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
@@ -52,9 +46,6 @@ _THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
 
 _LONG_SECRET = 8
 """Bytes of a secret that is cut out of good replies, too."""
-
-_UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
-"""Sampling without limits, so that what is drawn has the model's own probabilities."""
 
 
 @cache
@@ -185,8 +176,8 @@ class ModelServer(ClientServer):
         try:
             yield client
         finally:
-            is_ollamas = isinstance(client, ollama.AsyncClient)
-            close: Any = client.close if is_ollamas else client.aclose
+            # Ollama's has another name for it
+            close: Any = getattr(client, "aclose", None) or client.close
             await close()
 
     @abstractmethod
@@ -212,7 +203,7 @@ class ModelServer(ClientServer):
     async def look(self, call: Callable[[], Call]) -> Any:
         """Return what a server knows without a model."""
         await self.ready()
-        return await self.sent(call(), Cost(), min(self.seconds, _LOOK_SECONDS))
+        return await self.sent(call(), Cost(), min(self.seconds, LOOK_SECONDS))
 
     async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Send a conversation that fits into the window, and check that all of it was read.
@@ -287,170 +278,3 @@ def _proxy_of(address: str) -> str | None:
     proxies = getproxies()
     found = proxies.get(scheme) or proxies.get("all")
     return shown_address(found) if found and not proxy_bypass(name) else None
-
-
-class OllamaServer(ModelServer):
-    """An Ollama server, asked by Ollama's own client."""
-
-    key_variable = "OLLAMA_API_KEY"
-    unreachable = "check that 'ollama serve' is running there"
-    no_model = "run  ollama pull {model}"
-    no_key = "run  ollama signin  on that machine, or give a key in OLLAMA_API_KEY"
-
-    def connect(self) -> ollama.AsyncClient:
-        """Return a new client of Ollama's."""
-        return ollama.AsyncClient(with_port(self.address), **self._http)
-
-    def call(self, request: Request[Any]) -> Call:
-        """Return the call for a conversation."""
-        own = self.settings
-        options = {
-            "temperature": own["temperature"],
-            "seed": own["seed"] + request.variation,
-            # another value of it would load the model again
-            "num_ctx": own["window"],
-            "num_predict": request.tokens(own["reply_tokens"]),
-            **(_UNLIMITED if own["temperature"] or request.chances else {}),
-        }
-        named = {
-            "model": self.model,
-            "messages": list(request.messages),
-            "format": request.schema,
-            "options": {name: value for name, value in options.items() if value is not None},
-            "think": own["think"],
-            "keep_alive": own["keep_alive"],
-        }
-        named |= self.chances_of(request)
-        known = {name: value for name, value in named.items() if value is not None}
-        return Call(self.client.chat, (), known)
-
-    async def models(self) -> list[str]:
-        """List the models that the server has."""
-        found = await self.look(lambda: Call(self.client.list, (), {}))
-        return [str(each.model) for each in found.models]
-
-    async def load(self, cost: Cost | None = None) -> None:
-        """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
-        del cost  # it costs nothing
-        await self.ready()
-        call = Call(self.client.generate, (), named)
-        await self.sent(call, Cost(), self.settings["load_timeout"])
-
-    async def usable_window(self) -> int | None:
-        """Return the window that is asked for, with which Ollama loads the model again."""
-        return self.settings["window"] or await self.reported_window()
-
-    async def reported_window(self) -> int | None:
-        """Return the window with which the server has loaded the model."""
-        running = await self.look(lambda: Call(self.client.ps, (), {}))
-        names = {self.model, self.model if ":" in self.model else f"{self.model}:latest"}
-        own = [each.context_length for each in running.models if {each.model, each.name} & names]
-        return count_of(own[0]) if own else None
-
-
-class OpenAIServer(ModelServer):
-    """A server that speaks OpenAI's API: vLLM, llama.cpp, LM Studio and others."""
-
-    key_variable = "OPENAI_API_KEY"
-    unreachable = "check that the server is running, and that the port is right"
-    no_model = "start the server with {model}, or name a model that it lists"
-    no_key = "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)"
-
-    def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
-        super().__init__(address, model, settings)
-        self._base = with_version(self.address).rstrip("/")
-
-    def connect(self) -> httpx.AsyncClient:
-        """Return a new client of HTTP."""
-        return httpx.AsyncClient(**self._http)
-
-    async def _requested(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
-        method = "GET" if body is None else "POST"
-        response = await self.client.request(method, f"{self._base}/{path}", json=body)
-        response.raise_for_status()
-        # a text that ends by length may end within a character, which `text` replaces
-        return json.loads(response.text)
-
-    def call(self, request: Request[Any]) -> Call:
-        """Return the call for a conversation."""
-        own = self.settings
-        body: dict[str, Any] = {
-            "model": self.model,
-            "messages": list(request.messages),
-            "temperature": own["temperature"],
-            "seed": own["seed"] + request.variation,
-            "max_tokens": request.tokens(own["reply_tokens"]),
-            "response_format": None if request.schema is None else _response_format(request.schema),
-            **(_UNLIMITED if own["temperature"] or request.chances else {}),
-            **_thinking(own["think"]),
-        }
-        body |= self.chances_of(request)
-        sent = {name: part for name, part in body.items() if part is not None}
-        return Call(self._completed, (), sent)
-
-    async def _completed(self, **body: Any) -> Any:
-        reply = await self._requested("chat/completions", body)
-        if not (isinstance(reply, dict) and (reply.get("choices") or "error" in reply)):
-            raise self.bad("sent a reply without choices")
-        return reply
-
-    async def models(self) -> list[str]:
-        """List the models that the server has."""
-        found = await self.look(lambda: Call(self._requested, ("models",), {}))
-        return [str(each.get("id")) for each in _data_of(found)]
-
-    async def load(self, cost: Cost | None = None) -> None:
-        """Ask for a token, so that the first question does not wait for the model."""
-        await self.ready()
-        call = self.call(Request(_GREETING, most_tokens=1))
-        await self.sent(call, cost or Cost(), self.settings["load_timeout"])
-
-    async def reported_window(self) -> int | None:
-        """Return the window that vLLM, SGLang or llama.cpp report."""
-        listed = _data_of(await self.look(lambda: Call(self._requested, ("models",), {})))
-        models = [each for each in listed if each.get("id") == self.model]
-        window = count_of(models[0].get("max_model_len")) if models else None
-        if window is not None:
-            return window
-
-        root = self._base.removesuffix("/v1")
-        with suppress(LLMError):
-            reply = await self.look(partial(Call, self._fetched, (f"{root}/props",), {}))
-            return count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
-        return None
-
-    async def _fetched(self, address: str) -> Any:
-        response = await self.client.get(address)
-        response.raise_for_status()
-        return json.loads(response.text)
-
-
-def _data_of(listed: Any) -> list[dict[str, Any]]:
-    data = listed.get("data") if isinstance(listed, dict) else None
-    return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
-
-
-def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the part of a request with a JSON schema; strict where a strict one can say it."""
-    named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
-    members = schema.get("properties", {})
-    plain = all(
-        each.get("type") in ("string", "number", "integer") and "maxLength" not in each
-        for each in members.values()
-    )
-    if plain and set(schema.get("required", ())) == set(members):
-        named["schema"]["additionalProperties"] = False
-        named["strict"] = True
-
-    return {"type": "json_schema", "json_schema": named}
-
-
-def _thinking(think: bool | str | None) -> dict[str, Any]:
-    """Return the part of a request on whether, or how much, the model may think first."""
-    if think is None:
-        return {}
-    if isinstance(think, str):
-        return {"reasoning_effort": think}
-    # vLLM's, llama.cpp's and SGLang's word
-    return {"chat_template_kwargs": {"enable_thinking": think}}

@@ -7,19 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache, lru_cache
-from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._addresses import check_address
+from prism.llm._addresses import Kind, check_address
 
 Mode = Literal["auto", "chat"]
 Rotations = Literal["none", "drawn", "all"]
-Server = Literal["ollama", "openai"]
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""
@@ -119,7 +117,7 @@ class Settings:
 
     model: str | None = None
     hosts: Hosts | None = None
-    server: Server | None = None
+    server: Kind | None = None
     key: Variable | None = None
     price_in: NotNegative | None = None
     price_out: NotNegative | None = None
@@ -199,17 +197,8 @@ def filled_in(given: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def settings_of() -> Mapping[str, Any]:
-    """Return the settings by name, with the types of their values besides None."""
-    hints = get_type_hints(Settings, include_extras=True)
-    return {each.name: _without_none(hints[each.name]) for each in fields(Settings)}
-
-
-def _without_none(hint: Any) -> Any:
-    first, *others = (each for each in get_args(hint) if each is not NoneType)
-    for each in others:
-        first |= each
-
-    return first
+    """Return the settings by name, with the types of their values."""
+    return get_type_hints(Settings, include_extras=True)
 
 
 @lru_cache(maxsize=64)
@@ -245,13 +234,11 @@ def given_settings(options: Settings) -> dict[str, Any]:
 
 def to_plain(options: Settings) -> dict[str, Any]:
     """Return the given settings of options as JSON data, by their names in files."""
-    return {KEYS.get(name, name): _plain(value) for name, value in given_settings(options).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return list(value)
-    return value
+    given = given_settings(options).items()
+    return {
+        KEYS.get(name, name): list(value) if isinstance(value, tuple) else value
+        for name, value in given
+    }
 
 
 def from_plain(data: Mapping[str, Any]) -> dict[str, Any]:

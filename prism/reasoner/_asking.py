@@ -12,6 +12,7 @@ from typing import Any, Generic, TypedDict
 
 from prism.errors import (
     BudgetSpentError,
+    FieldTypeError,
     FieldValueError,
     LLMError,
     ReasonerError,
@@ -119,7 +120,6 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        trial: The cost of trying its servers before a run, which no decision or text has.
     """
 
     def __init__(
@@ -161,9 +161,10 @@ class AsksModel:
 
         self.client: Any = client
         self.concurrency: int = self.pool.concurrency
+        if not isinstance(budget, Budget | None):
+            raise FieldTypeError(f"budget must be a Budget(max_calls=...), got {budget!r}")
         self.budget: Budget = budget or Budget()
         self.named: str | None = model
-        self.trial: Cost = Cost()
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout, self._seed = timeout, seed
@@ -188,14 +189,22 @@ class AsksModel:
         """
         began = perf_counter()
         cost.model, cost.budget = self._model, self.budget
+        said = ""
 
         async def ask(wording: Request[ResultT]) -> ResultT:
+            nonlocal said
             asked_before = cost.attempts
             try:
-                return wording.read(await self._sent(wording, cost))
+                reply = await self._sent(wording, cost)
             finally:
                 if wording is not request and cost.attempts > asked_before:
                     cost.repaired = True
+                    cost.repairs.append({"reply": said, "prompt": wording.text})
+            said = reply.text
+            if cost.input_tokens is None:
+                # its server reports no tokens, so those that it has read are estimated
+                self.budget.add(tokens=count_tokens(wording.text))
+            return wording.read(reply)
 
         try:
             return await answered(request, ask, tries)
@@ -204,9 +213,6 @@ class AsksModel:
             raise
         finally:
             cost.settle(perf_counter() - began)
-            if cost.attempts and cost.input_tokens is None:
-                # its server reports no tokens, so those that it has read are estimated
-                self.budget.add(tokens=count_tokens(request.text) * cost.attempts)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request within its time, which counts from its slot on."""

@@ -133,11 +133,11 @@ class ClientServer(Server):
         Raises:
             UselessReplyError: If it says nothing.
         """
-        text = _with_calls(text_of(reply), reply, request.schema) or self._thought(reply, request)
+        message = first(_choice(reply), "message")
+        thought = first(message, "thinking", "reasoning_content", "reasoning")
+        text = _with_calls(text_of(reply), reply, request.schema) or self._thought(thought, request)
         if not text.strip():
-            message = first(_choice(reply), "message")
-            has_thoughts = first(message, "thinking", "reasoning_content", "reasoning")
-            what = "thoughts, and no reply" if has_thoughts else "an empty reply"
+            what = "thoughts, and no reply" if thought else "an empty reply"
             raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
 
         return ChatReply(
@@ -149,10 +149,8 @@ class ClientServer(Server):
             tokens_of(reply) if request.chances else (),
         )
 
-    def _thought(self, reply: Any, request: Request[Any]) -> str:
+    def _thought(self, thought: Any, request: Request[Any]) -> str:
         """Return an answer that a server has put where thoughts belong; empty if it is none."""
-        message = first(_choice(reply), "message")
-        thought = first(message, "thinking", "reasoning_content", "reasoning")
         if request.schema is None or not isinstance(thought, str):
             return ""
         try:
@@ -183,7 +181,7 @@ class ClientServer(Server):
             async with asyncio.timeout(limit or None):
                 reply = call.method(*call.given, **call.named)
                 reply = await reply if inspect.isawaitable(reply) else reply
-            self._require_reply(reply)
+            self.require_reply(reply)
             cost.replied(*_counts(reply))
             name = of_kind(str, first(reply, "model"))
             # Ollama adds the tag of a name without one
@@ -211,7 +209,7 @@ class ClientServer(Server):
         """Return the part of a request for log-probabilities, if a conversation wants them."""
         return {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES} if request.chances else {}
 
-    def _require_reply(self, reply: Any) -> None:
+    def require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200; gateways say which status it would have had."""
         error = first(reply, "error") if isinstance(reply, Mapping) else None
         error = error or first(_choice(reply), "error")

@@ -21,11 +21,11 @@ from prism.errors import (
 )
 from prism.telemetry.loggers import describe
 
-BUSY = (429, 498, 503, 529)
-"""Statuses of a server that works, and takes no more requests now (498 is Groq's)."""
-
-OVERLOADED = (*BUSY, 408, 409, 425, 499, 500, 502, 504, 520, 521, 522, 523, 524, 530, -1)
-"""Those, and statuses of failures that may pass (from 520 on Cloudflare's; -1 is ollama's)."""
+OVERLOADED = (
+    *(429, 498, 503, 529, 408, 409, 425, 499, 500, 502, 504),
+    *(520, 521, 522, 523, 524, 530, -1),
+)
+"""Statuses of failures that may pass (498 is Groq's, from 520 on Cloudflare's; -1 is ollama's)."""
 
 NO_SUCH_PATH = (404, 405, 501)
 MALFORMED = (400, 422)
@@ -60,11 +60,6 @@ def may_be_an_outage(error: LLMError) -> bool:
     """
     is_loading = error.status in MALFORMED and _LOADING.search(str(error)) is not None
     return is_loading or error.status in UNAUTHORIZED or isinstance(error, ModelMissingError)
-
-
-def is_refused(error: BaseException) -> bool:
-    """Return whether no connection could be made, so the server has seen no question."""
-    return isinstance(error, UnreachableError) and error.is_refused
 
 
 # Statuses

@@ -168,12 +168,9 @@ class PolicyReasoner(BaseReasoner):
         self._streams.of(question.agent).random()
 
     def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
-        chosen = self._choice(question, weights)
+        chosen = question.options[self._streams.of(question.agent).weighted_index(weights)]
         probabilities = _rounded([*map(state_text, question.options)], weights)
         return Decision(chosen, "policy", probabilities=probabilities)
-
-    def _choice(self, question: Question, weights: Sequence[float]) -> Any:
-        return question.options[self._streams.of(question.agent).weighted_index(weights)]
 
     def _weights(self, question: Question) -> list[float]:
         """Return the unnormalised probabilities of the options."""

@@ -9,7 +9,9 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from functools import partial
+from itertools import combinations
 from typing import Any, Literal, Unpack, get_args
 
 from prism._faults import place_of
@@ -17,7 +19,6 @@ from prism.errors import LLMError, NoProbabilitiesError, ReasonerError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._asking import AsksModel, Limits, Outcome, SingleFlight, gives_chances
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._order import averaged
 from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
     Kind,
@@ -104,6 +105,7 @@ class Reasoner(AsksModel, BaseReasoner):
     Raises:
         ReasonerError: If the client has none of the three methods, or blocks the event loop; if it
             needs a model and there is none; or if a prompt names an unknown field.
+        FieldTypeError: If the budget is none.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
         FieldValueError: If mode or rotations are unknown, if
             time-out, concurrency, attempts or memory are not above 0, or if concurrency or attempts
@@ -128,7 +130,7 @@ class Reasoner(AsksModel, BaseReasoner):
         require_positive(memory=memory)
         AsksModel.__init__(self, client, **limits)
         self._asks_letters = mode == "auto" and gives_chances(self.client)
-        self._is_proven = self._has_warned = False
+        self._is_proven = False
         self._fallback = fallback
         self._streams = AgentStreams(self._seed)
         self.memory: int = memory or 0
@@ -149,6 +151,8 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
+        for question in questions:
+            self._require_fallback(type(question.options[0]))
         draws = [self._draw(question) for question in questions]
         try:
             return await all_of(map(self._decided, questions, draws))
@@ -184,6 +188,21 @@ class Reasoner(AsksModel, BaseReasoner):
             request = self._request(kind, question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
             self._replies[request.identity] = reply
+
+    def _require_fallback(self, states: type[Any]) -> None:
+        """Refuse a misspelt fallback before it is needed; a member may be of another kind's chart.
+
+        Raises:
+            ReasonerError: If it is a text that no state has.
+        """
+        fallback = self._fallback
+        if fallback is None or isinstance(fallback, Enum) or not issubclass(states, Enum):
+            return
+        if fallback not in (texts := [state.value for state in states]):
+            listed = ", ".join(map(str, texts))
+            raise ReasonerError(
+                f"the fallback {fallback!r} is no state of {states.__name__}: it has {listed}"
+            )
 
     # Random numbers
 
@@ -238,7 +257,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
-        return self._chosen(question, draw, averaged(found, options))
+        return self._chosen(question, draw, _averaged(found, options))
 
     async def _asked_by(
         self, kind: Kind, question: Question, draw: Draw, rotation: int | None
@@ -281,9 +300,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if not has_no_mass and not isinstance(outcome.error, NoProbabilitiesError):
             return False
 
-        self._asks_letters = False
-        if reply is not None and not self._has_warned:
-            self._has_warned = True
+        is_first, self._asks_letters = self._asks_letters, False
+        if reply is not None and is_first:
             share = "none" if reply.option_mass is None else f"{reply.option_mass:.2g}"
             _LOGGER.warning(
                 "%s gave the letters of all options together %s of the probability: below a half "
@@ -350,3 +368,43 @@ class Reasoner(AsksModel, BaseReasoner):
         if cost.cut_short not in reason:
             reason += cost.cut_short
         return Decision(chosen, "fallback", reason=reason, cost=cost)
+
+
+def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision:
+    """Return the decisions on one question, asked in several rotations, as one.
+
+    Its probabilities are the averages; a choice by name counts as certain. Rotations that fell back
+    are left out, unless all did.
+
+    Args:
+        decisions: One decision for each rotation.
+        options: The texts of the options.
+    """
+    answered = [each for each in decisions if each.source != "fallback"] or decisions
+    first, cost = answered[0], decisions[0].cost
+    for each in decisions[1:]:
+        if cost is not None and each.cost is not None:
+            cost.follow(each.cost)
+    if first.source == "fallback":
+        return replace(first, cost=cost)
+
+    chances = [
+        each.probabilities or {text: float(text == state_text(each.chosen)) for text in options}
+        for each in answered
+    ]
+    mean = {text: sum(each[text] for each in chances) / len(chances) for text in options}
+    masses = [each.option_mass for each in answered if each.option_mass is not None]
+    apart = max((distance(*pair) for pair in combinations(chances, 2)), default=0.0)
+    return replace(
+        first,
+        probabilities=mean,
+        cost=cost,
+        rotation=None,
+        rotations_apart=round(apart, 6),
+        option_mass=round(sum(masses) / len(masses), 6) if masses else None,
+    )
+
+
+def distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """Return the total variation distance of two distributions, from 0 to 1."""
+    return sum(abs(one[text] - other[text]) for text in one) / 2

@@ -1,19 +1,19 @@
-"""A router for the questions and texts of a run's agents.
+"""A router for the questions and texts of a run's agents, and what it counts.
 
-The part that answers at present is asked.
+The part that answers at present is asked. Places in the list of options and fallbacks are counted.
 """
 
 from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from math import comb, sqrt
+from statistics import NormalDist
 from typing import Any
 
 from prism.errors import BudgetSpentError, TooManyFallbacksError
-from prism.reasoner._order import Places
 from prism.reasoner._questions import BaseReasoner, Decision, Question
-from prism.reasoner._spending import Budget
-from prism.reasoner._texts import BaseWriter, Effect, Written
+from prism.reasoner._texts import BaseWriter, Effect
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 
@@ -23,23 +23,10 @@ _FIRST = 20
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
+_LEAST_EXPECTED = 5
+"""Expected choices of each place, from which a chi-square test is meant to be used."""
 
-Costs = dict[str, Counter[str]]
-"""The cost of a run's decisions and texts by the names of models."""
-
-
-def add_cost(costs: Costs, answer: Decision | Written) -> None:
-    """Add the cost of one decision or text, if a model was asked."""
-    cost = answer.cost
-    if cost is None or cost.model is None:
-        return
-    costs.setdefault(cost.model, Counter()).update(
-        # a useless reply is not an answer, but costs
-        answers=answer.source not in ("fallback", "failed"),
-        calls=cost.attempts,
-        input_tokens=cost.input_tokens or 0,
-        output_tokens=cost.output_tokens or 0,
-    )
+_SIGNIFICANT = 0.001
 
 
 class Router(BaseReasoner, BaseWriter):
@@ -55,8 +42,6 @@ class Router(BaseReasoner, BaseWriter):
     Attributes:
         parts: The parts by name.
         concurrency: Number of simultaneous questions that are worthwhile.
-        budget: The shared budget, or None.
-        costs: The cost of the answers so far, by model.
         places: How often a model chose each place in its list of options.
         stop_at: The share of fallbacks that ends the run; None for never.
     """
@@ -72,9 +57,6 @@ class Router(BaseReasoner, BaseWriter):
         super().__init__(logger)
         self.parts: dict[str, Any] = dict(parts)
         self.concurrency: int = max(part.concurrency for part in self.parts.values())
-        budgets = (getattr(part, "budget", None) for part in self.parts.values())
-        self.budget: Budget | None = next(filter(None, budgets), None)
-        self.costs: Costs = {}
         self.places: Places = Places()
         self.stop_at: float | None = stop_at
         self._name = next(iter(self.parts))
@@ -99,11 +81,9 @@ class Router(BaseReasoner, BaseWriter):
         return answers
 
     def _count(self, asked: Any, answer: Any) -> None:
-        """Count the cost of an answer, and whether it fell back."""
-        add_cost(self.costs, answer)
+        """Count the place of a choice in its list, and whether it fell back."""
         if isinstance(asked, Question):
-            options = [*map(state_text, asked.options)]
-            self.places.add(options, state_text(answer.chosen), answer.rotation, answer.source)
+            self.places.add(asked, answer)
         if self._fallbacks is not None:
             self._fallbacks.count(answer)
 
@@ -167,6 +147,76 @@ class Router(BaseReasoner, BaseWriter):
                 await close()
 
 
+class Places:
+    """How often a model chose each place in its list of options, by the number of options.
+
+    If it gave probabilities, the likeliest option counts as its choice. Only lists whose order was
+    drawn count, since in a fixed order a place cannot be told from its option.
+    """
+
+    def __init__(self) -> None:
+        self._counts: dict[int, Counter[int]] = {}
+
+    def add(self, question: Question, answer: Decision) -> None:
+        """Count the place of a choice, if a model made it."""
+        options = [*map(state_text, question.options)]
+        chances = answer.probabilities or {state_text(answer.chosen): 1.0}
+        likeliest = max(chances, key=chances.__getitem__)
+        if answer.source == "model" and answer.rotation is not None and likeliest in options:
+            size = len(options)
+            place = (options.index(likeliest) - answer.rotation) % size
+            self._counts.setdefault(size, Counter())[place] += 1
+
+    def to_dict(self) -> dict[str, list[int]]:
+        """Return the choices of each place, by the number of options, as plain data."""
+        return {
+            str(size): [counts[place] for place in range(size)]
+            for size, counts in sorted(self._counts.items())
+        }
+
+
+def place_effect(places: Mapping[str, Sequence[int]]) -> str | None:
+    """Return in words how many choices the place in the list explains; None if by chance.
+
+    If the order of the options is drawn, and a choice depends on the options alone, each place is
+    equally likely. That is tested at p < .001: by Pearson's chi-square, over all numbers of options
+    together, where each place is expected five times; and by the exact binomial probability of the
+    place that was chosen most, for all places, where it is not.
+
+    Args:
+        places: What `Places.to_dict` returns.
+    """
+    lists = [counts for counts in places.values() if len(counts) > 1 and any(counts)]
+    many = [counts for counts in lists if sum(counts) >= _LEAST_EXPECTED * len(counts)]
+    few = [counts for counts in lists if counts not in many]
+    explained: list[Sequence[int]] = []
+    if many and _chance_of_all(many) < _SIGNIFICANT:
+        explained += many
+    explained += [counts for counts in few if _chance_of_most(counts) * len(few) < _SIGNIFICANT]
+    if not explained:
+        return None
+    most, total = sum(map(max, explained)), sum(map(sum, explained))
+    return f"the place in the list explains {most:,} of {total:,} choices (p < .001)"
+
+
+def _chance_of_all(lists: Sequence[Sequence[int]]) -> float:
+    """Return the probability of Pearson's chi-square, as Wilson and Hilferty (1931) have it."""
+    statistic, freedom = 0.0, sum(len(counts) - 1 for counts in lists)
+    for counts in lists:
+        expected = sum(counts) / len(counts)
+        statistic += sum((count - expected) ** 2 / expected for count in counts)
+    spread = 2 / (9 * freedom)
+    return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread))
+
+
+def _chance_of_most(counts: Sequence[int]) -> float:
+    """Return the most probability that any place is chosen as often as the one chosen most."""
+    size, total = len(counts), sum(counts)
+    times = range(max(counts), total + 1)
+    ways: int = sum(comb(total, each) * (size - 1) ** (total - each) for each in times)
+    return float(size * ways / size**total)
+
+
 class _Fallbacks:
     """Counts the fallbacks among the last decisions, and ends a run with too many."""
 
@@ -201,20 +251,6 @@ class _Fallbacks:
         if self._problem is not None:
             problem, self._problem = self._problem, None
             raise TooManyFallbacksError(problem)
-
-
-def costs_by_model(*askers: Any) -> dict[str, dict[str, int]]:
-    """Return the cost of a run's answers by the names of models.
-
-    Args:
-        askers: Its reasoner and its writer. Only a `Router` or a replay counts costs.
-    """
-    summed: dict[str, Counter[str]] = {}
-    for asker in askers:
-        for model, counts in getattr(asker, "costs", {}).items():
-            summed.setdefault(model, Counter()).update(counts)
-
-    return {model: dict(summed[model]) for model in sorted(summed)}
 
 
 async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:

@@ -30,6 +30,7 @@ class Budget:
         tokens: Tokens read and written.
         max_tokens: The limit of tokens; None for no limit.
         clock: Returns the time in seconds.
+        on_call: Called with every request that is counted, before it is sent.
     """
 
     def __init__(
@@ -44,9 +45,11 @@ class Budget:
         self.tokens: int = 0
         self.max_tokens: int | None = max_tokens
         self.clock: Callable[[], float] = loop_time
+        self.on_call: Callable[[], object] | None = None
         self._max_calls = max_calls
         self._deadline = deadline
-        self._ends_at: float | None = None
+        self._began_at: float | None = None
+        self._seconds_before = 0.0
 
     def take(self) -> str | None:
         """Take one call out of the budget.
@@ -57,21 +60,30 @@ class Budget:
         limit = self.spent()
         if limit is None:
             self.calls += 1
+            if self.on_call is not None:
+                self.on_call()
         return limit
 
-    def add(self, *, retries: int = 0, tokens: int = 0) -> None:
-        """Count calls, and the tokens of calls."""
+    def add(self, *, retries: int = 0, tokens: int = 0, seconds: float = 0.0) -> None:
+        """Count calls, the tokens of calls, and seconds that an earlier process took."""
         self.calls += retries
         self.tokens += tokens
+        self._seconds_before += seconds
+
+    @property
+    def seconds(self) -> float:
+        """Seconds since the first question, of which only a deadline takes note."""
+        since = 0.0 if self._began_at is None else self.clock() - self._began_at
+        return self._seconds_before + since
 
     def seconds_left(self) -> float | None:
         """Return the seconds until the deadline, or None without one; starts the clock."""
         if self._deadline is None:
             return None
-        if self._ends_at is None:
-            self._ends_at = self.clock() + self._deadline
+        if self._began_at is None:
+            self._began_at = self.clock()
 
-        return max(0.0, self._ends_at - self.clock())
+        return max(0.0, self._deadline - self.seconds)
 
     def spent(self) -> str | None:
         """Return which limit is spent, or None while everything is left."""
@@ -79,7 +91,7 @@ class Budget:
             return f"budget spent: {self._max_calls} calls"
         if self.max_tokens is not None and self.tokens >= self.max_tokens:
             return f"budget spent: {self.max_tokens} tokens"
-        if self.seconds_left() == 0.0:
+        if self._deadline is not None and self.seconds >= self._deadline:
             return f"budget spent: {self._deadline:g} seconds"
 
         return None
@@ -154,6 +166,7 @@ class Cost:
             ran out of tokens.
         repaired: True if the question was asked again in other words because its reply was useless;
             otherwise None.
+        repairs: Each useless reply, and the prompt with which the question was asked again.
         budget: Pays for the requests.
         on_slot: Called when the question gets a slot, from which on its time counts.
     """
@@ -168,6 +181,7 @@ class Cost:
     request_seconds: float | None = None
     done_reason: str | None = None
     repaired: bool | None = None
+    repairs: list[dict[str, str]] = field(default_factory=list, repr=False, compare=False)
     budget: Budget | None = field(default=None, repr=False, compare=False)
     on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
 
@@ -208,6 +222,7 @@ class Cost:
         self.model, self.host = later.model or self.model, later.host or self.host
         self.done_reason = later.done_reason
         self.repaired = self.repaired or later.repaired
+        self.repairs += later.repairs
         self.request_seconds = later.request_seconds
         self.settle(self.latency + later.latency)
 
@@ -230,9 +245,9 @@ class Cost:
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
-        return replace(
-            self, attempts=0, input_tokens=0, output_tokens=0, repaired=None, on_slot=None
-        )
+        later = replace(self, attempts=0, input_tokens=0, output_tokens=0, on_slot=None)
+        later.repaired, later.repairs = None, []
+        return later
 
 
 def _count(cost: Cost, read: int | None, written: int | None) -> None:

@@ -13,8 +13,7 @@ from markupsafe import Markup
 from prism.analysis import Log
 from prism.analysis._log import rows_of
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
-from prism.runlog._answers import find_answers
-from prism.runlog._reader import in_words
+from prism.runlog._reader import find_answers, in_words
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 

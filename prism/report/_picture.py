@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from math import ceil, sqrt
+from functools import lru_cache
+from math import ceil, cos, pi, sin, sqrt
 from typing import Any
 
 import altair as alt
@@ -13,7 +14,6 @@ import orjson
 from prism.analysis import Log
 from prism.analysis._log import rows_of
 from prism.report._drawing import CATEGORIES
-from prism.report._layout import spread
 from prism.report._table import Rows, short
 
 _PICTURES = """
@@ -175,3 +175,44 @@ def _colour(marks: Rows, names: Sequence[str]) -> alt.Color:
     colours = [CATEGORIES[index % len(CATEGORIES)] for index in range(len(names))]
     scale = alt.Scale(domain=[*names, *literal], range=[*colours, *literal])
     return alt.Color("colour:N", scale=scale, legend=legend)
+
+
+_STEPS = 20
+_PULL = 0.45
+
+Edges = tuple[tuple[int, int], ...]
+
+
+@lru_cache(maxsize=8)
+def spread(count: int, edges: Edges) -> Sequence[tuple[float, float]]:
+    """Return a position for each agent, nearer to its neighbours than to others.
+
+    Each agent is pulled from its place on a circle to the middle of its neighbours, as in Tutte's
+    drawing (1963), so no random numbers are involved and two agents hardly ever coincide.
+
+    Args:
+        count: Number of agents.
+        edges: Pairs of connected agents.
+    """
+    near: list[list[int]] = [[] for _ in range(count)]
+    for one, other in edges:
+        near[one].append(other)
+        near[other].append(one)
+    size, turn = sqrt(count), 2 * pi / (count or 1)
+    circle = [(size * cos(turn * index), size * sin(turn * index)) for index in range(count)]
+    points = circle
+    for _ in range(_STEPS):
+        points = [
+            _pulled(home, [points[each] for each in others])
+            for home, others in zip(circle, near, strict=True)
+        ]
+    return points
+
+
+def _pulled(
+    home: tuple[float, float], others: Sequence[tuple[float, float]]
+) -> tuple[float, float]:
+    if not others:
+        return home
+    x, y = (sum(values) / len(others) for values in zip(*others, strict=True))
+    return home[0] + _PULL * (x - home[0]), home[1] + _PULL * (y - home[1])

@@ -10,7 +10,7 @@ from prism.analysis import Log
 from prism.analysis._log import rows_of
 from prism.errors import InputError
 from prism.files._records import shown_path
-from prism.reasoner._order import place_effect
+from prism.reasoner._router import place_effect
 from prism.report._charts import Charts, charts_of
 from prism.report._conversations import prompts, threads, transcript
 from prism.report._html import Page, Section

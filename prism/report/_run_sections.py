@@ -204,11 +204,14 @@ order by line
 _PLACES = """
 select *, times / sum(times) over (partition by options) as share from (
     select len(options) as options,
-           (list_position(options, chosen) - 1 - rotation + len(options)) % len(options) + 1
-           as place,
+           (if(list_max(chances) is null, list_position(options, chosen),
+               list_position(chances, list_max(chances)))
+            - 1 - rotation + len(options)) % len(options) + 1 as place,
            count(*) as times
-    from events where event = 'reasoner.decision' and source = 'model' and rotation is not null
-                  and list_contains(options, chosen) group by all)
+    from (select *, list_transform(options, lambda o: try_cast(probabilities ->> o as double))
+                 as chances from events)
+    where event = 'reasoner.decision' and source = 'model' and rotation is not null
+          and list_contains(options, chosen) group by all)
 order by options, place
 """
 _FROM_TO = {"from_state": "from", "to_state": "to"}
@@ -297,8 +300,9 @@ AFTER = (
     ),
     Kind(
         "Places in the list",
-        "How often a model chose each place in its list of options, where their order was drawn. "
-        "Choices that depend on the options alone are the same everywhere.",
+        "How often a model chose each place in its list of options, where their order was drawn; "
+        "where it gave probabilities, its likeliest option counts. A model that reads the options "
+        "chooses each place about equally often.",
         _PLACES,
     ),
     Kind(

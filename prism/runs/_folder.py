@@ -15,10 +15,9 @@ from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
 from prism.files._durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._answers import ANSWERS_NAME
-from prism.runlog._reader import LOG_NAME, LOG_NAMES, locate_log
+from prism.runlog._reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME
-from prism.runs._journal import Journal
+from prism.runs._journal import Journal, has_answers
 from prism.runs._options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
@@ -153,9 +152,9 @@ class RunFolder:
 
     def _is_of_use(self, *, is_replay: bool) -> bool:
         """Return whether somebody has answered, or a round has ended that a replay did not have."""
-        answers, log = self.path / ANSWERS_NAME, self.path / LOG_NAME
-        has_answers = answers.exists() and answers.stat().st_size > 0
-        return has_answers or (not is_replay and _ROUND_ENDED in log.read_bytes())
+        log = self.path / LOG_NAME
+        has_round = not is_replay and _ROUND_ENDED in log.read_bytes()
+        return has_round or has_answers(self.path / ANSWERS_NAME)
 
     def round_ended(self) -> None:
         """Flush the log of a round, so that others can read it."""

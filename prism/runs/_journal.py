@@ -22,10 +22,10 @@ from prism.reasoner._questions import HOW_ASKED
 from prism.reasoner._router import Router, all_of
 from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
-from prism.runlog import SimulatedClock, read_answers
-from prism.runlog._answers import ANSWERS_NAME
-from prism.runlog._reader import locate_log
+from prism.runlog import SimulatedClock
+from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog._writer import open_lines
+from prism.runs._models import CALL, LOADED, Spent
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
@@ -54,8 +54,9 @@ class Journal:
     Attributes:
         earlier: The answers that need not be asked for, by id.
         unread: The ids of those that have not been taken yet.
-        spent: The calls and tokens that the run has paid for before it was stopped.
+        spent: What the run has paid for, also before it was stopped.
         asks: Whether somebody is asked where the journal has no answer.
+        budget: The budget of the run, whose calls are noted when they are sent.
 
     Raises:
         InputError: If a line cannot be read.
@@ -69,13 +70,14 @@ class Journal:
     ) -> None:
         self.asks: bool = repeats is None or repeats.asks
         self.earlier: dict[str, dict[str, Any]] = {}
-        self.spent: Counter[str] = Counter()
+        self.spent: Spent = Spent()
+        self.budget: Budget | None = None
         self._path, self._clock = path, clock or SimulatedClock()
         self._file: BinaryIO | None = None
         self._numbers: Counter[str] = Counter()
         if repeats is not None and (path is None or not path.exists() or not path.stat().st_size):
             recorded = locate_log(repeats.run).parent / ANSWERS_NAME
-            self.earlier = _answers_in(recorded, repeats.until, Counter())
+            self.earlier = _answers_in(recorded, repeats.until, Spent())
             if self.earlier and path is not None:
                 # the folder has all that the run cannot make again
                 open_lines(path, 0, 0o600).close()
@@ -154,13 +156,30 @@ class Journal:
     # Adding answers
 
     def add(self, line: dict[str, Any]) -> None:
-        """Append an answer."""
+        """Append an answer, and count what it has cost."""
+        self.spent.add(line)
         if self._path is None:
             return
         if self._file is None:
             self._file = open_lines(self._path, 0, 0o600)
-        at = {"round": self._clock.round, "tick": self._clock.tick}
+        at: dict[str, Any] = {"round": self._clock.round, "tick": self._clock.tick}
+        if self.budget is not None and self.budget.seconds:
+            at["seconds"] = round(self.budget.seconds, 3)
         self._file.write(_as_line({"id": line["id"], **at, **line}))
+
+    def pay_from(self, budget: Budget) -> None:
+        """Count what earlier processes have spent, and note every further call before it is sent.
+
+        So a budget holds over kills, and counts the requests that were under way.
+        """
+        spent = self.spent
+        budget.add(retries=spent.calls, tokens=spent.tokens, seconds=spent.seconds)
+        budget.on_call = lambda: self.add({"id": CALL, "kind": CALL})
+        self.budget = budget
+
+    def add_loading(self, cost: Cost) -> None:
+        """Note what loading a model has cost."""
+        self.add({"id": LOADED, "kind": LOADED, "cost": _cost_told(cost)})
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -189,30 +208,24 @@ def _missing(what: str) -> ReplayError:
     return ReplayError(f"the journal has no {what}: {problem}")
 
 
-def spent_in(folder: Path) -> dict[str, int] | None:
-    """Return the calls and tokens of the answers in a run's folder; None if there are none."""
-    spent: Counter[str] = Counter()
-    _answers_in(folder / ANSWERS_NAME, None, spent)
-    return {name: spent[name] for name in ("calls", "tokens")} if spent else None
-
-
-def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str, dict[str, Any]]:
+def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[str, Any]]:
     """Return the answers of a journal by id, without those of rounds that are done again.
 
     Args:
         path: The journal.
         until: The round from which on none is wanted, in the journal of another run.
-        spent: Receives the calls and tokens that were paid for.
+        spent: Receives what was paid for.
     """
     found: dict[str, dict[str, Any]] = {}
     if not path.exists():
         return found
-    for line in read_answers(path):
+    for line in read_journal(path):
+        kind = line.get("kind")
         if _FROM not in line:
-            cost = line.get("cost", {})
-            spent["calls"] += cost.get("attempts", 0)
-            spent["tokens"] += cost.get("input_tokens", 0) + cost.get("output_tokens", 0)
-        if line.get("kind") == _AGAIN:
+            spent.add(line)
+        if kind in (CALL, LOADED):
+            continue
+        if kind == _AGAIN:
             found = {
                 answer_id: each
                 for answer_id, each in found.items()
@@ -221,6 +234,13 @@ def _answers_in(path: Path, until: int | None, spent: Counter[str]) -> dict[str,
         elif until is None or line.get("round", 0) < until:
             found[line["id"]] = line
     return found
+
+
+def has_answers(path: Path) -> bool:
+    """Return whether a journal has more than requests."""
+    return path.exists() and any(
+        each.get("kind") not in (CALL, LOADED) for each in read_journal(path)
+    )
 
 
 class Wrapped:
@@ -301,8 +321,9 @@ class JournalledPart(Wrapped):
         line |= {name: each for name, each in how.items() if each is not None}
         line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
-            known = {name: getattr(cost, name) for name in _COST}
-            line["cost"] = {name: value for name, value in known.items() if value is not None}
+            line["cost"] = _cost_told(cost)
+            if cost.repairs:
+                line["repairs"] = cost.repairs
         self._journal.add(line)
         name = "decision_id" if isinstance(answer, Decision) else "text_id"
         return replace(answer, **{name: answer_id})
@@ -357,6 +378,11 @@ def _how(line: Mapping[str, Any]) -> dict[str, Any]:
     return {name: line[name] for name in _HOW if name in line}
 
 
+def _cost_told(cost: Cost) -> dict[str, Any]:
+    known = {name: getattr(cost, name) for name in _COST}
+    return {name: value for name, value in known.items() if value is not None}
+
+
 def _cost_of(line: Mapping[str, Any]) -> Cost | None:
     return Cost(**line["cost"]) if "cost" in line else None
 
@@ -372,9 +398,3 @@ def journalled(asker: Any, journal: Journal) -> None:
         # a policy decides in the same way again
         if hasattr(part, "client"):
             asker.parts[name] = JournalledPart(part, journal)
-
-
-def restore_spending(budget: Budget | None, journal: Journal) -> None:
-    """Count what earlier answers have spent, so that a budget holds over kills."""
-    if budget is not None and journal.asks:
-        budget.add(retries=journal.spent["calls"], tokens=journal.spent["tokens"])

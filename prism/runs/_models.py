@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import LLMError, ModelMissingError
+from prism.errors import LLMError
 from prism.llm import Model
-from prism.reasoner._router import Router, costs_by_model
-from prism.runs._journal import Wrapped
+from prism.reasoner._router import Router
+from prism.reasoner._spending import Budget, Cost
+from prism.reasoner._words import count_tokens
 from prism.runs._loops import run_to_end
 
 if TYPE_CHECKING:
@@ -28,16 +31,15 @@ def asking_in(askers: Iterable[Any]) -> list[Reasoner | Writer]:
         if isinstance(asker, Router):
             result += asking_in(asker.parts.values())
             continue
-        part = asker.part if isinstance(asker, Wrapped) else asker
-        if hasattr(part, "client") and hasattr(part, "trial"):
-            result.append(part)
+        if hasattr(asker, "client") and hasattr(asker, "pool"):
+            result.append(asker)
     return result
 
 
 # Loading
 
 
-def load_models(askers: Sequence[Any], deadline: float | None, observer: Observer) -> None:
+def load_models(askers: Sequence[Any], deadline: float | None, observer: Observer) -> list[Cost]:
     """Load all models of a run at the same time, and report at once what would cause fallbacks.
 
     Args:
@@ -45,6 +47,9 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
         deadline: Seconds for which the run may ask; it also waits no longer than that for the
             model.
         observer: Receives a note if loading takes a while, and the problems of servers.
+
+    Returns:
+        What loading has cost.
 
     Raises:
         UnreachableError, ModelMissingError: If all servers of a model refuse connections or do not
@@ -61,15 +66,21 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
     }
     may_end = any(getattr(asker, "stop_at", None) is not None for asker in askers)
 
+    costs: list[Cost] = []
+
     async def load_all() -> None:
-        loading = (_load(*each, deadline, observer) for each in pools.values())
-        for (pool, _), errors in zip(pools.values(), await asyncio.gather(*loading), strict=True):
+        # who has spent everything asks no more
+        left = [each for each in pools.values() if each[1].budget.spent() is None]
+        loading = (_load(pool, asker.budget, deadline, observer) for pool, asker in left)
+        for (pool, _), (errors, cost) in zip(left, await asyncio.gather(*loading), strict=True):
+            if cost.attempts:
+                costs.append(cost)
             is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
             if (
                 is_fatal
                 and errors
                 and len(errors) == len(pool.hosts)
-                and all(map(_is_away, errors))
+                and all(map(pool.is_away, errors))
             ):
                 raise type(errors[-1])(_line("; ".join(map(str, errors))))
             for error in errors:
@@ -78,30 +89,22 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
 
     if pools:
         run_to_end(load_all())
+    return costs
 
 
 async def _load(
-    pool: ModelPool, asker: Reasoner | Writer, deadline: float | None, observer: Observer
-) -> list[LLMError]:
-    """Load a model on all servers of a pool, and return what went wrong."""
-    cost = asker.trial
-    try:
-        async with pool:
-            loading = asyncio.create_task(pool.warm_up(deadline, cost))
-            done, _ = await asyncio.wait({loading}, timeout=_QUIET_SECONDS)
-            if not done:
-                observer.note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
-            errors = await loading
-    finally:
-        asker.budget.add(retries=cost.attempts, tokens=cost.tokens)
-    return [error for error in errors.values() if error is not None]
-
-
-def _is_away(error: LLMError) -> bool:
-    """Return whether there is no server, or no model on it, until somebody starts or pulls it."""
-    from prism.reasoner._faults import is_refused
-
-    return isinstance(error, ModelMissingError) or is_refused(error)
+    pool: ModelPool, budget: Budget, deadline: float | None, observer: Observer
+) -> tuple[list[LLMError], Cost]:
+    """Load a model on all servers of a pool; return what went wrong, and the cost."""
+    cost = Cost(budget=budget)
+    limit = None if deadline is None else deadline - budget.seconds
+    async with pool:
+        loading = asyncio.create_task(pool.warm_up(limit, cost))
+        done, _ = await asyncio.wait({loading}, timeout=_QUIET_SECONDS)
+        if not done:
+            observer.note(f"waiting for {pool.model} to be loaded at {', '.join(pool.hosts)}")
+        errors = await loading
+    return [error for error in errors.values() if error is not None], cost
 
 
 def _line(text: object) -> str:
@@ -111,35 +114,91 @@ def _line(text: object) -> str:
 # Spending
 
 
-def spent_by(askers: Sequence[Any], models: Iterable[Model]) -> dict[str, Any]:
+CALL = "call"
+"""The kind of a line in the journal of a run: a request is being sent."""
+
+LOADED = "loaded"
+"""The kind of one that says what loading a model has cost."""
+
+
+@dataclass(slots=True)
+class Spent:
+    """What a run has paid for, by the lines of its journal.
+
+    Args:
+        calls: Requests that were sent, also those whose answers were lost when it was stopped.
+        tokens: Tokens read and written.
+        seconds: Seconds since its first question, if it has a deadline.
+        by_model: Answers, calls, tokens, and calls for loading, by the names of models.
+    """
+
+    calls: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    by_model: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Add what a line says."""
+        self.seconds = max(self.seconds, line.get("seconds", 0.0))
+        self.calls += line.get("kind") == CALL
+        if (cost := line.get("cost")) is None:
+            return
+        read, written = cost.get("input_tokens"), cost.get("output_tokens", 0)
+        if read is None and line.get("reply") is not None:
+            read = count_tokens(line["prompt"])
+        self.tokens += (read or 0) + written
+        if (model := cost.get("model")) is not None:
+            self.by_model.setdefault(model, Counter()).update(
+                # a useless reply is not an answer, but costs
+                answers=line.get("source") in ("model", "cache"),
+                calls=cost["attempts"],
+                input_tokens=cost.get("input_tokens", 0),
+                output_tokens=written,
+                loading=cost["attempts"] if line.get("kind") == LOADED else 0,
+            )
+
+
+def spent_by(askers: Sequence[Any], spent: Spent, models: Sequence[Model]) -> dict[str, Any]:
     """Return the use of models for ``run.json``, or nothing if none is asked.
 
     Args:
         askers: The reasoner and the writer.
+        spent: What the run has paid for.
         models: All models that the run may ask, some with prices.
     """
     asking = asking_in(askers)
     if not asking:
         return {}
-    # all share one
-    budget = asking[0].budget
-    spent: dict[str, Any] = {"calls": budget.calls, "tokens": budget.tokens}
-    by_model: dict[str, dict[str, Any]] = {**costs_by_model(*askers)}
-    for name, costs in by_model.items():
-        if (money := _money(name, costs, models)) is not None:
-            costs["money"] = round(money, 6)
-            spent["money"] = round(spent.get("money", 0) + money, 6)
+    # all share one budget, which also counts what no journal has
+    total = priced(
+        replace(spent, calls=asking[0].budget.calls, tokens=asking[0].budget.tokens), models
+    )
     # how often a model chose each place in its list of options
     counted = (getattr(each, "places", None) for each in askers)
     places = next((each.to_dict() for each in counted if each is not None), None)
-    parts = {"by_model": by_model, "places": places}
-    return {"spent": {**spent, **{name: part for name, part in parts.items() if part}}}
+    return {"spent": {**total, **({"places": places} if places else {})}}
 
 
-def _money(name: str, costs: Mapping[str, int], models: Iterable[Model]) -> float | None:
-    """Return the money spent on a model; None if its prices differ, or tokens are unknown."""
+def priced(spent: Spent, models: Sequence[Model]) -> dict[str, Any]:
+    """Return calls and tokens, in total and by model, with the money where prices are known."""
+    total: dict[str, Any] = {"calls": spent.calls, "tokens": spent.tokens}
+    by_model: dict[str, dict[str, Any]] = {}
+    for name, costs in sorted(spent.by_model.items()):
+        by_model[name] = {**costs}
+        if (money := _money(name, costs, models)) is not None:
+            by_model[name]["money"] = round(money, 6)
+            total["money"] = round(total.get("money", 0) + money, 6)
+    return {**total, **({"by_model": by_model} if by_model else {})}
+
+
+def _money(name: str, costs: Mapping[str, int], models: Sequence[Model]) -> float | None:
+    """Return the money spent on a model; None if its prices differ, or tokens are unknown.
+
+    A server may answer by another name than the one that was asked for.
+    """
     read, written = costs["input_tokens"], costs["output_tokens"]
-    prices = {each.price_of(read, written) for each in models if each.model == name}
+    named = [each for each in models if each.model == name]
+    prices = {each.price_of(read, written) for each in named or models}
     # a server that does not report tokens is not free
     is_counted = read or written or not costs["calls"]
     return prices.pop() if len(prices) == 1 and is_counted else None

@@ -12,8 +12,9 @@ from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
+from prism.llm._addresses import Kind
 from prism.llm._model import LostClient
-from prism.llm._settings import KEYS, OF_SPENDING, Server, from_plain, settings_of
+from prism.llm._settings import KEYS, OF_SPENDING, from_plain, settings_of
 from prism.statechart import Wording
 
 ALL_OTHERS = "all others"
@@ -197,7 +198,7 @@ def read_decider(config: Mapping[str, Any]) -> DeciderOptions:
     kind = config["reasoner"]
     if kind == "calibrated":
         return PolicyOptions(Path(config["policy"]))
-    if kind not in (*get_args(Server), "client"):
+    if kind not in (*get_args(Kind), "client"):
         return None
 
     names = {KEYS.get(name, name) for name in settings_of()} - {"server"}

@@ -13,7 +13,7 @@ from prism.errors import InputError
 from prism.llm._model import LostClient
 from prism.runs._documents import Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
-from prism.runs._journal import Journal, journalled, restore_spending
+from prism.runs._journal import Journal, journalled
 from prism.runs._models import asking_in, load_models, spent_by
 from prism.runs._observing import Observer
 from prism.runs._options import Repeats, models_of, with_client
@@ -158,30 +158,30 @@ def carry_out(
             "config": options.to_config() if with_config else {},
             **({"charts": charts} if charts else {}),
         }
-        journal: Journal | None = None
         if folder is not None and logger is not None:
             writing = folder.writing(about, run.clock, repeats=repeats, at_once=bool(models))
             logger.opened = stack.enter_context(writing)
             logger.is_silent = folder.skipped > 0
+            assert folder.journal is not None
             journal = folder.journal
             if folder.is_new:
                 held.keep_before()
-            elif journal is not None:
+            else:
                 number = len(journal.earlier)
                 observer.note(
                     f"{folder.path}: carrying it out again with {number:,} answers, then on"
                 )
-        elif repeats is not None:
+        else:
             journal = Journal(repeats=repeats)
-        if journal is not None:
-            _take_from(askers, journal)
+        _take_from(askers, journal)
         # who repeats another run may ask nobody
         if models and repeats is None:
-            load_models(askers, options.deadline, observer)
+            for cost in load_models(askers, options.deadline, observer):
+                journal.add_loading(cost)
         observer.started(run)
         after_round = _after_rounds(run, folder, on_round, logger)
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(askers, models)}
+        outcome = {"results": results.to_dict(), **spent_by(askers, journal.spent, models)}
         if folder is not None:
             held.keep()
             folder.complete(outcome)
@@ -206,9 +206,9 @@ def _take_from(askers: Sequence[Any], journal: Journal) -> None:
     for asker in askers:
         journalled(asker, journal)
     asking = asking_in(askers)
-    if asking:
+    if asking and journal.asks:
         # all share one
-        restore_spending(asking[0].budget, journal)
+        journal.pay_from(asking[0].budget)
 
 
 def _after_rounds(

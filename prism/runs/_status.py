@@ -11,8 +11,18 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files._durable import is_locked
-from prism.runlog._reader import LOG_NAMES, locate_log, read_line, unreadable
+from prism.llm import Model
+from prism.runlog._reader import (
+    ANSWERS_NAME,
+    LOG_NAMES,
+    locate_log,
+    read_journal,
+    read_line,
+    unreadable,
+)
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._models import Spent, priced
+from prism.runs._options import read_decider, read_writer
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
@@ -86,6 +96,18 @@ def run_status(path: Path | str) -> RunStatus:
         ended,
         summary.get("spent"),
     )
+
+
+def spent_in(run: Path) -> dict[str, Any] | None:
+    """Return what a run has spent until now, by its journal; None if it asked nobody."""
+    spent, answers = Spent(), run / ANSWERS_NAME
+    for line in read_journal(answers) if answers.exists() else ():
+        spent.add(line)
+    if not spent.calls:
+        return None
+    config = read_summary(run)["config"]
+    asked = read_decider(config), getattr(read_writer(config), "model", None)
+    return priced(spent, [each for each in asked if isinstance(each, Model)])
 
 
 def find_runs(folder: Path | str) -> list[Path]:

@@ -10,7 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal
 
 from loky import get_reusable_executor
 
@@ -286,9 +286,6 @@ def begin_batch(
         samples: Parameters, instead of all combinations of what the plan varies.
         more: Further entries of ``plan.json``.
     """
-    if keep not in get_args(Keep):
-        raise InputError(f"must be {' or '.join(get_args(Keep))}, got {keep!r}", field="keep")
-
     folder = BatchFolder(path)
     folder.require_free()
     described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})

@@ -168,7 +168,9 @@ def _measured(
             _add_round(run, each)
 
     _add_whole(run, results)
-    for name, value in row.get("spent", {}).items():
+    # a run that goes on from another has the answers of both, and the cost of its own
+    goes_on = "repeats" in row.get("config", {})
+    for name, value in () if goes_on else row.get("spent", {}).items():
         run.add("cost", f"model_{name}", value)
     return run
 

@@ -36,10 +36,9 @@ from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 from prism.watch._agent_page import agent_view, thread_view
 from prism.watch._guard import Guard
-from prism.watch._over_time import REST, OverTime
 from prism.watch._playing import Playing
 from prism.watch._round import round_view
-from prism.watch._view import agents_behind
+from prism.watch._view import REST, OverTime, agents_behind
 from prism.watch._watched import Watched
 
 _JSON = "application/json"

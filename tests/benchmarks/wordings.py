@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 from prism import Model
 from prism.reasoner import Question
-from prism.reasoner._order import distance
 from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
+from prism.reasoner._reasoner import distance
 from prism.reasoner._replies import LEAST_MASS, Request, prompted, read_letter
 from prism.reasoner._spending import Cost
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table

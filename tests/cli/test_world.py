@@ -95,6 +95,57 @@ def test_neighbours_without_a_network_are_named(prism: Prism) -> None:
     assert "Person reads its neighbours, but the world has no network" in ran.err
 
 
+SPINNING = """
+from enum import StrEnum
+
+from prism import Agent, Statechart, Transition, World, during
+
+Top, Baby = StrEnum("Top", ["SPINS", "LIES"]), StrEnum("Baby", ["YOUNG"])
+
+
+class Spinner(Agent):
+    chart = Statechart(
+        Top,
+        [
+            Transition("spin", Top.SPINS, Top.SPINS),
+            Transition("asks", Top.SPINS, Top.SPINS),
+            Transition("asks", Top.SPINS, Top.LIES),
+            Transition("asks", Top.LIES, Top.LIES),
+        ],
+        initial=Top.SPINS,
+        decision_states=[Top.SPINS],
+    )
+
+
+class Child(Agent):
+    chart = Statechart(Baby, [], initial=Baby.YOUNG)
+
+
+class Spinning(World[Spinner | Child]):
+    rounds = 3
+
+    def populate(self, agents):
+        return [Spinner()]
+
+    @during(Top.SPINS)
+    async def go(self, spinner):
+        spinner.fire("spin")
+        await spinner.decide("asks", weights={Top.SPINS: 1})
+        self.add(Child())
+"""
+
+
+def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
+    """Self-transitions were fired and decided, and newcomers are in their first states."""
+    (prism.folder / "own_spinning.py").write_text(SPINNING)
+    ran = prism("world", "check", "own_spinning.py:Spinning")
+    assert "nobody was ever in 'lies'" in ran.err
+    assert [each for each in ("'young'", "'spin'", "'asks'", "has made") if each in ran.err] == []
+    ran = prism("run", "own_spinning.py:Spinning", "--agents", 30)
+    assert "the world has made 1 agents, though --agents asks for 30" in ran.err
+    assert "(4 agents at the end)" in ran.out
+
+
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
     for line, problem in (

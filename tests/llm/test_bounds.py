@@ -5,11 +5,14 @@ import asyncio
 import pytest
 
 from prism import Model, Run
+from prism.errors import PromptTooLongError
 from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, Fault
+from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask
-from tests.kit.servers import BOTH, HELLO, Connect, Serve
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, unpaused
+from tests.kit.waiting import until
 
 
 def bounds_of(server: FakeOllama) -> list[int | None]:
@@ -22,7 +25,7 @@ def bounds_of(server: FakeOllama) -> list[int | None]:
 @pytest.mark.parametrize("mode", ["chat", "auto"])
 async def test_every_reply_has_a_bound(mode: str, server: FakeOllama, connect: Connect) -> None:
     """No kind of request lets a model write for ever, and what the user sets goes before."""
-    for settings, most in (({}, None), ({"reply_tokens": 77}, 77)):
+    for settings, most in (({}, None), ({"reply_tokens": 77}, 77), ({"window": 4000}, 1000)):
         server.questions.clear()
         pool = connect(**settings)
         await Reasoner(pool, mode=mode).decide_many([ask()])  # type: ignore[arg-type]
@@ -48,15 +51,33 @@ async def test_a_reply_that_is_cut_is_asked_for_in_other_words(
 
 @BOTH
 async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
-    serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
+    server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture, loop_clock: Clock
 ) -> None:
-    """One slot where four questions are put at once loses none of them."""
-    pool = connect(serve(slots=1, latency=0.1), concurrency=4, timeout=0.25, attempts=6)
+    """It gets half of what it could not answer in time, however much it was allowed."""
+    pool = unpaused(connect(concurrency=8, timeout=5, attempts=6))
     await pool.chat(HELLO)
-    replies = await asyncio.gather(*(pool.chat(HELLO) for _ in range(12)))
-    assert len(replies) == 12
-    assert pool.servers[0].limit < 4
-    assert "questions at once in time: from now on it is asked" in caplog.text
+    server.fail(*[Fault.hang()] * 4)
+    asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(4)]
+    await loop_clock.passes(5, when=lambda: server.asked == 5)
+    assert len(await asyncio.gather(*asking)) == 4
+    assert "4 questions at once in time: from now on it is asked 2" in caplog.text
+    gate = server.latency = Gate()
+    asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(4)]
+    await until(lambda: pool.waiting == 2)
+    gate.is_open = True
+    await asyncio.gather(*asking)
+
+
+async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Connect) -> None:
+    """Ollama cuts it and answers all the same; what cannot fit by the settings is not sent."""
+    server = serve(window=400)
+    prompt = [{"role": "user", "content": "ab " * 420}]
+    with pytest.raises(PromptTooLongError, match="the prompt was cut to half the window"):
+        await connect(server).chat(prompt)
+    with pytest.raises(PromptTooLongError, match="315 tokens of the prompt exceed the room of 300"):
+        await connect(server, window=400).chat(prompt)
+    assert server.asked == 1
+    assert (await connect(server).chat(HELLO)).text
 
 
 def test_equal_questions_are_asked_once_in_a_run() -> None:

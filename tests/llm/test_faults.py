@@ -2,9 +2,11 @@
 
 import asyncio
 import socket
+from pathlib import Path
 
 import pytest
 
+from prism import Model, Run
 from prism.errors import (
     BadReplyError,
     LLMError,
@@ -68,6 +70,31 @@ async def test_every_fault_has_its_class(
     assert type(caught.value) is kind
     assert caught.value.host == server.host
     assert (cost.attempts, cost.host) == (1, server.host)
+
+
+OF_LM_STUDIO = Fault.body(b'{"error": "Unexpected endpoint or method."}')
+
+
+@pytest.mark.parametrize("fault", [None, OF_LM_STUDIO], ids=["404", "200"])
+@pytest.mark.parametrize("dialect", ["openai"], indirect=True)
+async def test_a_forgotten_dialect_is_an_error_that_says_so(
+    fault: Fault | None, server: FakeOllama, tmp_path: Path
+) -> None:
+    """A server of OpenAI's dialect that is asked in Ollama's: a run, a question, the doctor."""
+    if fault is not None:
+        for path in ("/api/chat", "/api/generate", "/api/tags"):
+            server.fail_always(fault, path=path)
+    there = f"openai:tiny@{server.host} answers there"
+    async with Model("tiny", server.host) as model:
+        with pytest.raises(ModelMissingError, match=there):
+            await model.as_client().chat(HELLO)
+        (check,) = [each async for each in model.diagnose()]
+    assert (check.ok, check.found.endswith(there)) == (False, True)
+    run = Run("vaccination", 10, model=f"tiny@{server.host}")
+    with pytest.raises(ModelMissingError, match=there):
+        await asyncio.to_thread(run.keep, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+    assert {asked.path for asked in server.questions} <= {"/api/chat", "/api/generate"}
 
 
 def free_port() -> int:

@@ -9,8 +9,8 @@ import pytest
 
 from prism.errors import InputError, ReasonerError
 from prism.llm import Model
-from prism.statechart import Question, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama, FakeOpenAI
+from prism.statechart import Question, Reasoner
+from prism.testing import FakeOllama
 
 HELLO = [{"role": "user", "content": "Say hello."}]
 
@@ -63,7 +63,7 @@ def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: 
 def test_settings_beside_a_text_may_not_contradict_it() -> None:
     """What a text and a setting both say has to be the same."""
     assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
-    with pytest.raises(InputError, match=r"server.*contradicts the text"):
+    with pytest.raises(InputError, match=r"server.*contradicts 'ollama:llama3.2@gpu1', the text"):
         Model.of("ollama:llama3.2@gpu1", server="openai")
     with pytest.raises(InputError, match=r"hosts.*contradicts"):
         Model.of("ollama:llama3.2@gpu1", hosts="gpu2")
@@ -95,22 +95,6 @@ async def test_a_model_is_asked_directly() -> None:
             assert [check.ok async for check in model.diagnose()][-1]
 
 
-@pytest.mark.parametrize("dialect", [FakeOllama, FakeOpenAI])
-async def test_reasoner_and_writer_take_a_model(dialect: Any) -> None:
-    """They are given the model as it is, whatever its servers speak."""
-    kind = "openai" if dialect is FakeOpenAI else "ollama"
-    with dialect() as server:
-        model = Model("llama3.2", server.host, server=kind)
-        decided = await Reasoner(model, mode="chat").decide_many(
-            [Question("Ann", "idle", "wakes", ("scrolling", "resting"))]
-        )
-        written = await Writer(model).write(TextCall("Ann", "greeting", "Greet Bo."))
-        await model.close()
-
-    assert (decided[0].source, written.source) == ("model", "model")
-    assert model.as_client() is model.as_client()
-
-
 @pytest.mark.parametrize(
     "settings",
     [{"mode": "chat"}, {"max_calls": 3}],
@@ -127,7 +111,7 @@ def test_a_copy_makes_connections_of_its_own() -> None:
     pool = model.as_client()
     for same in (copy.copy(model), pickle.loads(pickle.dumps(model))):
         assert same == model
-        assert same.as_client() is not pool
+        assert same.as_client() is not pool is model.as_client()
 
 
 def test_the_variable_of_a_key_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,6 +164,9 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
+        (lambda: Model("a", host="gpu1"), "host.*is no setting of a model; did you mean 'hosts'"),
+        (lambda: Model.of("a", name="a"), "name.*no setting of a model"),
+        (lambda: Model("a", zeal=1), "zeal.*no setting of a model: known are .*model"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:

@@ -80,6 +80,11 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         OverloadedError,
         "answered 500: the provider broke off$",
     ),
+    "no key": (
+        refuses(401, {"error": "no key"}),
+        LLMError,
+        "answered 401: no key: give its key in OPENAI_API_KEY, or",
+    ),
     "no money": (refuses(429, {"error": OF_OPENAI}), LLMError, "answered 429: You exceeded"),
     "a list": (refuses(400, [{"error": OF_GOOGLE}]), LLMError, "answered 400: API key not valid.$"),
     "no JSON": (
@@ -92,13 +97,8 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         DeclinedError,
         "declined to answer: I'm sorry, I can't assist with that.$",
     ),
-    "refusal beside a text": (
-        said("I'm sorry.", refusal="I'm sorry."),
-        DeclinedError,
-        "declined to answer: I'm sorry.$",
-    ),
     "withheld": (
-        said("", "content_filter"),
+        said("I saw a", "content_filter"),
         DeclinedError,
         "filter of the model's server withheld its reply$",
     ),
@@ -116,11 +116,6 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
         refuses(404, {"error": {"message": "The API deployment does not exist."}}),
         ModelMissingError,
         NO_MODEL,
-    ),
-    "cut": (
-        said("I saw a", "content_filter"),
-        DeclinedError,
-        "filter of the model's server withheld its reply$",
     ),
 }
 
@@ -242,12 +237,8 @@ async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
     [
         (UNAUTHORIZED, "answered 401: unauthorized: run  ollama signin  on that machine, or give"),
         (Fault.body(PIECES), "sent an invalid reply"),
-        (
-            Fault.body(b'{"message": {"role": "assistant", "content": "", "thinking": "Hm."}}'),
-            "gave thoughts, and no reply$",
-        ),
     ],
-    ids=["key", "stream", "thoughts"],
+    ids=["key", "stream"],
 )
 async def test_a_fault_of_ollamas_kind_says_what_to_do(
     fault: Fault, message: str, ollama: tuple[FakeOllama, Any]
@@ -272,16 +263,3 @@ async def test_a_server_that_takes_no_schema_is_asked_without(
     assert ["format" in asked.body for asked in server.questions] == [True, False, False]
     (told,) = caplog.messages
     assert "refuses format, so it is asked without" in told
-
-
-@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
-async def test_a_model_that_only_thinks_is_said_to(
-    name: str, serve: Serve, connect: Connect
-) -> None:
-    """An empty reply beside thoughts is another fault than one beside nothing."""
-    server = serve(said("", **{name: "Let me see."}), refuses(401, {"error": "no key"}))
-    pool = connect(server)
-    with pytest.raises(UselessReplyError, match=r"gave thoughts, and no reply$"):
-        await pool.chat(HELLO)
-    with pytest.raises(LLMError, match=r"answered 401: no key: give its key in OPENAI_API_KEY, or"):
-        await pool.chat(HELLO)

@@ -1,7 +1,5 @@
 """The settings of a model, which are declared once."""
 
-import copy
-import pickle
 from typing import Any
 
 import pytest
@@ -35,8 +33,10 @@ from prism.llm import Model
 )
 def test_invalid_values_are_refused(given: dict[str, Any], message: str) -> None:
     """Values that a setting's declaration does not allow are refused when the model is made."""
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=message) as caught:
         Model("tiny", **given)
+    # it may be the key itself
+    assert "sk-123" not in str(caught.value)
 
 
 @pytest.mark.parametrize("value", [-1, 300, 0.5, "0", "5m", "-1m", "1h30m", "1.5h"])
@@ -50,17 +50,3 @@ def test_what_ollama_would_refuse_is_refused_when_the_model_is_made(value: Any) 
     """A duration that Ollama cannot read is named before a run begins."""
     with pytest.raises(InputError, match=r"keep_alive.*a number of seconds, or a text with units"):
         Model("tiny", keep_alive=value)
-
-
-def test_copies_are_equal() -> None:
-    """Options that are copied or sent to another process reach the same servers."""
-    options = Model("tiny", "http://far:11434")
-    for same in (copy.deepcopy(options), pickle.loads(pickle.dumps(options))):
-        assert same == options == Model("tiny", ["http://far:11434"])
-
-
-def test_a_key_that_is_given_for_the_name_of_its_variable_is_not_shown() -> None:
-    """A setting that names a variable holds no key, and the error for one does not repeat it."""
-    with pytest.raises(InputError) as caught:
-        Model("tiny", key="sk-proj-4f9a")
-    assert "4f9a" not in str(caught.value)

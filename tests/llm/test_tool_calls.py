@@ -59,10 +59,7 @@ async def test_a_tool_call_without_words_is_an_answer(kind: Any, fault: Fault) -
         Fault.calls_tool("choose", next_state="scrolling", only_if="it rains"),
         Fault.calls_tool("search", query="scrolling"),
         Fault.calls_tool("do_not_choose", next_state="scrolling"),
-        Fault.calls_tool("rejectState", state="scrolling"),
         Fault.calls_tool("choose", next_state="scrolling", confirm=False),
-        Fault.calls_tool("scrolling", value=False),
-        Fault.calls_tool("move", state="scrolling", to="composing"),
     ],
 )
 async def test_a_tool_call_that_leaves_a_doubt_is_repaired(kind: Any, fault: Fault) -> None:

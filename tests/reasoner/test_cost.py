@@ -45,6 +45,7 @@ def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
     budget.clock = clock
     clock.time += 60
     assert budget.take() is None
+    assert budget.seconds_left() == 5.0
     clock.time += 4
     assert budget.seconds_left() == 1.0
     clock.time += 2

@@ -2,30 +2,20 @@
 
 import asyncio
 import re
-import subprocess
-import sys
 import threading
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import prism
 from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
 from prism.reasoner import Reasoner, Writer
 from prism.statechart import Decision, Question, TextCall
-from prism.testing import Asked, FakeOllama
+from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent
 from tests.kit.reasoners import OPTIONS, POST, S, ask, decide, outcomes
 from tests.kit.servers import Connect
-
-
-async def test_empty_options_are_an_error(server: FakeOllama, connect: Connect) -> None:
-    """Asking without options is a ValueError before the model is called."""
-    with pytest.raises(ValueError, match="no options"):
-        await Reasoner(connect()).decide(SimpleNamespace(), S.EVALUATING, "decides", [])
-    assert server.questions == []
-
 
 FAILURES = [
     (Model("composing or scrolling"), "the reply 'composing or scrolling' does not name"),
@@ -81,27 +71,16 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
     assert "reasoner.decision" in caplog.text
 
 
-@pytest.mark.slow
-def test_a_fallback_is_heard_without_structlog() -> None:
-    """In a program that knows neither structlog nor logging a fallback stands on standard error."""
-    script = (
-        "import asyncio, sys\n"
-        "from types import SimpleNamespace\n"
-        "from prism.statechart import AgentState, Reasoner\n"
-        "class Model:\n"
-        "    async def run(self, prompt): return 'nonsense'\n"
-        "options = [AgentState.COMPOSING, AgentState.SCROLLING]\n"
-        "agent = SimpleNamespace(id=1)\n"
-        "deciding = Reasoner(Model()).decide(agent, AgentState.EVALUATING, 'decides', options)\n"
-        "asyncio.run(deciding)\n"
-        "assert 'structlog' not in sys.modules\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60
-    )
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "reasoner.decision" in done.stderr
-    assert "'source': 'fallback'" in done.stderr
+def test_a_run_that_no_log_hears_tells_each_kind_of_fallback_once(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first in one line, and how many there were at the end."""
+    server.fail_always(Fault.says("I would rather not."))
+    model = prism.Model("tiny", server.host, stop_at_fallbacks="never")
+    prism.Run("vaccination", 6, rounds=2, seed=1, model=model).run()
+    first, last = caplog.messages
+    assert re.match("reasoner.decision of parent_[1-6]: UselessReplyError: the reply 'I w", first)
+    assert last == "reasoner.decision, UselessReplyError: 12 times in all"
 
 
 class Detached:

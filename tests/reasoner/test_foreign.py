@@ -66,15 +66,3 @@ async def test_openais_own_client_needs_a_model_and_a_loop(openai_server: FakeOp
         Reasoner(openai.AsyncOpenAI(base_url=address, api_key="x"))
     with pytest.raises(ReasonerError, match=r"use openai\.AsyncOpenAI"):
         Reasoner(openai.OpenAI(base_url=address, api_key="x"), model="tiny")
-
-
-async def test_a_schema_that_a_server_refuses_is_left_out(openai_server: FakeOpenAI) -> None:
-    """A server that takes no schema is asked without, from then on."""
-    with FakeOpenAI(models=["tiny"], refuses=["response_format"]) as server:
-        async with openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x") as client:
-            reasoner = Reasoner(client, model="tiny", mode="chat")
-            for name in ("Ada", "Bo"):
-                await reasoner.decide_many([ask(name)])
-        sent = ["response_format" in asked.body for asked in server.questions]
-    assert sent[:1] == [True]
-    assert not any(sent[1:])

@@ -42,41 +42,23 @@ async def test_tokens_that_no_server_reports_are_estimated(
     server: FakeOllama, connect: Connect
 ) -> None:
     """A limit on tokens holds where the server reports none: those that were read are estimated."""
-    server.fail_always(Fault.body(json.dumps({"message": {"content": answer("idle")}}).encode()))
+    message = {"role": "assistant", "content": answer("idle")}
+    server.fail_always(Fault.body(json.dumps({"message": message, "done": True}).encode()))
     budget = Budget(max_tokens=1000)
     reasoner = Reasoner(connect(concurrency=1), mode="chat", budget=budget)
-    await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    decisions = await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    assert decisions[0].source == "model"
     prompts = sum(len(asked.prompt) for asked in server.questions)
     assert 1000 <= budget.tokens < 1300
     assert budget.tokens == pytest.approx(prompts / 4, rel=0.1)
 
 
-async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
-    """Ask, and return how long each question waited and its last request took."""
-    found = []
-    for decision in await reasoner.answer(crowd(count)):
-        cost = decision.cost
-        assert cost is not None
-        assert cost.queue_seconds is not None
-        assert cost.request_seconds is not None
-        assert cost.queue_seconds + cost.request_seconds == pytest.approx(cost.latency, abs=1e-6)
-        found.append((cost.queue_seconds, cost.request_seconds))
-    return found
-
-
-@pytest.mark.parametrize("kind", ["pool", "ollama"])
-async def test_waiting_for_a_slot_is_told_from_the_request(
-    kind: str, server: FakeOllama, connect: Connect
-) -> None:
-    """Of two questions that take turns the second waited as long as the first request took."""
-    server.latency = 0.03
-    if kind == "pool":
-        reasoner = Reasoner(connect(concurrency=1), mode="chat")
-    else:
-        reasoner = Reasoner(connect(kind=kind), model="tiny", mode="chat", concurrency=1)
-    (first, second) = await parts(reasoner, 2)
-    # by the real clock, whose sleep may be a hair too short
-    assert min(first[1], *second) >= 0.029
+async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect: Connect) -> None:
+    """Nobody has read a prompt that was refused."""
+    server.fail_always(Fault.status(404, "no such path"))
+    reasoner = Reasoner(connect(), mode="chat")
+    await reasoner.answer(crowd(3))
+    assert (reasoner.budget.calls, reasoner.budget.tokens) == (3, 0)
 
 
 @pytest.mark.parametrize("kind", [Reasoner, Writer])

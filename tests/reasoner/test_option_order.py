@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
+from prism.cli._results import spent_lines
 from prism.llm import Model
 from prism.reasoner import Question, Reasoner, Router
 from prism.statechart.states import AgentState as S
@@ -121,10 +122,38 @@ async def test_a_rotation_without_an_answer_is_left_out() -> None:
     assert first.probabilities["composing"] == 1
 
 
-async def test_a_run_counts_the_places_that_a_model_takes() -> None:
-    """A model that takes the first place takes it in every list whose order was drawn."""
+@pytest.mark.parametrize(
+    "fault", [None, Fault.weighs({"A": 0.4, "B": 0.3, "C": 0.1, "D": 0.1})], ids=["name", "letter"]
+)
+async def test_a_run_counts_the_places_that_a_model_takes(fault: Fault | None) -> None:
+    """A model that prefers the first place takes it in every list whose order was drawn."""
     with FakeOllama(choose=lambda asked: asked.options[0]) as server:
+        if fault is not None:
+            server.fail_always(fault)
         async with Model("llama3.2", [server.host]).as_client() as pool:
-            router = Router({"all": Reasoner(pool, mode="chat", rotations="drawn")})
+            mode: Any = "auto" if fault else "chat"
+            router = Router({"all": Reasoner(pool, mode=mode, rotations="drawn")})
             await router.decide_many(questions(60))
     assert router.places.to_dict() == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
+
+
+@pytest.mark.parametrize(
+    ("places", "explained"),
+    [
+        ({"2": [35, 0]}, "35 of 35"),
+        ({"3": [100, 50, 50], "2": [30, 70]}, "170 of 300"),
+        ({"3": [8, 0, 0]}, "8 of 8"),
+        ({"2": [0, 12]}, "12 of 12"),
+        ({"2": [20, 20], "3": [10, 0, 0]}, "10 of 10"),
+        ({"2": [30, 20]}, None),
+        ({"2": [10, 0]}, None),
+        ({"3": [7, 0, 0], "4": [2, 1, 1, 0]}, None),
+        ({"1": [50]}, None),
+        ({}, None),
+    ],
+)
+def test_a_place_that_explains_the_choices_is_told(places: Any, explained: str | None) -> None:
+    """A chi-square test finds it in many choices, an exact one in few, both at p < .001."""
+    told = list(spent_lines({"calls": 0, "tokens": 0, "places": places}))[1:]
+    said = f"beware: the place in the list explains {explained} choices (p < .001)"
+    assert told == ([said] if explained else [])

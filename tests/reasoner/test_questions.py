@@ -1,6 +1,5 @@
 """Questions, answers, and what all reasoners share."""
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from types import SimpleNamespace
@@ -68,33 +67,6 @@ async def test_every_decision_is_announced(heard: list[Any]) -> None:
     ]
 
 
-class Detached:
-    """A row of a database that is gone."""
-
-    @property
-    def agent_id(self) -> str:
-        raise RuntimeError("the row is detached")
-
-
-class Lost(dict[str, str]):
-    """A mapping whose values cannot be read."""
-
-    def items(self) -> Any:
-        raise RuntimeError("the row is detached")
-
-
-async def test_what_cannot_be_read_is_announced_by_its_class(heard: list[Any]) -> None:
-    """An unreadable agent is logged by class and number, an unreadable context by its class."""
-    agent = Detached()
-    unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
-    decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
-    assert len(decisions) == 3
-    first, name, last = (entry["agent_id"] for entry in heard)
-    assert (first, last) == ("a1", "a3")
-    assert re.fullmatch(r"Detached@[0-9a-f]+", name)
-    assert heard[1]["context"] == {"type": "Lost"}
-
-
 async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: Any) -> None:
     """Without a logger and without configured structlog a decision prints and logs nothing."""
     await LastOption().decide_many([question()])
@@ -121,17 +93,6 @@ async def test_a_call_is_announced_with_its_decision(heard: list[Any]) -> None:
     costs = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
     assert tuple(heard[0][key] for key in costs) == (0.25, "m1", "h1", 2, 30, 4)
     assert not {*costs} & {*heard[1]}
-
-
-@pytest.mark.parametrize(
-    ("source", "level"), [("model", "info"), ("cache", "info"), ("fallback", "warning")]
-)
-async def test_a_fallback_is_a_warning(source: Any, level: str, heard: list[Any]) -> None:
-    """A fallback is announced as a warning, anything else as information."""
-    await Given(Decision(S.SCROLLING, source, "why")).decide_many([question()])
-    assert [(event["source"], event["reason"], event["log_level"]) for event in heard] == [
-        (source, "why", level)
-    ]
 
 
 class Day(StrEnum):

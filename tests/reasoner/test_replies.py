@@ -91,6 +91,7 @@ def test_an_answer_may_be_wrapped(reply: str) -> None:
         ("I choose composing.", "does not name one of"),
         ('["resting"]', "does not name one of"),
         ("{}", "has not one 'next_state'"),
+        ('{"next_state": "composing", "Next State": "scrolling"}', "has not one 'next_state'"),
         ('{"prior": "composing"}', "has not one 'next_state'"),
         ('My answer: {"next_state": "composing"}', "does not name one of"),
         ('{"next_state": "composing"}\n\nThis fits my interests.', "does not name one of"),

@@ -6,10 +6,8 @@ from typing import Any
 import pytest
 
 from prism.errors import TooManyFallbacksError
-from prism.llm import Model
 from prism.reasoner import Decision, Router
 from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
-from prism.testing import FakeOllama
 from tests.kit.reasoners import S, answer, crowd, outcomes
 
 
@@ -43,28 +41,6 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
     mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Says(""))})
     assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
     assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
-    assert mixed.costs == {}
-
-
-async def test_costs_are_counted_by_model() -> None:
-    """A run's summary tells what each of its models has cost."""
-    with FakeOllama(models=["small", "large"]) as server:
-        small, large = (Model(name, [server.host]) for name in ("small", "large"))
-        router = of_two(small, large)
-        decisions = await router.decide_many(crowd(3))
-        router.switch("second")
-        decisions += await router.decide_many(crowd(2))
-        await router.close()
-
-    costs = router.costs
-    assert {model: (each["answers"], each["calls"]) for model, each in costs.items()} == {
-        "large": (2, 2),
-        "small": (3, 3),
-    }
-    read = sum(decision.cost.input_tokens or 0 for decision in decisions if decision.cost)
-    assert sum(each["input_tokens"] for each in costs.values()) == read > 0
-    assert router.budget is not None
-    assert router.budget.calls == 5
 
 
 async def test_texts_go_through_a_router_as_decisions_do() -> None:

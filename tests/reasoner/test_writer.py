@@ -1,6 +1,5 @@
 """Texts written by models on fake servers, and by bare clients."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
@@ -10,10 +9,8 @@ import pytest
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._wire import count_tokens
-from tests.kit.clients import Model, Silent
 from tests.kit.reasoners import ask
 from tests.kit.servers import Connect, Serve, chats_of, unpaused
-from tests.kit.waiting import until
 
 SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
 
@@ -84,14 +81,6 @@ async def test_a_model_that_samples_writes_anew_for_each_call(
     assert sorted(seeds[0.7][:3]) == sorted(seeds[0.7][3:])
 
 
-async def test_any_client_with_run_can_write() -> None:
-    """A client that only takes a prompt writes, too, and its cost is what is known of it."""
-    written = await Writer(Model('{"n": 4}')).write(call())
-    assert (written.value, written.source) == (4, "model")
-    assert written.cost is not None
-    assert (written.cost.attempts, written.cost.input_tokens) == (1, None)
-
-
 # Faults
 
 BUSY = Fault.status(503, retry_after="0")
@@ -149,32 +138,6 @@ async def test_a_text_is_not_asked_for_once_more_with_the_budget_spent(
     written = await Writer(connect(counting), budget=Budget(max_calls=1)).write(call())
     assert (written.source, counting.asked) == ("failed", 1)
     assert "cannot be used" in (written.reason or "")
-
-
-@pytest.mark.parametrize("said", ["no", "no: the prompt is too long"])
-@pytest.mark.parametrize("status", [400, 401, 404, 413])
-@pytest.mark.sampled(6)
-async def test_what_a_server_refuses_is_not_asked_again(
-    status: int, said: str, client: Client, counting: FakeOllama
-) -> None:
-    """A prompt that a server refuses is not put to it again: it would say the same."""
-    asked, options = client()
-    counting.fail_always(Fault.status(status, said))
-    written = await Writer(asked, **options).write(call(tries=4))
-    assert written.has_failed
-    assert (written.text, counting.asked) == (None, 1)
-    assert "no" in str(written.reason)
-
-
-async def test_where_one_server_lacks_the_model_another_is_asked(
-    counting: FakeOllama, serve: Serve, connect: Connect
-) -> None:
-    """A server without the model costs a request, and not the text."""
-    other = serve(models=["another"])
-    written = await Writer(connect(other, counting)).write(call(tries=1))
-    assert (written.value, written.source) == (9, "model")
-    assert written.cost is not None
-    assert written.cost.attempts == other.asked + counting.asked == 2
 
 
 async def test_the_last_text_is_kept_with_a_failure(client: Client, counting: FakeOllama) -> None:
@@ -241,26 +204,3 @@ async def test_a_budget_is_shared_with_a_reasoner(server: FakeOllama, connect: C
     assert (budget.calls, server.asked) == (3, 3)
     assert written.cost is not None
     assert written.cost.attempts == 0
-
-
-async def test_a_text_that_takes_too_long_fails() -> None:
-    """A client that never answers is given up after the time-out."""
-    written = await Writer(Silent(), timeout=0.02).write(call())
-    assert written.reason == "TimedOutError: no answer within 0.02 s"
-    assert written.cost is not None
-    assert (written.cost.attempts, written.cost.latency >= 0.019) == (1, True)
-
-
-@pytest.mark.sampled(3)
-async def test_a_cancelled_call_closes_its_connection(client: Client, counting: FakeOllama) -> None:
-    """A call that is cancelled is over, its connection closed, and the writer of use still."""
-    asked, options = client()
-    counting.fail(Fault.hang())
-    writer = Writer(asked, **options)
-    task = asyncio.create_task(writer.write(call(tries=4)))
-    await until(lambda: counting.asked == 1)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await until(lambda: counting.open_connections == 0)
-    assert ((await writer.write(call())).value, writer.budget.calls) == (9, 2)

@@ -272,7 +272,7 @@ def test_the_place_in_the_list_is_told_if_it_explains_choices(
     options, events = ["a", "b", "c"], [make.started()]
     for number, place in enumerate(place for place, n in enumerate(places) for _ in range(n)):
         chosen = options[(place + number) % 3]
-        facts = {"source": "model", "rotation": number % 3}
+        facts = {"source": "model", "rotation": number % 3, "probabilities": None}
         events.append(make.decision("ada", options, chosen, **facts))
     page = parse(make_report(read_log(write_log(events))).html())
     rows = page.rows("places-in-the-list")[1:]

@@ -2,8 +2,11 @@
 
 import gc
 import json
+import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +14,19 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
+from prism.cli._results import spent_lines
 from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
 from prism.llm import Model
 from prism.programs.thinking import Config
 from prism.runs import PolicyOptions, WriterOptions
+from prism.runs._status import spent_in
+from prism.science import rerun
 from prism.social import Feed
-from prism.testing import FakeOllama, FakeOpenAI
+from prism.testing import Asked, FakeOllama, FakeOpenAI
 from tests.kit.cognition import thought
 from tests.kit.kept import begin
+from tests.kit.servers import Gate
 
 AGENT = """
 workflow:
@@ -145,12 +152,77 @@ def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
         assert server.asked == outcome.summary["spent"]["calls"] == 25
 
 
+def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> None:
+    """They were sent and are paid for, though their answers were lost and are asked for again."""
+    numbers, gate = count(1), Gate()
+
+    def choose(asked: Asked) -> str:
+        if next(numbers) == 10:
+            os.kill(os.getpid(), signal.SIGINT)
+            gate()
+        return asked.options[0]
+
+    with FakeOllama(choose=choose) as server:
+        model = Model("llama3.2", server.host, mode="chat", price_in=1)
+        with pytest.raises(KeyboardInterrupt):
+            Run(Feed, 20, rounds=2, seed=1, model=model).keep(tmp_path / "run")
+        gate.is_open = True
+        sent, stopped = server.asked, spent_in(tmp_path / "run")
+        outcome = resume(tmp_path / "run")
+        asked = server.asked
+    assert stopped is not None
+    assert outcome is not None
+    # one that was about to be sent counts, too
+    assert sent <= stopped["calls"] <= sent + 4
+    assert stopped["calls"] > stopped["by_model"]["llama3.2"]["calls"]
+    assert stopped["money"] == stopped["by_model"]["llama3.2"]["money"] > 0
+    spent = outcome.summary["spent"]
+    of_model = spent["by_model"]["llama3.2"]
+    assert asked <= spent["calls"] <= asked + 4
+    assert of_model["answers"] == of_model["calls"] < spent["calls"]
+    lost = spent["calls"] - of_model["calls"]
+    assert f"({lost} without an answer)" in next(spent_lines(spent))
+
+
+def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> None:
+    """The seconds of earlier processes are in the journal."""
+
+    def stop(_summary: Any) -> None:
+        raise StoppedError
+
+    journal = tmp_path / "run" / "answers.jsonl"
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, deadline=3600)
+        with pytest.raises(StoppedError):
+            Run(Feed, 20, rounds=3, seed=1, model=model).keep(tmp_path / "run", on_round=stop)
+        *_, last = map(json.loads, journal.read_text().splitlines())
+        assert 0 < last["seconds"] < 3600
+        with journal.open("a") as file:
+            file.write(json.dumps({"id": "call", "kind": "call", "seconds": 3600}) + "\n")
+        asked, outcome = server.asked, resume(tmp_path / "run")
+        assert server.asked == asked
+    assert outcome is not None
+    assert outcome.results.totals()["fallbacks"].keys() == {"BudgetSpentError"}
+
+
+def test_a_run_that_goes_on_from_another_pays_for_its_own_answers(tmp_path: Path) -> None:
+    """Its calls are those that the server gets, in total and by model."""
+    with FakeOllama() as server:
+        model = Model("llama3.2", server.host, mode="chat")
+        Run(Feed, 20, rounds=3, seed=1, model=model).keep(tmp_path / "base")
+        before = server.asked
+        rerun(tmp_path / "base", tmp_path / "again", from_round=3)
+        spent = json.loads((tmp_path / "again" / "run.json").read_text())["spent"]
+        assert spent["calls"] == spent["by_model"]["llama3.2"]["calls"] == server.asked - before > 0
+
+
 def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
     """A replay asks what the run asked; the message names answer, round and tick."""
     with FakeOllama() as server:
         Run(Feed, 8, rounds=2, model=Model("llama3.2", server.host)).keep(tmp_path / "run")
     answers = tmp_path / "run" / "answers.jsonl"
-    first, *rest = answers.read_text().splitlines()
+    lines = answers.read_text().splitlines()
+    first, *rest = (each for each in lines if '"kind":"decision"' in each)
     line = json.loads(first)
     answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
     with pytest.raises(

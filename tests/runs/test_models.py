@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from prism import Run
@@ -136,10 +137,20 @@ def test_loading_counts_in_the_budget() -> None:
         model = Model("llama3.2", server.host, server="openai")
         run = Run("rumour", 10, rounds=1, model=model)
         spent = carry_out(run, None).summary["spent"]
-        assert spent["calls"] == len(server.questions) > spent["by_model"]["llama3.2"]["calls"]
+        of_model = spent["by_model"]["llama3.2"]
+        assert (
+            spent["calls"] == len(server.questions) == of_model["calls"] == of_model["answers"] + 1
+        )
+        assert of_model["loading"] == 1
 
 
 # Money
+
+NAMED_ELSE = {
+    **{"model": "llama3.2-2026-01", "created_at": "2026-01-01T00:00:00Z", "done": True},
+    **{"message": {"role": "assistant", "content": '{"next_state": "scrolling"}'}},
+    **{"prompt_eval_count": 50, "eval_count": 5},
+}
 
 
 def spent_by(folder: Path, server: FakeOllama, **options: Any) -> dict[str, Any]:
@@ -175,6 +186,16 @@ def _each_has_its_own(server: FakeOllama, tmp_path: Path) -> None:
     )
     assert writes["money"] == pytest.approx(2 * writes["output_tokens"] / 1e6, abs=1e-6)
     assert spent["money"] == pytest.approx(decides["money"] + writes["money"], abs=1e-6)
+
+
+def test_a_server_that_names_its_model_differently_is_paid_for(tmp_path: Path) -> None:
+    """A run with one model has its prices, whatever the replies call it."""
+    with FakeOllama() as server:
+        server.fail_always(Fault.body(orjson.dumps(NAMED_ELSE)))
+        model = Model("llama3.2", server.host, price_in=1, mode="chat", stop_at_fallbacks="never")
+        spent = spent_by(tmp_path, server, model=model)
+    of_model = spent["by_model"]["llama3.2-2026-01"]
+    assert spent["money"] == of_model["money"] == of_model["input_tokens"] / 1e6 > 0
 
 
 def test_one_name_at_two_prices_has_none(server: FakeOllama, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 from contextlib import suppress
 from pathlib import Path
 from subprocess import TimeoutExpired, run
@@ -163,13 +164,6 @@ def test_a_batch_needs_an_empty_folder(tmp_path: Path) -> None:
     assert tree(tmp_path) == {"thesis.tex": b"precious"}
 
 
-def test_nothing_is_written_of_a_plan_with_impossible_runs(tmp_path: Path) -> None:
-    """What is wrong in any configuration is said before the first run begins."""
-    with pytest.raises(InputError, match="Input should be a valid integer, got 'many'"):
-        batch(Plan({**SMALL, "vary": {"friends": [4, "many"]}}), tmp_path / "out")
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others go on; one that failed says why in the table, and is tried again on resuming."""
@@ -190,6 +184,8 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
     file = world.partition(":")[0]
     Path(file).write_text(FRAGILE.replace("out of order", "worse"))
+    # as in another process, which imports the file anew
+    del sys.modules[Path(file).stem]
     noted: list[str] = []
 
     class Notes(BatchObserver):
@@ -224,13 +220,6 @@ def test_half_a_row_is_run_again(tmp_path: Path) -> None:
     assert [each.status for each in read_batch(whole.folder).runs] == ["complete", "open"]
     assert resume_batch(whole.folder, workers=1).is_complete
     assert rows.read_bytes() == text
-
-
-def test_what_is_kept_is_logs_or_tables(tmp_path: Path) -> None:
-    """Anything else is refused before a folder is made."""
-    with pytest.raises(InputError, match="must be logs or tables, got 'all'"):
-        batch(Plan(SMALL), tmp_path / "out", keep="all")  # type: ignore[arg-type]
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow

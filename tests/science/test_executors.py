@@ -11,6 +11,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ from prism.science import (
     BatchRun,
     Plan,
     batch,
-    fit,
     resume_batch,
 )
 from tests.kit.dice import tree
@@ -75,18 +75,15 @@ class Heard(BatchObserver):
 
 
 @pytest.mark.slow
-def test_threads_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
-    """Threads of this process may carry the runs out."""
-    with ThreadPoolExecutor(2) as threads:
-        found = batch(Plan(SMALL), tmp_path / "out", executor=threads)
-    assert tree(found.folder) == tree(whole)
-
-
-@pytest.mark.slow
-def test_processes_write_the_same_bytes(whole: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "executor", [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))]
+)
+def test_threads_and_processes_write_the_same_bytes(
+    whole: Path, tmp_path: Path, executor: Callable[[int], Executor]
+) -> None:
     """What is sent to other processes is a function of prism with plain data."""
-    with ProcessPoolExecutor(2, get_context("spawn")) as processes:
-        found = batch(Plan(SMALL), tmp_path / "out", executor=processes)
+    with executor(2) as pool:
+        found = batch(Plan(SMALL), tmp_path / "out", executor=pool)
     assert tree(found.folder) == tree(whole)
 
 
@@ -127,23 +124,6 @@ def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as threads, pytest.raises(InputError, match="leave it out"):
         batch(Plan(SMALL), tmp_path / "out", executor=threads, workers=2)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.slow
-def test_a_fit_goes_through_the_same_door(tmp_path: Path) -> None:
-    """An executor carries out the samples of a fit."""
-    plan = Plan(
-        {
-            **SMALL,
-            "seeds": 1,
-            "bounds": {"tiring": [0.1, 0.9]},
-            "target": [{"measure": "reached", "value": 0.3, "spread": 0.05}],
-        }
-    )
-    with ThreadPoolExecutor(2) as threads:
-        found = fit(plan, tmp_path / "out", samples=20, executor=threads)
-    assert found.batch.is_complete
-    assert len(found.points) == 20
 
 
 @pytest.mark.long

@@ -67,6 +67,14 @@ def test_every_combination_of_values_is_a_configuration_of_every_arm(tmp_path: P
     )
 
 
+def test_treatments_of_an_arm_are_added_to_those_of_the_plan() -> None:
+    """Every arm has the plan's own."""
+    arms = [{"name": "plain"}, {"name": "warned", "treatments": ["warning@2"]}]
+    plan = Plan({"world": "rumour", "treatments": ["tiring=0.1@1"], "arm": arms})
+    found = [plan.options(each, 0).treatments for each in plan.configurations()]
+    assert found == [("tiring=0.1@1",), ("tiring=0.1@1", "warning@2")]
+
+
 def test_a_plan_is_the_feed_with_one_seed_by_default() -> None:
     """A plan that says nothing is one run of the social feed."""
     plan = Plan({})

@@ -114,6 +114,10 @@ async def fine(world: Any) -> None:
         (lambda: tick_of(unawaited_at_first), "was not awaited, so nobody had a turn"),
         (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
         (lambda: tick_of(fine, live=during(Lamp.BOX, rate=1.0)(lambda *_: None)), "leave out tick"),
+        (
+            lambda: tick_of(fine, live=during(Lamp.BOX, rate="stagse")(lambda *_: None)),
+            "Own.live: Own has no field 'stagse'.* did you mean 'stages'",
+        ),
     ],
 )
 def test_a_tick_that_gives_no_turns_is_refused(

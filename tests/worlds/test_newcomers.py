@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from prism import Run, replay
-from prism.analysis import read_log
-from prism.errors import FieldValueError, SimulationError
+from prism.analysis import check_log, read_log
+from prism.errors import FieldValueError, ReplayError, SimulationError
+from prism.social import Feed
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Plane, Space, World, during, state
+from prism.worlds import Agent, Plane, Space, World, during, state, treatment
 from tests.kit.worlds import run_in
 
 Age = StrEnum("Age", ["YOUNG", "OLD"])
@@ -116,6 +117,7 @@ def test_time_in_state_is_counted_from_birth(home: type[Home], when: str, tmp_pa
     assert dwell == [
         *(("old", 3, 0, 0, 1.0), ("open", 0, 0, 1, 80.0), ("young", 3, 0, 0, LIMIT + 1)),
     ]
+    assert check_log(log, Person.chart).found == {}
     there = log.sql("select agent_id from agents where left_round is null").fetchall()
     assert there == [("keeper_1",)]
     for number, states in log.sql(
@@ -380,6 +382,44 @@ def test_nobody_joins_among_the_steps_of_an_independent_world() -> None:
         Run(Alone(), 2).run()
 
 
+class Thinned(Feed):
+    """A feed of whose readers some leave as the third round begins."""
+
+    @treatment(round=3)
+    def thin_out(self) -> None:
+        """Let a third of the agents leave."""
+        for agent in self.assign("leaves", 0.3):
+            agent.leave()
+
+
+def test_who_has_left_is_not_among_the_silent(tmp_path: Path) -> None:
+    """Participation is that of those who are there in a round; the agent's story ends."""
+    kept = Run(f"{__file__}:Thinned", 40, rounds=5).keep(tmp_path / "run")
+    log = read_log(kept.folder)
+    gone = log.sql("select agent_id, state, line from events where event = 'agent.left'").fetchall()
+    rows = log.sql("select round, agents, silent * agents from participation").fetchall()
+    there = {number: agents for number, agents, _ in rows}
+    assert there == {**dict.fromkeys((1, 2, 3, None), 40), **dict.fromkeys((4, 5), 40 - len(gone))}
+    writers = "select count(distinct agent_id) from acts where what <> 'likes' and round = 5"
+    ((wrote,),) = log.sql(writers).fetchall()
+    assert rows[4][2] == pytest.approx(there[5] - wrote)
+    agent, last, line = gone[0]
+    story = log.sql(f"select line, what from agent('{agent}') order by line").fetchall()
+    assert (line, f"leaves the run, {last}") in story
+
+
+def test_a_replay_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    """Unless somebody has answered: a folder could not be taken again."""
+    kept = Run(f"{__file__}:Home", seed=1, rounds=8).keep(tmp_path / "run")
+    assert kept.folder is not None
+    log = kept.folder / "events.jsonl"
+    before, _, after = log.read_bytes().rpartition(b'"timeout"')
+    log.write_bytes(before + b'"time-out"' + after)
+    with pytest.raises(ReplayError, match="differs"):
+        replay(kept.folder, tmp_path / "again")
+    assert not (tmp_path / "again").exists()
+
+
 @pytest.mark.parametrize("home", [Home, HomeTogether, HomeInStages, Queue])
 def test_births_and_deaths_are_resumed_with_the_same_bytes(
     home: type[World[Any]], tmp_path: Path
@@ -388,3 +428,34 @@ def test_births_and_deaths_are_resumed_with_the_same_bytes(
     options = Run(f"{__file__}:{home.__name__}", seed=2, rounds=25)
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, [4, 9, 20]) == whole
+
+
+class Sent(World[Person]):
+    """In the third round the first sends the last away, and somebody joins within a tick."""
+
+    rounds = 3
+    order = "listed"
+
+    async def tick(self) -> None:
+        """Let somebody join before anybody has a turn."""
+        if self.round == 3:
+            self.add(Person(agent_id="new"))
+        await self.activate()
+
+    @during(Age.YOUNG)
+    def live(self, person: Person) -> None:
+        """Count a turn; the first sends the last away."""
+        person.turns += 1
+        if self.round == 3 and person is self.agents[0]:
+            self.agents[1].leave()
+
+
+def test_who_is_sent_away_before_its_turn_had_none(tmp_path: Path) -> None:
+    """The log has its chart and its turns; who joined in the same tick has none, either."""
+    kept = Run(f"{__file__}:Sent", 2).keep(tmp_path / "run")
+    log = read_log(kept.folder)
+    left = log.sql("select agent_id, chart, ticks_in_state from events where event = 'agent.left'")
+    assert left.fetchall() == [("person_2", "person", 2)]
+    run = Run(Sent(), 2)
+    run.run()
+    assert [(each.agent_id, each.turns) for each in run.agents] == [("person_1", 3), ("new", 0)]

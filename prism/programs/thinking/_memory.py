@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Annotated, Any, ClassVar, Self
-from weakref import finalize
 
 import orjson
 from pydantic import ConfigDict, Field
 
-from prism.agents.words import words_of
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import lock, write_durably
 from prism.files._source import Source
 from prism.files.declarations import Declaration, read_document
 from prism.programs._documents import as_data
+from prism.programs.thinking._search import Match, WordIndex
 from prism.runs._documents import may_change
 
 _MISSING: Any = object()
@@ -57,85 +53,7 @@ def to_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-# Searching
-
-_TABLE = "CREATE VIRTUAL TABLE words USING fts5(tag, value, tokenize='porter unicode61')"
-# the inner query takes the newest of the memories that have a very common word
-_FIND = """
-SELECT number, -score FROM (
-    SELECT rowid AS number, bm25(words, 3.0, 1.0) AS score FROM words
-    WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
-) ORDER BY score, number LIMIT ?
-"""
-_MOST_RANKED = 100
-"""How many memories a search ranks, those with its rarest words: 0.5 ms of 10,000 memories."""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A memory in storage that a search found.
-
-    Args:
-        tag: Its tag.
-        value: Its value, plain JSON data.
-        score: How well it matches, above 0; comparable only within one search.
-    """
-
-    tag: str
-    value: Any
-    score: float
-
-
-class _WordIndex:
-    """Which memories hold which words.
-
-    A memory keeps its number when its value changes: equal matches are in the order of numbers, and
-    must be in the same order in a process that has just read the memory from its file.
-    """
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        finalize(self, self._database.close)
-        self._database.execute(_TABLE)
-        self._database.execute("BEGIN")  # never ended: nothing is merged before it is needed
-        self._numbers: dict[str, int] = {}
-        self._tags: list[str] = []
-        self._counts: Counter[str] = Counter()
-
-    def put(self, tag: str, text: str) -> None:
-        """Add a memory, or replace its text."""
-        if (number := self._numbers.get(tag)) is None:
-            number = self._numbers[tag] = len(self._tags)
-            self._tags.append(tag)
-        else:
-            self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
-        in_tag, in_text = words_of(tag.replace("_", " ")), words_of(text)
-        row = (number, " ".join(in_tag), " ".join(in_text))
-        self._database.execute("INSERT INTO words (rowid, tag, value) VALUES (?, ?, ?)", row)
-        self._counts.update({*in_tag, *in_text})
-
-    def search(self, text: str, limit: int) -> list[tuple[str, float]]:
-        """Return the tags that match a text best, best first, with their scores."""
-        query = " OR ".join(f'"{word}"' for word in self._rarest(words_of(text)))
-        if not query or limit < 1:
-            return []
-        rows = self._database.execute(_FIND, (query, _MOST_RANKED, limit))
-        return [(self._tags[number], score) for number, score in rows]
-
-    def _rarest(self, words: Iterable[str]) -> Iterator[str]:
-        """Yield the rarest words, as many as can be ranked; at least one."""
-        total = 0
-        for word in sorted(dict.fromkeys(words), key=lambda word: self._counts[word]):
-            if total and total + self._counts[word] > _MOST_RANKED:
-                return
-            total += self._counts[word]
-            yield word
-
-
-# The memory
-
-
-class _Own(Declaration):
+class Own(Declaration):
     """The part of a memory's file that prism keeps for itself; what is empty is left out."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=False)
@@ -159,7 +77,7 @@ class _Document(Declaration):
     working_memory: dict[str, Any] = Field(default={})
     storage: dict[str, Any] = Field(default={})
     state: str = "thinking"
-    prism: _Own = Field(default_factory=_Own)
+    prism: Own = Field(default_factory=Own)
 
 
 class Memory:
@@ -186,7 +104,6 @@ class Memory:
         self.path: Path | None = path
         self._lock_file = lock_file
         self._take(source)
-        self._committed = self.revision
 
     @classmethod
     def open(cls, path: PathLike[str] | str) -> Self:
@@ -233,7 +150,6 @@ class Memory:
             warnings.warn(f"{error}: read from {backup}", RuntimeWarning, stacklevel=3)
             if lock_file is not None and path.exists():
                 path.replace(path.with_name(f"{path.name}.damaged"))
-            memory._committed = ""
             return memory
 
     # Contents
@@ -250,11 +166,12 @@ class Memory:
             own.next_thought = max(own.next_thought, number + 1)
         self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
+        self._spellings = {tag.casefold(): tag for tag in (*self._stored, *self._working)}
         own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
         self.state: str = document.state
-        self.own: _Own = own
+        self.own: Own = own
         self._thoughts = thoughts
-        self._index: _WordIndex | None = None
+        self._index: WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)
         self.storage: Mapping[str, Any] = MappingProxyType(self._stored)
         self.thoughts: Mapping[str, str] = MappingProxyType(thoughts)
@@ -281,18 +198,24 @@ class Memory:
         """Cycles over the memory's life, failed ones too."""
         return self.own.cycle
 
+    def tag_of(self, text: str) -> str:
+        """Return the tag that a text names: that of a memory, in whatever case, or a new one."""
+        tag = as_tag(text)
+        is_known = tag in self._working or tag in self._stored
+        return tag if is_known else self._spellings.get(tag.casefold(), tag)
+
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
-        return self._stored.get(as_tag(tag))
+        return self._stored.get(self.tag_of(tag))
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return list(self.own.versions.get(as_tag(tag), []))
+        return list(self.own.versions.get(self.tag_of(tag), []))
 
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that match a text best, best first."""
         if self._index is None:
-            self._index = _WordIndex()
+            self._index = WordIndex()
             for tag, value in self._stored.items():
                 self._index.put(tag, to_text(value))
         matches = self._index.search(text, limit)
@@ -306,19 +229,26 @@ class Memory:
 
     def add(self, tag: str, value: Any) -> None:
         """Put a value into working memory, where another one with its tag becomes a version."""
-        self._show(_required(tag), as_data(value, _VALUE))
+        self._show(self.tag_of(_required(tag)), as_data(value, _VALUE))
 
     def remove(self, tag: str) -> bool:
-        """Remove a value from working memory; return False if there is none."""
-        self.own.used.pop(as_tag(tag), None)
-        return self._working.pop(as_tag(tag), _MISSING) is not _MISSING
+        """Remove a value from working memory; return False if there is none.
+
+        One that is not in storage becomes a version.
+        """
+        tag = self.tag_of(tag)
+        self.own.used.pop(tag, None)
+        if (old := self._working.pop(tag, _MISSING)) is _MISSING:
+            return False
+        self._keep_version(tag, old, self._stored.get(tag))
+        return True
 
     def load(self, tag: str) -> bool:
         """Copy a value from storage to working memory; return False if there is none.
 
         A newer value with this tag in working memory stays.
         """
-        tag = as_tag(tag)
+        tag = self.tag_of(tag)
         if tag not in self._stored:
             return False
         self._working.setdefault(tag, self._stored[tag])
@@ -330,7 +260,7 @@ class Memory:
 
         A different value with the same tag becomes a version, also in working memory.
         """
-        tag = as_tag(tag) if value is None else _required(tag)
+        tag = self.tag_of(tag if value is None else _required(tag))
         if value is None and tag not in self._working:
             return False
         value = self._working[tag] if value is None else as_data(value, _VALUE)
@@ -359,7 +289,7 @@ class Memory:
 
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
-        used = {tag: self.cycle for tag in map(as_tag, tags) if tag in self._working}
+        used = {tag: self.cycle for tag in map(self.tag_of, tags) if tag in self._working}
         self.own.used = {**self.own.used, **used}
 
     def is_recent(self, deed: str) -> bool:
@@ -381,33 +311,33 @@ class Memory:
         if self._stored.get(tag, _MISSING) != old:
             self._keep_version(tag, old, value)
         self._working[tag] = value
+        self._spellings[tag.casefold()] = tag
         self.touch([tag])
 
     def _store(self, tag: str, value: Any) -> None:
         self._keep_version(tag, self._stored.get(tag, _MISSING), value)
         self._stored[tag] = value
+        self._spellings[tag.casefold()] = tag
         if self._index is not None:
             self._index.put(tag, to_text(value))
 
     def _keep_version(self, tag: str, old: Any, new: Any) -> None:
-        if old is not _MISSING and to_json(old) != to_json(new):
-            kept = [*self.versions(tag), old][-MOST_VERSIONS:]
+        versions = self.versions(tag)
+        last = versions[-1] if versions else _MISSING
+        if old is not _MISSING and old != last and to_json(old) != to_json(new):
+            kept = [*versions, old][-MOST_VERSIONS:]
             self.own.versions = {**self.own.versions, tag: kept}
 
     # The file
 
     def commit(self) -> None:
-        """Write everything to the file, atomically and durably, unless nothing has changed.
+        """Write everything to the file, atomically and durably; the file before is the backup.
 
         Raises:
             InputError: If the memory is closed, or open for reading only.
             OSError: If that fails; neither the file nor the memory is changed.
         """
         if self.path is None:
-            return
-        content = to_json(self.to_dict())
-        revision = sha256(content).hexdigest()
-        if revision == self._committed and self.path.exists():
             return
         if self._lock_file is None:
             raise InputError("is closed, or open only for reading", path=self.path)
@@ -417,8 +347,7 @@ class Memory:
             spare.unlink(missing_ok=True)
             os.link(self.path, spare)
             spare.replace(_backup(self.path))
-        write_durably(self.path, content)
-        self._committed = revision
+        write_durably(self.path, to_json(self.to_dict()))
 
     def close(self) -> None:
         """Close the file; uncommitted changes are lost."""

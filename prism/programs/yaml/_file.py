@@ -1,14 +1,25 @@
-"""The shape of a workflow file and of its components."""
+"""What a workflow file says: its shape, the prompts of its steps, and how replies are read."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, Literal, Self
 
+import orjson
 from pydantic import BeforeValidator, Field, model_validator
 
+from prism.errors import ReasonerError
 from prism.files.declarations import Declaration, WholeNumber
+from prism.programs._documents import is_placeholder, require_content
+from prism.programs._layer import OnFailure, StepFailedError
+from prism.programs.yaml._sandbox import CodeError
+from prism.reasoner._replies import quoted, read_choice, spoken
+from prism.reasoner._wording import read_data
+from prism.reasoner._words import MAX_CHARACTERS
 
-OnFailure = Literal["retry", "skip", "fail"]
 StepKind = Literal["llm", "code", "transition"]
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -139,3 +150,184 @@ class AgentFile(LevelFile):
     """A file that has a workflow under its key, and what goes with it."""
 
     workflow: WorkflowFile
+
+
+# Prompts
+
+_SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
+# a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down
+_FORMAT = rf"{_SIGN_AND_WIDTH}(?:,(?:\.\d\d?)?[dfeg%]?|\.\d\d?[feg%]?|[dfeg%])"
+_VARIABLE = re.compile(rf"\{{([^\W\d]\w*(?::{_FORMAT})?)\}}")
+_DOUBLED = re.compile(rf"\{{\{{|\}}\}}|{_VARIABLE.pattern}")
+
+Schema = dict[str, Any]
+
+_NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
+_LABEL = re.compile(r"\A\W*(?:option\s+)?(?:[a-z]|\d\d?)[).:]\s+", re.IGNORECASE)
+_TEXT: Schema = {"type": "string"}
+_FORM = "Respond with one JSON object of this form, and fill in its parts:"
+_REPLY_WITH_ACTION: Schema = {
+    "type": "object",
+    "properties": {"action": {"type": "object"}},
+    "required": ["action"],
+}
+_ACTION: Schema = {
+    "type": "object",
+    "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
+    "required": ["reasoning", "action"],
+}
+
+
+class Template:
+    """A text with ``{variables}``, whose values are shown as JSON unless they are texts.
+
+    A number may have a plain format, ``{rate:.0%}``, which other values ignore. In a part with
+    ``{{``, braces are doubled as for `str.format`.
+
+    Args:
+        parts: The parts of the text, a prompt and what joins it.
+
+    Attributes:
+        reads: Names of the variables.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
+        found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
+        self._keys = [key for key in found if key]
+        self.reads: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
+
+    def fill(self, values: Mapping[str, Any]) -> str:
+        """Return the text with values in it; a variable without one stays as it is.
+
+        Raises:
+            StepFailedError: If it is too long.
+        """
+        forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
+        shown = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        if sum(len(shown.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
+            problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
+            raise StepFailedError(problem)
+
+        def filled(found: re.Match[str]) -> str:
+            return shown.get(found[1], found[0]) if found[1] else found[0][0]
+
+        return "\n".join(pattern.sub(filled, part) for part, pattern in self._parts)
+
+
+def _formatted(value: Any, form: str) -> str:
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if form and is_number:
+        return format(int(value) if form.endswith("d") else value, form)
+    if isinstance(value, str):
+        return value
+    # orjson writes whole numbers of 64 bits at most
+    return str(value) if is_number and isinstance(value, int) else orjson.dumps(value).decode()
+
+
+# Replies
+
+
+@dataclass(frozen=True, slots=True)
+class StepReply:
+    """How a step's reply is asked for and read.
+
+    Args:
+        schema: JSON Schema of the reply, for clients that accept one; None for a text.
+        read: Returns the value of a reply; raises a ValueError if it cannot be used.
+        how: How to respond, for asking again; by the schema if empty.
+    """
+
+    schema: Schema | None
+    read: Callable[[str], Any]
+    how: str = ""
+
+
+def reply_of(step: StepFile) -> StepReply:
+    """Return how the reply of a step that asks a model is asked for and read.
+
+    Raises:
+        CodeError: If its schema is none.
+    """
+    if step.type == "transition":
+        return _decision_of(list(step.transition_map or ()))
+    if step.output is None:
+        return StepReply(_ACTION, _read_action, f'{_FORM}\n{{"reasoning": "", "action": {{}}}}')
+    if step.output == "text":
+        return StepReply(None, _read_text)
+    return _data_of(step.output)
+
+
+# Texts and data
+
+
+def _read_text(text: str) -> str:
+    reply = spoken(text).strip()
+    if is_placeholder(reply):
+        raise ValueError(f"the reply {quoted(reply)} is empty, or only a placeholder")
+    return reply
+
+
+def _read_action(text: str) -> dict[str, Any]:
+    """Return reasoning and action; a reply without an action, or cut off, is not used."""
+    reply = read_data(text, _REPLY_WITH_ACTION)
+    require_content(reply["action"], {}, "action")
+    return {"reasoning": _text_in(reply, "reasoning"), "action": reply["action"]}
+
+
+def _data_of(schema: Schema) -> StepReply:
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError as error:
+        raise CodeError(f"is not a JSON Schema: {error.message[:200]}") from None
+
+    def read(text: str) -> Any:
+        data = read_data(text, schema)
+        require_content(data, schema, "")
+        return data
+
+    return StepReply(schema, read)
+
+
+def _text_in(reply: Mapping[str, Any], key: str) -> str:
+    value = reply.get(key)
+    return value if isinstance(value, str) and not is_placeholder(value, key) else ""
+
+
+# Decisions
+
+
+def _decision_of(answers: list[str]) -> StepReply:
+    decision = _TEXT | {"enum": answers} if answers else _TEXT
+    schema = {
+        "type": "object",
+        "properties": {"decision": decision, "reasoning": _TEXT, "next_focus": _TEXT},
+        "required": ["decision"],
+    }
+    how = f"Respond with one of these words alone: {', '.join(answers)}" if answers else ""
+    return StepReply(schema, partial(_read_decision, answers=answers), how)
+
+
+def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
+    """Return the decision; a ValueError if it is not one of the answers."""
+    try:
+        reply = read_data(text, {})
+    except ValueError:
+        reply = None
+    found = reply if isinstance(reply, dict) else {}
+    return {
+        "decision": _decided(text, answers) if answers else _text_in(found, "decision"),
+        "reasoning": _text_in(found, "reasoning") or ("" if found else spoken(text).strip()),
+        "next_focus": _text_in(found, "next_focus"),
+    }
+
+
+def _decided(text: str, answers: list[str]) -> str:
+    # the next focus is no part of the answer, whatever it mentions; a label is none either
+    answer = _LABEL.sub("", _NEXT_FOCUS.sub(r'\1""', text))
+    try:
+        return str(read_choice(answer, answers, key="decision"))
+    except ReasonerError:
+        raise ValueError(f"the answer {quoted(text)} is none of {', '.join(answers)}") from None

@@ -19,15 +19,14 @@ def test_one_id_on_two_charts_is_two_agents(log_of: LogOf) -> None:
     lines = [
         make.event("run.started", schema=1),
         make.joined("1", "open", **ticket),
-        make.joined("1", "new", **order),
+        make.joined("1", "open", **order),
         make.joined("2", "sent", **order),
         make.refused("1", "open", "close", "is_done", **ticket),
-        make.move("1", "new", "paid", trigger="pay", **order),
-        make.decision("1", ["sent", "kept"], "sent", state="paid"),
+        make.move("1", "open", "paid", trigger="pay", **order),
+        make.decision("1", ["sent", "kept"], "sent", state="paid", **order),
         make.move("1", "paid", "sent", trigger="go", **order),
-        make.decision("1", ["closed", "open"], "open", state="open"),
-        # its line names no chart
-        make.event("agent.left", agent_id="2", state="sent"),
+        make.decision("1", ["closed"], "closed", state="open", trigger="close", **ticket),
+        make.event("agent.left", agent_id="2", state="sent", **order),
     ]
     log = log_of(lines)
     shown = ("agent_id", "chart", "state", "transitions", "decisions")
@@ -41,15 +40,15 @@ def test_one_id_on_two_charts_is_two_agents(log_of: LogOf) -> None:
     last = {(row["chart"], row["state"]): row["agents"] for row in log.rows("states")}
     assert last == {
         ("ticket", "open"): 1,
-        ("order", "new"): 0,
+        ("order", "open"): 0,
         ("order", "paid"): 0,
         ("order", "sent"): 1,
     }
-    assert {row["chart"] for row in log.rows("agent", "1")} == {"ticket", "order", None}
+    assert {row["chart"] for row in log.rows("agent", "1")} == {"ticket", "order"}
     tickets = state_enum("Tickets", ["open", "closed"])
     moves = [Transition("close", tickets("open"), tickets("closed"))]
     found = check_log(log, Statechart(tickets, moves, tickets("open"), name="ticket"))
-    assert (found.checked, found.found) == (1, {})
+    assert (found.checked, found.found) == (2, {})
 
 
 def test_the_log_of_a_loop_has_no_columns_of_a_feed(log_of: LogOf) -> None:

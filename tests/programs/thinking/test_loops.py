@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import AgentError, FieldValueError
+from prism.errors import FieldValueError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.statechart import TextCall
 from tests.kit.cognition import action as acts
@@ -94,21 +94,6 @@ async def test_five_useless_cycles_in_a_row_end_a_run() -> None:
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of([OSError("down")]))
     assert len(await agent.run(9)) == 5
     assert str(agent.stopped).endswith("the last one: down")
-
-
-async def test_two_cycles_at_once_are_refused() -> None:
-    """They would write one memory; the message says what to do."""
-    agent: CognitiveAgent
-
-    def say(_call: TextCall) -> str:
-        coroutine = agent.cycle()
-        with pytest.raises(AgentError, match="await one turn before the next"):
-            coroutine.send(None)
-        return thought()
-
-    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of(say))
-    await agent.cycle()
-    assert agent.memory.cycle == 1
 
 
 async def test_ever_new_words_end_a_run() -> None:

@@ -1,8 +1,8 @@
 """Prompts stay within their limits, and within the window of the server."""
 
 import json
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
 from threading import Thread
 from typing import Any
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism.errors import InputError
 from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Limit, Memory
+from prism.testing import FakeOpenAI
 from tests.kit.cognition import FIXED, LARGEST, action, add, letters, limited, thought, working
 from tests.kit.writers import prompts_of, writer_of
 
@@ -47,7 +48,10 @@ async def test_the_least_recently_used_go_first() -> None:
     agent = CognitiveAgent(
         limited(FIXED + 1000), Memory.in_memory(working(12)), writer_of([thought()]), count=letters
     )
-    (paged,) = (await agent.cycle()).paged
+    cycle = await agent.cycle()
+    assert (cycle.state, cycle.next_state) == ("paging", "thinking")
+    (paged,) = cycle.paged
+    assert (paged.why, len({*agent.memory.working, *agent.memory.storage})) == ("soft_limit", 12)
     assert paged.moved_out == tuple(f"m{number}" for number in range(len(paged.moved_out)))
     assert paged.tokens_after <= FIXED + 750
     assert agent.memory.stored("m0") == "0" * 100
@@ -83,74 +87,54 @@ def test_limits_that_no_prompt_can_keep_are_refused() -> None:
 # The window of a server
 
 
-class Small(BaseHTTPRequestHandler):
-    """A server of 4,096 tokens of three bytes each, which reports its window."""
+async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, capture: Any) -> None:
+    """With the usual configuration, sixty cycles run: nothing is cut, nothing stops.
 
-    kind = "llama.cpp"
-    sizes: list[int]
+    Also if a token is only three bytes, and not the four that are estimated.
+    """
+    numbers = count()
 
-    def do_GET(self) -> None:
-        paths = {
-            "llama.cpp": ("/props", {"default_generation_settings": {"n_ctx": 4096}}),
-            "vLLM": ("/v1/models", {"data": [{"id": "m", "max_model_len": 4096}]}),
-        }
-        path, body = paths[self.kind]
-        if self.path == path:
-            self._send(200, body)
-        elif self.path == "/v1/models":
-            self._send(200, {"data": [{"id": "m"}]})
-        else:
-            self._send(404, {"error": "no such path"})
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        prompt = asked["messages"][-1]["content"]
-        size = len(prompt.encode()) // 3 + asked["max_tokens"]
-        self.sizes.append(size)
-        if size > 4096:
-            self._send(400, {"error": {"message": "the request exceeds the context size"}})
-            return
-        number = len(self.sizes)
-        said = {"agent": {"next_state": "executing", "thinking_log": f"idea {number} " * 9}}
+    def say(prompt: str, *_more: Any) -> str:
         if "You are in the state executing" in prompt:
-            act = {"type": "working_memory_add", "tags": f"m{number}", "value": "word " * 60}
-            said = {"agent": {"action": act}}
-        message = {"role": "assistant", "content": json.dumps(said)}
-        self._send(200, {"choices": [{"message": message, "finish_reason": "stop"}]})
+            return add(f"m{next(numbers)}", "word " * 60)
+        return thought(f"idea {next(numbers)} " * 9, "executing")
 
-    def log_message(self, *_: Any) -> None:
-        pass
-
-    def _send(self, status: int, body: Any) -> None:
-        content = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
-
-
-@pytest.fixture(params=["llama.cpp", "vLLM"])
-def small(request: pytest.FixtureRequest) -> Iterator[tuple[str, list[int]]]:
-    """Return the address of a server with a small window, and the sizes of what it was sent."""
-    handler = type("Handler", (Small,), {"kind": request.param, "sizes": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_address[1]}", handler.sizes
-    server.shutdown()
-    server.server_close()
-
-
-async def test_limits_are_lowered_to_the_window_of_the_server(
-    small: tuple[str, list[int]], logger: Any, capture: Any
-) -> None:
-    """With the usual configuration, sixty cycles run: nothing is cut, nothing stops."""
-    address, sizes = small
-    model = Model("m", hosts=(address,), server="openai")
-    agent = CognitiveAgent(Config(goal="g"), Memory.in_memory(), model, logger=logger)
-    cycles = await agent.run(60)
+    with FakeOpenAI(write=say, window=4096) as server:
+        model = Model("llama3.2", hosts=(server.url,), server="openai")
+        agent = CognitiveAgent(Config(goal="g"), Memory.in_memory(), model, logger=logger)
+        cycles = await agent.run(60)
+        asked = [question.body for question in server.questions]
     assert [cycle.outcome for cycle in cycles] == ["done"] * 60
+    sizes = [
+        len(each["messages"][-1]["content"].encode()) // 3 + each["max_tokens"] for each in asked
+    ]
     assert max(sizes) <= 4096
     assert any(cycle.paged for cycle in cycles)
     (told,) = (event for event in capture.entries if event["event"] == "cognition.window")
     assert (told["window"], told["hard_limit"]) == (4096, 2048)
+
+
+class LlamaCpp(BaseHTTPRequestHandler):
+    """A server that reports its window as llama.cpp does, and has nothing else."""
+
+    def do_GET(self) -> None:
+        is_props = self.path == "/props"
+        body = {"default_generation_settings": {"n_ctx": 4096}} if is_props else {"data": []}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(body).encode())
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+async def test_the_window_of_llama_cpp_is_read(logger: Any, capture: Any) -> None:
+    """It stands in another place."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), LlamaCpp)
+    Thread(target=server.serve_forever, daemon=True).start()
+    model = Model("m", hosts=(f"http://127.0.0.1:{server.server_port}",), server="openai")
+    cycle = await CognitiveAgent(Config(), Memory.in_memory(), model, logger=logger).cycle()
+    server.shutdown()
+    server.server_close()
+    (told,) = (event for event in capture.entries if event["event"] == "cognition.window")
+    assert (cycle.outcome, told["window"], told["hard_limit"]) == ("failed", 4096, 2048)

@@ -11,7 +11,6 @@ from prism.programs.thinking import (
     Config,
     Cycle,
     Iterate,
-    Limit,
     Memory,
     ThinkingLog,
 )
@@ -20,7 +19,6 @@ from tests.kit.cognition import action, add, thought
 from tests.kit.writers import Reply, prompts_of, writer_of
 
 EXECUTING = {"state": "executing"}
-BIG = {f"m{number}": "word " * 60 for number in range(80)}
 
 
 class Bomb(CognitiveAgent):
@@ -186,29 +184,6 @@ async def test_the_memory_is_on_disk_after_every_cycle(tmp_path: Path) -> None:
         with pytest.raises(ZeroDivisionError):
             await agent.cycle()
         assert json.loads(path.read_text())["prism"]["cycle"] == 4
-
-
-async def test_above_the_paging_limit_memories_move_to_storage() -> None:
-    """In one cycle, from thinking through paging and back; nothing is lost."""
-    config = Config(paging_limit=Limit(max_tokens=1000))
-    agent, (cycle,), _ = await cycles_of({"working_memory": BIG}, thought(), config=config)
-    assert (cycle.state, cycle.next_state) == ("paging", "thinking")
-    (paged,) = cycle.paged
-    assert paged.why == "soft_limit"
-    assert {"m5", "m6"} <= set(paged.moved_out)
-    document = agent.memory.to_dict()
-    assert {**document["working_memory"], **document["storage"]} == BIG
-    assert paged.tokens_after <= 1000
-
-
-async def test_the_hard_limit_is_never_exceeded() -> None:
-    """What does not fit into the prompt is in storage before the reply counts."""
-    config = Config(paging_limit=Limit(enable=False))
-    held = {f"m{number}": "word " * 60 for number in range(300)}
-    agent, (cycle,), (prompt,) = await cycles_of({"working_memory": held}, thought(), config=config)
-    assert len(prompt) / 4 <= 8192
-    assert cycle.paged[0].why == "hard_limit"
-    assert len(agent.memory.working) + len(agent.memory.storage) == 300
 
 
 async def test_max_iterations_bounds_a_run() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import orjson
 import pytest
 
 from prism import Run, replay
@@ -14,7 +13,6 @@ from prism.llm import Model
 from prism.runs import Outcome, run_status
 from prism.testing import FakeOllama
 from tests.kit import kept as runs
-from tests.kit.event_schema import faults_of
 from tests.kit.files import folder_in_memory
 
 AGENT = """
@@ -69,21 +67,6 @@ def complete() -> Iterator[Complete]:
         model = Model("llama3.2", hosts=(server.url,))
         run = Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
         yield Complete(file, folder / "run", runs.begin(run, folder / "run"), server)
-
-
-def events_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the events of a run."""
-    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
-
-
-def test_every_event_of_a_run_is_of_the_schema(complete: Complete) -> None:
-    """The log of a run of turns holds events of the published schema only, with all their keys."""
-    events = events_of(complete.folder)
-    assert faults_of(events) == []
-    assert {event["event"] for event in events} >= {
-        *("run.started", "agent.joined", "round.started", "workflow.step", "text.written"),
-        *("statechart.transition", "round.ended", "run.ended"),
-    }
 
 
 def test_results_say_what_came_of_the_run(complete: Complete) -> None:
