@@ -53,7 +53,7 @@ def show(chart: ChartArgument) -> None:
     from prism.statechart.transitions import target_text
 
     found = chart_from(chart)
-    outline, written = to_outline(found.definition), found.definition.written
+    outline, written = to_outline(found.definition), found.transitions
     states = [name for name in outline.states if name not in outline.marks]
     say(f"{found.name}: {len(states)} states, {len(written)} transitions")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
@@ -108,7 +108,7 @@ def check(
     findings = found.check()
     never_moves = not found.definition.timeouts and not any(
         each.trigger in (None, "timeout") or each.after is not None or each.rate is not None
-        for each in (*found.transitions, *found.definition.written)
+        for each in found.transitions
     )
     if never_moves and not as_json:
         note("the chart has no time-outs: an agent stays in a state until an event moves it")
