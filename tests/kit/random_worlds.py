@@ -143,7 +143,6 @@ def _world(  # noqa: C901 - one class with all its methods
     class Made(World[Any]):
         rounds = ROUNDS
         ticks = TICKS
-        order = "listed" if way == "listed" else "random"
         together = way == "together"
         independent = way == "independent"
         loud: float = 0.7
@@ -217,7 +216,7 @@ def _world(  # noqa: C901 - one class with all its methods
         await self.acts(agent, None if way == "independent" else chosen(agent))
 
     async def tick(self: Any) -> None:
-        await self.activate(self.agents.sample(2))
+        await self.activate(self.agents.sample(2) if way == "one" else self.agents)
 
-    own = {"tick": tick} if way == "one" else {}
+    own = {"tick": tick} if way in ("one", "listed") else {}
     return type("Made", (Made,), {"meet": meet, "__module__": __name__, **own})

@@ -308,7 +308,9 @@ def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> No
 
     class Street(World[Walker]):
         rounds = 1
-        order = "listed"
+
+        async def tick(self) -> None:
+            await self.activate(self.agents)
 
         @during(turn.HERE)
         async def go(self, walker: Walker) -> None:
@@ -346,7 +348,9 @@ def test_messages_are_events(tmp_path: Path) -> None:
 
     class Post(World[Cell]):
         rounds = 1
-        order = "listed"
+
+        async def tick(self) -> None:
+            await self.activate(self.agents)
 
         @during(Life.ALIVE)
         def write(self, cell: Cell) -> None:

@@ -73,7 +73,8 @@ def test_the_listed_order_has_one() -> None:
     """In the order of the list light runs all the way forward in one tick."""
 
     class Listed(Street):
-        order = "listed"
+        async def tick(self) -> None:
+            await self.activate(self.agents)
 
     run = Run(Listed(), 20)
     run.run()
@@ -306,7 +307,8 @@ def _numbers_of(agents: int, rounds: int) -> list[list[list[float]]]:
     drawn: list[list[list[float]]] = []
 
     class Drawing(World[Lamp]):
-        order = "listed"
+        async def tick(self) -> None:
+            await self.activate(self.agents)
 
         def round_begins(self) -> None:
             drawn.append([])
