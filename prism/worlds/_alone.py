@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.reasoner._texts import BaseWriter
 from prism.runs._options import Repeats, digest, naming, read_decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._arguments import decider_of, require_seed
+from prism.worlds._arguments import decider_of, require_seed, require_whole
 from prism.worlds._fields import state
 from prism.worlds._guests import Guest
 from prism.worlds._loop import Loop
@@ -133,8 +133,7 @@ class AloneRun(Run[Any]):
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        if self.rounds < 1:
-            raise InputError(f"must be 1 or more, got {self.rounds}", field="rounds")
+        self.rounds = require_whole("rounds", self.rounds, 1)
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
