@@ -10,7 +10,7 @@ from prism.statechart import Configuration, History, State, Statechart, Transiti
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
 from tests.kit.medley import Note
 
-WAYS = ("all", "all", "listed", "together", "independent", "one", "rate")
+WAYS = ("all", "all", "together", "independent", "one", "rate")
 ROUNDS, TICKS = 4, 2
 
 _LONGEST = len("agent1.1.1")
@@ -216,7 +216,7 @@ def _world(  # noqa: C901 - one class with all its methods
         await self.acts(agent, None if way == "independent" else chosen(agent))
 
     async def tick(self: Any) -> None:
-        await self.activate(self.agents.sample(2) if way == "one" else self.agents)
+        await self.activate(self.agents.sample(2))
 
-    own = {"tick": tick} if way in ("one", "listed") else {}
+    own = {"tick": tick} if way == "one" else {}
     return type("Made", (Made,), {"meet": meet, "__module__": __name__, **own})
