@@ -53,7 +53,7 @@ def show(chart: ChartArgument) -> None:
     from prism.statechart.transitions import target_text
 
     found = chart_from(chart)
-    outline, written = to_outline(found.definition), found.definition.written
+    outline, written = to_outline(found.definition), found.transitions
     states = [name for name in outline.states if name not in outline.marks]
     say(f"{found.name}: {len(states)} states, {len(written)} transitions")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
@@ -104,6 +104,7 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
+
     listing = [
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}
         for each in findings

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,15 @@ import pytest
 
 from prism.analysis import check_log, read_log
 from prism.runlog import configure
-from prism.statechart import Statechart, Transition, social_media_chart, state_enum
+from prism.statechart import (
+    History,
+    PolicyReasoner,
+    State,
+    Statechart,
+    Transition,
+    social_media_chart,
+    state_enum,
+)
 from tests.kit.tables import violations_of
 
 S: Any = state_enum("S", ["calm", "angry", "gone"])
@@ -154,3 +163,50 @@ def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_
     found = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert agent.state == "b"
     assert (found.checked, found.found) == (2, {})
+
+
+Day: Any = state_enum(
+    "Day", ["asleep", "awake", "phone", "idle", "used", "read", "write", "body", "up", "sat"]
+)
+USED = State(Day("used"), [Day("read"), Day("write")])
+REGIONS = [State(Day("phone"), [Day("idle"), USED]), State(Day("body"), [Day("up"), Day("sat")])]
+DAY = Statechart(
+    [Day("asleep"), State(Day("awake"), REGIONS, parallel=True)],
+    [
+        Transition("wakes", Day("asleep"), Day("awake")),
+        Transition("resumes", Day("asleep"), History(Day("awake"), deep=True)),
+        Transition("picks", Day("idle"), Day("read")),
+        Transition("picks", Day("idle"), History(Day("used"))),
+        Transition("sits", Day("up"), Day("sat")),
+        Transition("writes", Day("read"), Day("write")),
+        Transition("puts", Day("used"), Day("idle")),
+        Transition("sleeps", Day("awake"), Day("asleep")),
+    ],
+    Day("asleep"),
+    name="day",
+    decision_states=[Day("idle")],
+)
+
+
+async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> None:
+    """Histories stand for whatever was active, also among the options of a decision."""
+    agent, triggers = DAY.adopt(SimpleNamespace(agent_id="x")), Random(1)
+    with configure(tmp_path / "log.jsonl") as log:
+        for _ in range(300):
+            event = triggers.choice(DAY.triggers)
+            await DAY.afire(agent, event, reasoner=PolicyReasoner(1))
+        keys = {"trigger": "picks", "options": ["read+up"], "chosen": "read+up", "agent_id": "x"}
+        log.logger.info("reasoner.decision", state="nowhere", **keys)
+    found = check_log(read_log(tmp_path / "log.jsonl"), DAY)
+    assert (found.checked > 100, found.found) == (True, {"unknown_state": 1})
+
+
+def test_a_trigger_of_scxml_allows_each_event_that_it_describes(
+    write_log: WriteLog, make: SimpleNamespace
+) -> None:
+    """``knock`` is the event ``knock.loudly``, too."""
+    move = '<state id="a"><transition event="knock" target="b"/></state><state id="b"/>'
+    chart = Statechart.from_scxml(f'<scxml xmlns="http://www.w3.org/2005/07/scxml">{move}</scxml>')
+    lines = [make.move("x", "a", "b", each, chart=chart.name) for each in ("knock.loudly", "bell")]
+    assert check_log(read_log(write_log(lines[:1])), chart).found == {}
+    assert check_log(read_log(write_log(lines[1:])), chart).found == {"unknown_trigger": 1}

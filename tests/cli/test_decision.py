@@ -69,12 +69,15 @@ def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
 
 @pytest.mark.slow
 def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Prism) -> None:
-    """What the model said instead is shown, without what a terminal would obey."""
+    """Each reply is shown with its prompt, without what a terminal would obey."""
     fallbacks = [
         row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
     ]
     said = log("decision", fallbacks[0]["id"], recorded)
-    assert "neither" in said.out
+    first, again = said.out.split("Prompt, again")
+    assert "could not be used" not in first.partition("Prompt")[2]
+    assert "could not be used" in again
+    assert first.count("neither") > 0 < again.count("neither")
     assert fallbacks[0]["reason"]
     assert fallbacks[0]["reason"].split()[0] in said.out
     assert "fallback" in said.out

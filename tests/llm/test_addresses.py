@@ -1,6 +1,5 @@
 """How servers are named, and what nobody may read."""
 
-import asyncio
 import re
 from base64 import b64encode
 from typing import Any
@@ -11,8 +10,7 @@ import pytest
 from prism.errors import InputError, LLMError
 from prism.llm import Model
 from prism.testing import FakeOllama, Fault
-from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve
-from tests.kit.waiting import until
+from tests.kit.servers import BOTH, HELLO, Connect, Serve
 
 
 @pytest.mark.parametrize(
@@ -95,16 +93,3 @@ async def test_a_short_key_takes_no_words_out_of_answers(
         monkeypatch.setenv(name, "next")
     server.fail(Fault.says('{"next_state": "idle"}'))
     assert (await connect().chat(HELLO)).text == '{"next_state": "idle"}'
-
-
-async def test_a_server_spelt_in_two_ways_has_one_limit(server: FakeOllama, connect: Any) -> None:
-    """However often a server is named, it gets no more questions at once than the limit."""
-    gate = server.latency = Gate()
-    pool = connect(server, server.host + "/", server.host.removeprefix("http://"), concurrency=2)
-    assert pool.hosts == [server.host]
-    asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(6)]
-    await until(lambda: server.asked == 2)
-    assert pool.waiting == 4
-    gate.is_open = True
-    await asyncio.gather(*asking)
-    assert server.most_at_once == 2

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from prism.statechart import Reasoner
 from prism.testing import Asked, FakeOllama, Fault
 from prism.testing._model_server import RefusedError
 from tests.kit.reasoners import S, ask, crowd
-from tests.kit.servers import BOTH, HELLO, Connect, Serve, at_rest, impatient, unpaused
+from tests.kit.servers import BOTH, HELLO, Connect, Serve, at_rest, impatient
 from tests.kit.waiting import MOST_SECONDS
 
 CONCURRENCY = FAILURES_TO_REST
@@ -141,29 +140,4 @@ async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connec
     assert [host.is_gone for host in pool.servers] == [False, True]
     with pytest.raises(LLMError, match="answered 400: no"):
         await pool.chat(HELLO)
-    assert at_rest(pool)
-
-
-@BOTH
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.slow
-async def test_with_one_good_server_any_mixture_of_faults_is_answered(
-    seed: int, serve: Serve, connect: Connect
-) -> None:
-    """Whatever another server does with each question, the model decides what it would decide."""
-    dice = Random(seed)
-
-    def choose(asked: Asked) -> str:
-        return asked.options[sum(asked.prompt.encode()) % len(asked.options)]
-
-    good, other = serve(latency=0.002, choose=choose), serve(choose=choose)
-    alone = await Reasoner(connect(good), mode="chat").decide_many(crowd(30))
-    faults = [*FAULTS.values(), Fault.drop(), Fault.drop_midway()]
-    for _ in range(100):
-        other.fail(dice.choice(faults))
-    pool = connect(*dice.sample([good, other], 2), attempts=3, concurrency=dice.randint(1, 5))
-    unpaused(pool)
-    together = await Reasoner(pool, mode="chat").decide_many(crowd(30))
-    assert [decision.chosen for decision in together] == [decision.chosen for decision in alone]
-    assert {decision.source for decision in together} == {"model"}
     assert at_rest(pool)

@@ -1,14 +1,17 @@
 """Questions by letter, in both dialects: probabilities of options, and when names are asked for."""
 
+import asyncio
 import logging
 from typing import Any
 
 import pytest
 
+from prism.llm import Model
 from prism.reasoner import Reasoner
-from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import ask
-from tests.kit.servers import BOTH, Connect, Serve
+from prism.testing import FakeOllama, FakeOpenAI, Fault
+from tests.kit.reasoners import S, ask, crowd, outcomes
+from tests.kit.servers import BOTH, Connect, Gate, Serve
+from tests.kit.waiting import until
 
 
 def weighing(server: FakeOllama, mass: float) -> None:
@@ -44,6 +47,27 @@ async def test_letters_with_little_mass_are_never_forced(
     assert {decision.probabilities for decision in decisions} == {None}
     assert ["logprobs" in asked.body for asked in server.questions] == [True, False, False, False]
     assert sum("from now on it is asked for the name" in each for each in caplog.messages) == 1
+
+
+async def test_a_server_that_has_given_letters_is_asked_for_many_at_once(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """Only the first question is asked alone, to see what the server gives."""
+    reasoner, gate = Reasoner(connect(concurrency=4)), Gate()
+    await reasoner.decide_many([ask("ada")])
+    server.latency = gate
+    asking = asyncio.create_task(reasoner.decide_many(crowd(4)))
+    await until(lambda: server.asked == 5)
+    gate.is_open = True
+    await asking
+
+
+@BOTH
+async def test_an_impossible_probability_is_none(server: FakeOllama, connect: Connect) -> None:
+    """A logarithm above 0 is no probability, and leaves the letters too little."""
+    server.fail(Fault.weighs({"A": 1.5, "B": 0.4}))
+    (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
+    assert decision.question_kind == "name"
 
 
 @BOTH
@@ -90,3 +114,31 @@ async def test_nothing_limits_what_an_answer_is_drawn_from(
         "top_k": 0,
         "min_p": 0,
     }
+
+
+@BOTH
+@pytest.mark.parametrize(("mode", "by_letter"), [("auto", 1), ("chat", 0)])
+async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
+    mode: Any, by_letter: bool, server: FakeOllama, connect: Connect
+) -> None:
+    """The same model is asked in the same way in both dialects."""
+    server.choose = lambda question: "scrolling"
+    reasoner = Reasoner(connect(), mode=mode)
+    assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
+    assert [bool(asked.body.get("logprobs")) for asked in server.questions] == [by_letter]
+
+
+async def test_a_question_that_is_asked_again_by_name_is_paid_for() -> None:
+    """Tokens and time of an answer without log-probabilities are in the cost of the decision."""
+    with FakeOpenAI(models=["tiny"], logprobs=False, latency=0.02) as server:
+        async with Model("tiny", server.host, server="openai").as_client() as pool:
+            reasoner = Reasoner(pool)
+            (decision,) = await reasoner.answer([ask()])
+    cost = decision.cost
+    assert cost is not None
+    assert (decision.source, cost.attempts, server.asked) == ("model", 2, 2)
+    assert cost.tokens == reasoner.budget.tokens
+    assert cost.queue_seconds is not None
+    assert cost.request_seconds is not None
+    assert cost.queue_seconds >= 0.019
+    assert cost.latency == pytest.approx(cost.queue_seconds + cost.request_seconds)

@@ -61,34 +61,6 @@ async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect
     assert (reasoner.budget.calls, reasoner.budget.tokens) == (3, 0)
 
 
-async def parts(reasoner: Reasoner, count: int = 1) -> list[tuple[float, float]]:
-    """Ask, and return how long each question waited and its last request took."""
-    found = []
-    for decision in await reasoner.answer(crowd(count)):
-        cost = decision.cost
-        assert cost is not None
-        assert cost.queue_seconds is not None
-        assert cost.request_seconds is not None
-        assert cost.queue_seconds + cost.request_seconds == pytest.approx(cost.latency, abs=1e-6)
-        found.append((cost.queue_seconds, cost.request_seconds))
-    return found
-
-
-@pytest.mark.parametrize("kind", ["pool", "ollama"])
-async def test_waiting_for_a_slot_is_told_from_the_request(
-    kind: str, server: FakeOllama, connect: Connect
-) -> None:
-    """Of two questions that take turns the second waited as long as the first request took."""
-    server.latency = 0.03
-    if kind == "pool":
-        reasoner = Reasoner(connect(concurrency=1), mode="chat")
-    else:
-        reasoner = Reasoner(connect(kind=kind), model="tiny", mode="chat", concurrency=1)
-    (first, second) = await parts(reasoner, 2)
-    # by the real clock, whose sleep may be a hair too short
-    assert min(first[1], *second) >= 0.029
-
-
 @pytest.mark.parametrize("kind", [Reasoner, Writer])
 @pytest.mark.parametrize(
     ("given", "error", "said"),

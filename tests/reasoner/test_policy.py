@@ -1,6 +1,5 @@
 """Deciding without a model."""
 
-from itertools import pairwise
 from math import exp
 from types import SimpleNamespace
 from typing import Any
@@ -45,15 +44,6 @@ def test_probabilities_are_the_softmax_of_the_utilities() -> None:
     )
     weights = [exp(1.2 / 2), exp(1.0 / 2), exp(1.5 / 2)]
     assert chances == pytest.approx([weight / sum(weights) for weight in weights])
-
-
-def test_relevance_speaks_for_engagement() -> None:
-    """The more relevant the post, the likelier the agent engages and the less it scrolls on."""
-    by_relevance = [PolicyReasoner().probabilities(ask(tenth / 10)) for tenth in range(11)]
-    for earlier, later in pairwise(by_relevance):
-        assert later[0] > earlier[0]
-        assert later[1] > earlier[1]
-        assert later[2] < earlier[2]
 
 
 async def test_a_seed_fixes_the_decisions() -> None:

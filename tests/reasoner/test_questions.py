@@ -1,6 +1,5 @@
 """Questions, answers, and what all reasoners share."""
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from types import SimpleNamespace
@@ -66,33 +65,6 @@ async def test_every_decision_is_announced(heard: list[Any]) -> None:
             "context": {"post_id": "p1"},
         }
     ]
-
-
-class Detached:
-    """A row of a database that is gone."""
-
-    @property
-    def agent_id(self) -> str:
-        raise RuntimeError("the row is detached")
-
-
-class Lost(dict[str, str]):
-    """A mapping whose values cannot be read."""
-
-    def items(self) -> Any:
-        raise RuntimeError("the row is detached")
-
-
-async def test_what_cannot_be_read_is_announced_by_its_class(heard: list[Any]) -> None:
-    """An unreadable agent is logged by class and number, an unreadable context by its class."""
-    agent = Detached()
-    unreadable = Question(agent, S.EVALUATING, "decides", (S.IDLE,), Lost())
-    decisions = await LastOption().decide_many([question("a1"), unreadable, question("a3")])
-    assert len(decisions) == 3
-    first, name, last = (entry["agent_id"] for entry in heard)
-    assert (first, last) == ("a1", "a3")
-    assert re.fullmatch(r"Detached@[0-9a-f]+", name)
-    assert heard[1]["context"] == {"type": "Lost"}
 
 
 async def test_decisions_are_silent_without_configuration(capsys: Any, caplog: Any) -> None:

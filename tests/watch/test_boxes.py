@@ -74,7 +74,7 @@ def test_an_agent_of_a_nested_chart_has_its_path_in_the_boxes(day: httpx.Client)
 def test_transitions_that_no_agent_has_made_yet_are_drawn(day: httpx.Client) -> None:
     """The folder says which there are, so that the chart is whole from its first round."""
     titles = re.findall("<title>([^<]*)</title>", chart_in(ask(day, "/round", round=1)))
-    assert "feed \u2192 pocket: tires (rate 0.7), hides [In(work)]" in titles
+    assert "feed \u2192 pocket: tires (rate 0.7), hides" in titles
     assert "awake \u2192 asleep: home: sleeps (after 8)" in titles
 
 

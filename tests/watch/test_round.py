@@ -90,6 +90,33 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(
         assert ["a", 1] in found
 
 
+def test_kinds_whose_states_have_one_name_are_counted_apart(
+    looked_at: Callable[..., httpx.Client], make: Any
+) -> None:
+    """Three wolves and a sheep that rest are three on one chart, and one on the other."""
+    kinds = {"a": "wolf", "b": "wolf", "c": "wolf", "d": "sheep"}
+    states = {"event": "round.ended", "timestamp": "t", "round": 1, "states": {"rests": 4}}
+    client = looked_at(
+        [
+            make.started(agents=4, chart="wolf, sheep"),
+            *({**make.joined(name, "roams"), "chart": kind} for name, kind in kinds.items()),
+            *(
+                at(1, {**make.move(name, "roams", "rests"), "chart": kind})
+                for name, kind in kinds.items()
+            ),
+            states,
+        ]
+    )
+    charts = html_of(ask(client, "/round", round=1))["the-chart"].split("data-chart=")[1:]
+    shown = {part.split('"')[1]: part.partition('data-state="rests"')[2] for part in charts}
+    for kind, count in (("wolf", 3), ("sheep", 1)):
+        assert f">{count} agent" in shown[kind].partition("</g>")[0]
+        behind = ask(client, "/agents", round=1, state="rests", chart=kind)
+        assert behind["number"] == count
+        arrow = ask(client, "/agents", round=1, source="roams", target="rests", chart=kind)
+        assert arrow["number"] == count
+
+
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(
     looked_at: Callable[..., httpx.Client], make: Any
 ) -> None:

@@ -27,14 +27,13 @@ def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNam
     lines = [
         make.event("run.started", schema=1),
         make.joined("1", "open", **ticket),
-        make.joined("1", "new", **order),
+        make.joined("1", "open", **order),
         make.event("statechart.event_refused", agent_id="1", **ticket, **refused),
-        make.move("1", "new", "paid", trigger="pay", **order),
-        make.decision("1", ["sent", "kept"], "sent", state="paid"),
+        make.move("1", "open", "paid", trigger="pay", **order),
+        make.decision("1", ["sent", "kept"], "sent", state="paid", **order),
         make.move("1", "paid", "sent", trigger="go", **order),
-        make.decision("1", ["closed", "open"], "open", state="open"),
-        # its line names no chart
-        make.event("agent.left", agent_id="2", state="sent"),
+        make.decision("1", ["closed"], "closed", state="open", trigger="close", **ticket),
+        make.event("agent.left", agent_id="2", state="sent", **order),
     ]
     lines.insert(3, make.joined("2", "sent", **order))
     log = read_log(write_log(lines))
@@ -49,15 +48,15 @@ def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNam
     last = {(row["chart"], row["state"]): row["agents"] for row in log.rows("states")}
     assert last == {
         ("ticket", "open"): 1,
-        ("order", "new"): 0,
+        ("order", "open"): 0,
         ("order", "paid"): 0,
         ("order", "sent"): 1,
     }
-    assert {row["chart"] for row in log.rows("agent", "1")} == {"ticket", "order", None}
+    assert {row["chart"] for row in log.rows("agent", "1")} == {"ticket", "order"}
     tickets = state_enum("Tickets", ["open", "closed"])
     moves = [Transition("close", tickets("open"), tickets("closed"))]
     found = check_log(log, Statechart(tickets, moves, tickets("open"), name="ticket"))
-    assert (found.checked, found.found) == (1, {})
+    assert (found.checked, found.found) == (2, {})
 
 
 def test_the_log_of_a_loop_has_no_columns_of_a_feed(

@@ -135,6 +135,7 @@ def test_decisions(both: Any) -> None:
     by_state = defaultdict[str, list[Event]](list)
     for event in named(events, "reasoner.decision"):
         by_state[event["state"]].append(event)
+        assert event["chart"] in {step["chart"] for step in named(events, "statechart.transition")}
     table = log.sql("from decisions_by(['state'])")
     rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
     assert {row["state"] for row in rows} == {*by_state}
