@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import duckdb
 
 from prism.analysis._log import Log
-from prism.statechart import Statechart, Transition
-from prism.statechart.states import SEPARATOR, leaf_texts, state_text
-from prism.statechart.transitions import TIMEOUT
+from prism.statechart import Statechart
+from prism.statechart._appendix_d import ends_of
+from prism.statechart._parts import EventDescriptor
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import TIMEOUT, trigger_text
+
+if TYPE_CHECKING:
+    from prism.statechart._hierarchy import Hierarchy
 
 
 class Fault(NamedTuple):
@@ -28,13 +34,26 @@ class Fault(NamedTuple):
     allowed: str
 
 
-def _surely_left(timed: Iterable[Transition[Any]]) -> set[str]:
-    """Return the states that an agent certainly leaves when its time-out is due."""
-    # a guard can block the time-out, and one that leads back to its state ends no visit
-    unguarded = {state_text(item.source) for item in timed if item.guard is None}
-    loops = {state_text(item.source) for item in timed if item.source == item.target}
+class _Step(NamedTuple):
+    """A transition between two leaves, by their texts; several stand for one with composites."""
 
-    return unguarded - loops
+    source: str
+    trigger: str
+    target: str
+    has_guard: bool
+
+    def is_by(self, trigger: str) -> bool:
+        """Return whether an event makes it."""
+        own = self.trigger
+        return own.matches(trigger) if isinstance(own, EventDescriptor) else own == trigger
+
+
+def _steps_from(tree: Hierarchy, leaf: int) -> Iterator[_Step]:
+    """Yield the steps from a leaf, those of inner states first."""
+    for arc in tree.arcs_around(leaf):
+        trigger, has_guard = trigger_text(arc.written.trigger), arc.guard is not None
+        for end in ends_of(tree, arc) or [leaf]:
+            yield _Step(tree.texts[leaf], trigger, tree.texts[end], has_guard)
 
 
 class Rules:
@@ -46,24 +65,22 @@ class Rules:
 
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
-        tree = chart.definition.tree
-        self._regions = chart if tree is not None and tree.has_regions else None
-        self._states = [state_text(state) for state in chart.definition.states]
-        self._transitions = [
-            (state_text(item.source), item.trigger, state_text(item.target))
-            for item in chart.transitions
-        ]
+        tree = chart.definition.hierarchy
+        self._regions = chart if tree.has_regions else None
+        self._steps = {tree.texts[leaf]: [*_steps_from(tree, leaf)] for leaf in tree.leaves}
 
-        timed = [item for item in chart.transitions if item.trigger == TIMEOUT]
-        limits = chart.definition.timeouts
-        self._limits = {state_text(item.source): limits.get(item.source) for item in timed}
-        self._surely_left = _surely_left(timed)
+        timed = [step for step in chain(*self._steps.values()) if step.trigger == TIMEOUT]
+        limits = {state_text(state): ticks for state, ticks in tree.timeouts.items()}
+        self._limits = {step.source: limits.get(step.source) for step in timed}
+        # a guard can block the time-out, and one that leads back to its state ends no visit
+        loops = {step.source for step in timed if step.source == step.target}
+        self._surely_left = {step.source for step in timed if not step.has_guard} - loops
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:
         """Check the name of a state."""
         regions = self._regions
-        if state not in self._states if regions is None else not regions.can_be_in(state):
-            yield Fault("unknown_state", str(state), f"the states {', '.join(self._states)}")
+        if state not in self._steps if regions is None else not regions.can_be_in(state):
+            yield Fault("unknown_state", str(state), f"the states {', '.join(self._steps)}")
 
     def transition_faults(
         self, source: str, target: str, trigger: str, ticks: int | None, threshold: int | None
@@ -81,7 +98,7 @@ class Rules:
         yield from unknown
 
         allowed = self._ways_out(source)
-        if all(trigger != known for _, known, _ in self._transitions):
+        if not any(step.is_by(trigger) for step in chain(*self._steps.values())):
             yield Fault("unknown_trigger", str(trigger), allowed)
         elif not unknown and not self._allows(source, trigger, target):
             yield Fault("unknown_move", f"{source} to {target} on {trigger}", allowed)
@@ -102,11 +119,11 @@ class Rules:
         unknown = list(self.state_faults(state))
         yield from unknown
 
-        targets = self._targets(state, trigger)
-        strange = [str(option) for option in options or () if option not in targets]
+        strange = [str(each) for each in options or () if not self._allows(state, trigger, each)]
         if strange and not unknown:
+            ends = [step.target for step in self._steps_of(state) if step.is_by(trigger)]
             found = f"{', '.join(strange)} offered on {trigger}"
-            allowed = ", ".join(targets) if targets else f"no {trigger}"
+            allowed = ", ".join(dict.fromkeys(ends)) or f"no {trigger}"
             yield Fault("unknown_option", found, f"{state} allows {allowed}")
 
         if options is not None and chosen not in options:
@@ -128,38 +145,21 @@ class Rules:
         if trigger == TIMEOUT and ticks <= limit:
             yield Fault("early_timeout", found, allowed)
 
+    def _steps_of(self, state: str) -> list[_Step]:
+        """Return the steps from a state; from each leaf of a configuration."""
+        leaves = [state] if self._regions is None else state.split(SEPARATOR)
+        return [step for leaf in leaves for step in self._steps.get(leaf, ())]
+
     def _allows(self, source: str, trigger: str, target: str) -> bool:
+        ends = {step.target for step in self._steps_of(source) if step.is_by(trigger)}
         if self._regions is None:
-            return (source, trigger, target) in self._transitions
+            return target in ends
         # a step of several regions enters only what their transitions lead to
-        before, after = leaf_texts(source), leaf_texts(target)
-        return all(
-            any((leaf, trigger, entered) in self._transitions for leaf in before)
-            for entered in after
-            if entered not in before
-        )
-
-    def _targets(self, state: str, trigger: str) -> list[str]:
-        if self._regions is not None:
-            found = self._regions.valid_targets(self._regions.state_of(state), trigger)
-            return list(map(state_text, found))
-
-        return list(
-            dict.fromkeys(
-                target
-                for source, known, target in self._transitions
-                if (source, known) == (state, trigger)
-            )
-        )
+        entered = {*target.split(SEPARATOR)} - {*source.split(SEPARATOR)}
+        return bool(ends) and ends.issuperset(entered)
 
     def _ways_out(self, state: str) -> str:
-        # for a configuration, those of each leaf
-        leaves = [state] if self._regions is None else state.split(SEPARATOR)
-        ways = [
-            f"{trigger} to {target}"
-            for source, trigger, target in self._transitions
-            if source in leaves
-        ]
+        ways = [f"{step.trigger} to {step.target}" for step in self._steps_of(state)]
         return f"{state} allows {', '.join(ways) or 'no transition'}"
 
 
@@ -170,20 +170,15 @@ _CASES: Mapping[str, Sequence[str]] = {
 }
 """What is checked of an event of each kind."""
 
-# Events without a chart belong to this one, except joins and decisions of ids that joined with
-# another one, too. An agent times out by the limit that it joined with last.
+# Events without a chart belong to this one. An agent times out by the limit of its last joining.
 _CHECKED = """
 create or replace temp table checked as
-with strangers as (
-    select distinct run, agent_id from events where event = 'agent.joined' and chart <> $chart
-), own as (
+with own as (
     select run, line, event, agent_id, chart, state, from_state, to_state, "trigger",
            ticks_in_state, options, chosen, timeout_threshold
     from events
     where event in ('agent.joined', 'statechart.transition', 'reasoner.decision')
-      and agent_id is not null
-      and (chart = $chart
-           or chart is null and (run, agent_id) not in (select (run, agent_id) from strangers))
+      and agent_id is not null and coalesce(chart, $chart) = $chart
 )
 select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
                        over (partition by run, agent_id order by line), $threshold) as threshold

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from prism.statechart import History, In, State, Statechart, Transition
+from prism.statechart import History, State, Statechart, Transition
 from prism.worlds import Agent, World, during, measure, small_world, state, uniform
 
 At = StrEnum("At", "AWAKE PLACE WORK HOME PHONE POCKET FEED ASLEEP")
@@ -21,7 +21,7 @@ class Person(Agent):
             Transition("buzzes", At.POCKET, At.FEED),
             Transition("looks", At.POCKET, At.FEED, rate=lambda who, _: who.curiosity),
             Transition("tires", At.FEED, At.POCKET, rate=0.7),
-            Transition("hides", At.FEED, At.POCKET, guard=In(At.WORK)),
+            Transition("hides", At.FEED, At.POCKET),
         ],
         initial=At.AWAKE,
         name="day",

@@ -12,6 +12,7 @@ from typing import Any, Generic, TypedDict
 
 from prism.errors import (
     BudgetSpentError,
+    FieldTypeError,
     FieldValueError,
     LLMError,
     ReasonerError,
@@ -160,6 +161,8 @@ class AsksModel:
 
         self.client: Any = client
         self.concurrency: int = self.pool.concurrency
+        if not isinstance(budget, Budget | None):
+            raise FieldTypeError(f"budget must be a Budget(max_calls=...), got {budget!r}")
         self.budget: Budget = budget or Budget()
         self.named: str | None = model
         # a server samples by default

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from enum import Enum
 from functools import partial
 from itertools import combinations
 from typing import Any, Literal, Unpack, get_args
@@ -104,6 +105,7 @@ class Reasoner(AsksModel, BaseReasoner):
     Raises:
         ReasonerError: If the client has none of the three methods, or blocks the event loop; if it
             needs a model and there is none; or if a prompt names an unknown field.
+        FieldTypeError: If the budget is none.
         OtherLoopError: (an LLMError) when it is asked in two event loops at once.
         FieldValueError: If mode or rotations are unknown, if
             time-out, concurrency, attempts or memory are not above 0, or if concurrency or attempts
@@ -149,6 +151,8 @@ class Reasoner(AsksModel, BaseReasoner):
         Random numbers are drawn before anything is awaited, so no draw depends on which answer
         comes first.
         """
+        for question in questions:
+            self._require_fallback(type(question.options[0]))
         draws = [self._draw(question) for question in questions]
         try:
             return await all_of(map(self._decided, questions, draws))
@@ -184,6 +188,21 @@ class Reasoner(AsksModel, BaseReasoner):
             request = self._request(kind, question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
             self._replies[request.identity] = reply
+
+    def _require_fallback(self, states: type[Any]) -> None:
+        """Refuse a misspelt fallback before it is needed; a member may be of another kind's chart.
+
+        Raises:
+            ReasonerError: If it is a text that no state has.
+        """
+        fallback = self._fallback
+        if fallback is None or isinstance(fallback, Enum) or not issubclass(states, Enum):
+            return
+        if fallback not in (texts := [state.value for state in states]):
+            listed = ", ".join(map(str, texts))
+            raise ReasonerError(
+                f"the fallback {fallback!r} is no state of {states.__name__}: it has {listed}"
+            )
 
     # Random numbers
 

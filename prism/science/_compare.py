@@ -84,7 +84,7 @@ def compare(
     *groups: Source | Sequence[Source],
     by: str | None = None,
     paired: bool = True,
-    measures: Iterable[str] | None = None,
+    measures: Iterable[str] | str | None = None,
     from_round: int = 1,
     to_round: int | None = None,
     confidence: float = 0.95,
@@ -129,6 +129,7 @@ def compare(
         raise FieldValueError(f"from_round and to_round must be rounds in order, got {asked}")
 
     folder, notes = _batch_in(groups), list[str]()
+    measures = [measures] if isinstance(measures, str) else measures
     wanted = None if measures is None else [*dict.fromkeys(measures)]
     if folder is not None:
         plan = Plan.from_batch(folder)
@@ -155,7 +156,7 @@ def compare(
         replace(row, p_holm=p, title=titles.get(row.measure, row.measure))
         for row, p in zip(rows, corrected, strict=True)
     ]
-    every_note = tuple(dict.fromkeys([*notes, *short]))
+    every_note = tuple(dict.fromkeys([*notes, *short, *_fallbacks(runs)]))
     return Comparison(tuple(runs), tuple(rows), every_note, from_round, last, confidence, folder)
 
 
@@ -221,6 +222,20 @@ def _wanted(
             raise InputError(f"{name!r} is an unknown measure; the runs have {', '.join(kinds)}")
 
     return {name: kinds[name] for name in names}
+
+
+def _fallbacks(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """Yield for each group how many decisions its models left to fallbacks, if they left any."""
+    for group in dict.fromkeys(run.group for run in runs):
+        models = [run.values for run in runs if run.group == group and "model_calls" in run.values]
+        asked, answered = (
+            sum(each.get(f"decisions_{how}", 0) for each in models) for how in ("asked", "answered")
+        )
+        if answered < asked:
+            yield (
+                f"{group}: {answered:,.0f} of {asked:,.0f} decisions are by the model, and the "
+                "others are fallbacks"
+            )
 
 
 def _pairs(runs: Sequence[ComparedRun]) -> Iterator[tuple[list[ComparedRun], list[ComparedRun]]]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
+from math import floor, log10
 from pathlib import Path
 
 from prism import __version__
 from prism.files import make_folder, write_durably
 from prism.science._batch import Batch, read_batch
-from prism.science._differences import Differences
+from prism.science._differences import Difference, Differences
 
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"
@@ -61,8 +62,7 @@ def latex_of(comparison: Differences) -> str:
         (
             ", ".join(filter(None, (row.title, row.setting))),
             row.second,
-            f"${row.difference:.3g}$",
-            f"$[{row.low:.3g}, {row.high:.3g}]$",
+            *_rounded(row),
             "$< .001$" if (row.p_holm or 0) < 0.001 else f"${row.p_holm:.3f}$",
             "" if row.effect is None else f"${row.effect:.2f}$",
         )
@@ -73,8 +73,18 @@ def latex_of(comparison: Differences) -> str:
         f"{_escaped(title)} & {_escaped(group)} & " + " & ".join(cells) + r" \\"
         for title, group, *cells in rows
     ]
-    head = rf"Measure & Group & Difference & {percent}\,\% interval & $p$ & Effect \\"
+    holm = r"$p_{\mathrm{Holm}}$"
+    head = rf"Measure & Group & Difference & {percent}\,\% interval & {holm} & Effect \\"
     return "\n".join([*_RULES, r"\toprule", head, r"\midrule", *lines, *_END, ""])
+
+
+def _rounded(row: Difference) -> tuple[str, str]:
+    """Return difference and interval with two significant digits of the interval's length."""
+    values = [value or 0.0 for value in (row.difference, row.low, row.high)]
+    length = values[2] - values[1]
+    digits = max(0, 1 - floor(log10(length))) if length else 3
+    difference, low, high = (f"{value:.{digits}f}" for value in values)
+    return f"${difference}$", f"$[{low}, {high}]$"
 
 
 def _escaped(text: str) -> str:
@@ -126,9 +136,11 @@ def seeds_text(seeds: Sequence[int]) -> str:
 def _varied(batch: Batch) -> Iterator[str]:
     """Yield what a batch varies as sentences: agents, values of parameters, and arms."""
     data = batch.plan.data
-    agents = {str(run.row["config"]["agents"]): None for run in batch.runs if "config" in run.row}
-    if agents:
-        yield f"Each run had {' or '.join(agents)} agents."
+    agents = {run.row["config"]["agents"]: None for run in batch.runs if "config" in run.row}
+    if tables := [each for each in agents if isinstance(each, str)]:
+        yield f"The agents of each run were those of {' or '.join(tables)}."
+    elif agents:
+        yield f"Each run had {' or '.join(map(str, agents))} agents."
     if vary := data.get("vary"):
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import MachineError
-from prism.statechart._parts import Action, Guard, History, In, State, done
+from prism.statechart._parts import Action, Guard, History, State, done
 from prism.statechart.names import identify
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.reporting import Decider
@@ -67,7 +67,6 @@ __all__ = [
     "Finding",
     "Guard",
     "History",
-    "In",
     "MachineError",
     "PolicyReasoner",
     "Question",

@@ -12,13 +12,14 @@ from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
+from prism.statechart._appendix_d import first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
-from prism.statechart._parts import History, In, State, as_tuple
+from prism.statechart._parts import History, State, as_tuple
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
-"""Transitions from leaf to leaf that a chart may stand for, each target counted."""
+"""Transitions of a chart, with the leaves that they leave and the square of their targets."""
 
 _ROUNDING = 1e-9
 
@@ -33,8 +34,8 @@ class Definition(Generic[StateT]):
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order. A
             `State` can contain states; the leaves are kept, in the order of the tree.
-        transitions: The transitions. A wildcard source is replaced by one transition per state at
-            the top, and a transition from or to a composite by transitions from and to its leaves.
+        transitions: The transitions. One with several sources is replaced by one for each, and a
+            wildcard source stands for every state at the top.
         initial: State that new agents start in; a configuration in a chart with regions.
         name: Name in logs and messages.
         decision_states: States in which a reasoner chooses among several enabled targets.
@@ -92,9 +93,9 @@ class Definition(Generic[StateT]):
             "description": description,
             "tree": tree,
             "states": tuple(written.nodes[leaf].state for leaf in written.leaves),
-            "transitions": written.flat,
+            "transitions": every,
             "hierarchy": written,
-            "initial": written.first,
+            "initial": written.state_at(first_leaves(written)),
             "decision_states": frozenset(written.nodes[leaf].state for leaf in written.decides),
             # an agent is done in those at the top alone
             "final_states": frozenset(map(member_of, tops)).intersection(ends),
@@ -107,11 +108,6 @@ class Definition(Generic[StateT]):
     def state_type(self) -> type[StateT]:
         """The enum of the states."""
         return type(self.states[0])
-
-    @property
-    def written(self) -> tuple[Transition[StateT], ...]:
-        """The transitions as written, one for each source."""
-        return self.hierarchy.transitions
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
@@ -134,7 +130,7 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     return any(isinstance(state, State) for state in states) or not all(
         is_state(item.target)
         and type(item.trigger) is str
-        and not (item.internal or isinstance(item.guard, In))
+        and not item.internal
         and item.after is item.rate is item.probability is None
         for item in transitions
     )
@@ -241,8 +237,6 @@ def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
         named.append((f"{where} source", item.source))
         if item.target is not None:
             named.append((f"{where} target", item.target))
-        if isinstance(item.guard, In):
-            named.append((f"{where} state of the guard", item.guard.state))
     for what, value in named:
         for each in chain.from_iterable(map(_names_in, as_tuple(value))):
             # by enum, too: members of two enums with equal texts compare equal
@@ -260,17 +254,15 @@ def _names_in(target: Any) -> tuple[Any, ...]:
 
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    """Count what a chart stands for before anything of that size is made."""
+    """Count what a chart takes to be checked and run before anything of that size is made."""
     count = sum(len(node.initial) ** 2 for node in hierarchy.nodes)
     for arc in hierarchy.arcs:
         # entering several targets takes time by their square
-        count += len(arc.targets) ** 2
-        if count <= MOST_TRANSITIONS:
-            count += len(hierarchy.leaves_at(arc.source)) * (len(hierarchy.ends_of(arc)) or 1)
+        count += len(hierarchy.leaves_at(arc.source)) + len(arc.targets) ** 2
         if count > MOST_TRANSITIONS:
             yield (
-                f"its transitions expand to more than {MOST_TRANSITIONS:,} between leaves: split "
-                "it into several charts"
+                f"its transitions leave and enter more than {MOST_TRANSITIONS:,} states: split it "
+                "into several charts"
             )
             return
 

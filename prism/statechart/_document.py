@@ -17,7 +17,7 @@ from typing import Any
 from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
 from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._parts import EventDescriptor, History, In, State
+from prism.statechart._parts import EventDescriptor, History, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, Transition
@@ -90,8 +90,6 @@ class _Writer:
                 return [self.plain(each, key, owner) for each in value]
             case Mapping():
                 return {state_text(each): ticks for each, ticks in value.items()}
-            case In():
-                return {"in": state_text(value.state)}
             case History():
                 data = self._part(value, f"history of {state_text(value.state)!r}")
                 return {"history": data.pop("state"), **data}
@@ -220,11 +218,10 @@ class _Reader:
             return {self._state(each, (*where, each)): value[each] for each in value}
         if key == "trigger" and isinstance(text := value.get("descriptor"), str):
             return EventDescriptor(text)
-        mark, make = ("in", In) if key == "guard" else ("history", History)
-        if mark not in value or key not in ("guard", "initial", "target", "default"):
+        if "history" not in value or key not in ("initial", "target", "default"):
             return self._note(where, f"cannot be {brief(value)}")
-        fields = {"state" if name == mark else name: each for name, each in value.items()}
-        return self._part(make, fields, where)
+        fields = {"state" if name == "history" else name: each for name, each in value.items()}
+        return self._part(History, fields, where)
 
     def _item(self, key: str, value: Any, where: Where) -> Any:
         if key == "transitions" and isinstance(value, Mapping):

@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, arguments_of, listed
 from prism.statechart._hierarchy import member_of, with_insides
-from prism.statechart._parts import Guard, History, In, State
+from prism.statechart._parts import Guard, History, State
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Transition,
@@ -29,7 +29,7 @@ None stands for anything.
 
 _PREFIX = "Extended"
 
-_NAME_STATES = ("source", "target", "guard", "state", "states", "initial", "default")
+_NAME_STATES = ("source", "target", "state", "states", "initial", "default")
 """Attributes of the parts of a chart that name states."""
 
 
@@ -97,7 +97,7 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
         return {_translated(state, members): ticks for state, ticks in value.items()}
     if isinstance(value, str):
         return members.get(state_text(value), value)
-    if not isinstance(value, (Transition, State, History, In)):
+    if not isinstance(value, (Transition, State, History)):
         return value
 
     changes = {
@@ -115,12 +115,12 @@ def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]
     """Yield the former transitions that stay, with their new guards."""
     without, guards = [*changes.pop("without", ())], changes.pop("guards", {})
     names = [*without, *guards]
-    if lost := [n for n in names if not any(_is_named(item, n) for item in base.written)]:
+    if lost := [n for n in names if not any(_is_named(item, n) for item in base.transitions)]:
         raise DefinitionError(
             f"chart {base.name!r} has no transition {', '.join(map(repr, lost))}: name one as "
             "(trigger, source, target), with None for any"
         )
-    for item in base.written:
+    for item in base.transitions:
         if not any(_is_named(item, name) for name in without):
             own = [guard for name, guard in guards.items() if _is_named(item, name)]
             yield replace(item, guard=own[-1]) if own else item

@@ -1,30 +1,23 @@
-"""The states and transitions of a chart in numbers, and what a transition leaves and enters.
+"""The states and transitions of a chart in numbers.
 
 States are numbered in document order; 0 is the chart itself, and a flat chart is a tree of depth
-one. What is left and entered is appendix D of the SCXML recommendation
-(https://www.w3.org/TR/scxml/#AlgorithmforSCXMLInterpretation), as pure functions of numbers.
+one.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from prism.statechart._parts import Action, EventDescriptor, Guard, History, In, State, as_tuple
+from prism.statechart._parts import Action, EventDescriptor, Guard, History, State, as_tuple
 from prism.statechart.states import Configuration, state_text
-from prism.statechart.transitions import ANY_STATE, Transition
-
-Memory = Mapping[int, tuple[int, ...]]
-"""The leaves that were active when a composite was left last, by the composite's number."""
+from prism.statechart.transitions import Transition
 
 CHART = 0
-
-BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
-"""The event that enters the first state when an agent begins; no chart defines it."""
 
 
 @dataclass(slots=True)
@@ -171,15 +164,6 @@ class Hierarchy:
         """Whether several states may be active side by side."""
         return any(node.kind == "parallel" for node in self.nodes)
 
-    @property
-    def first(self) -> Any:
-        """The state of an agent that begins."""
-        return self.state_at(self.leaves_among(self.entered([self.beginning()], {})))
-
-    def beginning(self, leaves: tuple[int, ...] = ()) -> Arc:
-        """Return what enters the initial state, or some leaves."""
-        return Arc(CHART, CHART, leaves or self.nodes[CHART].initial, BEGIN, None, None)
-
     def state_at(self, leaves: Iterable[int]) -> Any:
         """Return the state of an agent in some leaves: a member, or a configuration."""
         members = [self.nodes[number].state for number in leaves]
@@ -210,15 +194,11 @@ class Hierarchy:
                     self.numbers[state_text(item.source)],
                     tuple(_in_numbers(each, self.nodes, self.numbers) for each in targets),
                     item,
-                    self._guard(item),
+                    item.guard,
                     item.action,
                 )
             )
         return tuple(arcs)
-
-    def _guard(self, item: Transition[Any]) -> Any:
-        guard = item.guard
-        return guard.within(self.members_inside(guard.state)) if isinstance(guard, In) else guard
 
     @cached_property
     def arcs_of(self) -> dict[int, list[Arc]]:
@@ -227,6 +207,11 @@ class Hierarchy:
         for arc in self.arcs:
             by_source.setdefault(arc.source, []).append(arc)
         return by_source
+
+    def arcs_around(self, leaf: int) -> Iterator[Arc]:
+        """Yield the transitions of a leaf, then of what is around it, innermost first."""
+        for number in (leaf, *self.ancestors(leaf)):
+            yield from self.arcs_of.get(number, ())
 
     @cached_property
     def eventless(self) -> frozenset[int]:
@@ -277,35 +262,6 @@ class Hierarchy:
         """Whether anything is remembered of agents."""
         return bool(self.kept or self.timed)
 
-    # From leaf to leaf
-
-    @cached_property
-    def flat(self) -> tuple[Transition[Any], ...]:
-        """The transitions from leaf to leaf.
-
-        Those of inner states come first. A transition to a history is one to each state that it may
-        stand for, and one into regions leads to each leaf that is entered.
-        """
-        nodes = self.nodes
-        inner_first = sorted(self.arcs, key=lambda arc: -len([*self.ancestors(arc.source)]))
-        return tuple(
-            arc.written.between(nodes[leaf].state, nodes[end].state, arc.guard)
-            for arc in inner_first
-            for ends in [self.ends_of(arc)]
-            for leaf in self.leaves_at(arc.source)
-            for end in ends or [leaf]
-        )
-
-    def ends_of(self, arc: Arc) -> list[int]:
-        """Return the leaves to which a transition may lead; none if it leaves nothing."""
-        if not self.has_composites:
-            return [each for each in arc.targets if isinstance(each, int)]
-        composites = [each.composite for each in arc.targets if isinstance(each, HistoryAt)]
-        # what histories may stand for, one at a time
-        memories = [{each: (at,)} for each in composites for at in self.leaves_at(each)]
-        entered = (self.leaves_among(self.entered([arc], each)) for each in ({}, *memories))
-        return [*dict.fromkeys(chain.from_iterable(entered))] if arc.targets else []
-
     # Where states lie
 
     def is_inside(self, number: int, other: int) -> bool:
@@ -349,100 +305,6 @@ class Hierarchy:
             == (len(node.children) if node.kind == "parallel" else 1)
             for node in inner
         )
-
-    # What a transition leaves
-
-    def effective(self, targets: Iterable[int | HistoryAt], memory: Memory) -> list[int]:
-        """Return the states that targets stand for now (``getEffectiveTargetStates``)."""
-        states: list[int] = []
-        for target in targets:
-            if not isinstance(target, HistoryAt):
-                states.append(target)
-            elif target.composite not in memory:
-                states += target.default
-            elif target.deep:
-                states += memory[target.composite]
-            else:
-                leaves = memory[target.composite]
-                children = self.nodes[target.composite].children
-                states += [child for child in children if self.inside(leaves, child)]
-        return states
-
-    def domain(self, arc: Arc, memory: Memory) -> int | None:
-        """Return the state inside which everything is left (``getTransitionDomain``)."""
-        targets = self.effective(arc.targets, memory)
-        if not targets:
-            return None
-        own: tuple[int, ...] = (arc.source,) if arc.written.internal else ()
-        return next(
-            number
-            for number in (*own, *self.ancestors(arc.source))
-            if self.nodes[number].kind == "composite"
-            and all(self.is_inside(target, number) for target in targets)
-        )
-
-    def compatible(
-        self, arcs: Iterable[Arc], active: Collection[int], memory: Memory
-    ) -> dict[Arc, frozenset[int]]:
-        """Return transitions of several regions and what each leaves, those in conflict left out.
-
-        That is ``removeConflictingTransitions`` (the inner source wins, else the earlier region)
-        and ``computeExitSet``.
-        """
-        kept: dict[Arc, frozenset[int]] = {}
-        for arc in arcs:
-            domain = self.domain(arc, memory)
-            exits = active if domain is not None else ()
-            left = frozenset(each for each in exits if self.is_inside(each, domain or CHART))
-            rivals = [other for other, its in kept.items() if left & its]
-            if all(self.is_inside(arc.source, other.source) for other in rivals):
-                for other in rivals:
-                    del kept[other]
-                kept[arc] = left
-        return kept
-
-    # What it enters
-
-    def entered(self, arcs: Iterable[Arc], memory: Memory) -> set[int]:
-        """Return the states that are entered (``computeEntrySet``)."""
-        come: set[int] = set()
-        for arc in arcs:
-            self._enter(come, arc.targets, self.domain(arc, memory), memory)
-        return come
-
-    def _enter(
-        self, come: set[int], targets: Sequence[int | HistoryAt], until: int | None, memory: Memory
-    ) -> None:
-        """Enter targets, what is inside, and what is around them up to a state left out."""
-        for target in targets:
-            if isinstance(target, HistoryAt):
-                states = self.effective((target,), memory)
-                self._enter(come, states, target.composite, memory)
-                continue
-            come.add(target)
-            if self.nodes[target].kind == "composite":
-                self._enter(come, self.nodes[target].initial, target, memory)
-            self._enter_regions(come, target, memory)
-
-        # only then, since the regions around one may hold another; each once, as many have the same
-        effective = self.effective(targets, memory)
-        around = (self.ancestors(number, until) for number in effective)
-        for ancestor in dict.fromkeys(chain.from_iterable(around)):
-            come.add(ancestor)
-            self._enter_regions(come, ancestor, memory)
-
-    def _enter_regions(self, come: set[int], number: int, memory: Memory) -> None:
-        if self.nodes[number].kind == "parallel":
-            for child in self.nodes[number].children:
-                if come.isdisjoint(range(child + 1, self.nodes[child].last + 1)):
-                    self._enter(come, (child,), number, memory)
-
-    def is_done(self, number: int, active: Collection[int]) -> bool:
-        """Return whether a composite has come to its end (``isInFinalState``)."""
-        node = self.nodes[number]
-        if node.kind == "parallel":
-            return all(self.is_done(child, active) for child in node.children)
-        return any(self.nodes[child].kind == "final" and child in active for child in node.children)
 
 
 def _in_numbers(target: Any, nodes: Sequence[Node], numbers: Mapping[str, int]) -> int | HistoryAt:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from math import inf
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prism.errors import DefinitionError
-from prism.statechart.states import leaf_texts, state_text
+from prism.statechart.states import state_text
 
 StateT_co = TypeVar("StateT_co", bound=Enum, covariant=True)
 
@@ -164,39 +164,6 @@ def _functions(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
-
-
-@dataclass(frozen=True)
-class In:
-    """A guard that passes while a state is active, which may be in another region.
-
-    Args:
-        state: A leaf or a composite.
-    """
-
-    state: Enum
-    _leaves: frozenset[str] | None = field(default=None, init=False, repr=False, compare=False)
-
-    def within(self, leaves: Iterable[Enum]) -> Self:
-        """Return the guard for a chart in which these leaves lie inside the state."""
-        bound = type(self)(self.state)
-        object.__setattr__(bound, "_leaves", frozenset(map(state_text, leaves)))
-        return bound
-
-    @property
-    def __name__(self) -> str:
-        """Its name in logs, pictures and explanations."""
-        return f"In({state_text(self.state)})"
-
-    def __call__(self, agent: Any, context: Any) -> bool:  # noqa: ARG002 - a guard takes both
-        """Return whether the agent is in the state."""
-        if self._leaves is None:
-            raise DefinitionError(
-                f"{self.__name__} belongs to no chart: use it only as a guard, and "
-                "chart.is_in(agent, state) elsewhere"
-            )
-        # a text may be a leaf with a sign that separates leaves elsewhere
-        return not self._leaves.isdisjoint((state_text(agent.state), *leaf_texts(agent.state)))
 
 
 DONE = "done.state."

@@ -34,7 +34,6 @@ _REFUSED = "is not supported: remove it, or correct it"
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
 _CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
-_ACTIVE = re.compile(r"\s*In\(\s*(['\"])([^'\"]*)\1\s*\)\s*")
 
 
 def _encoded(text: str) -> str:
@@ -98,13 +97,13 @@ class _Writer:
         _set_own(element, data, "entry", "exit")
 
     def _write_transition(self, data: dict[str, Any]) -> None:
-        trigger, guard = data["trigger"], data.get("guard")
+        trigger = data["trigger"]
         data["exact"] = isinstance(trigger, str)
         element = SubElement(self._states[data["source"]], "transition")
         _set(
             element,
             event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
-            cond=f"In('{_encoded(guard['in'])}')" if isinstance(guard, dict) else guard,
+            cond=data.get("guard"),
             target=self._ids(data["target"]),
             type="internal" if data.get("internal") else None,
         )
@@ -341,7 +340,7 @@ class _Reader:
         self._read.add(element)
         own, take = self._own(element), element.attrib.pop
         event, cond, kind = take("event", None), take("cond", None), take("type", "external")
-        is_placed, active = type(own.get("place")) is int, _ACTIVE.fullmatch(cond or "")
+        is_placed = type(own.get("place")) is int
         place = own.pop("place") if is_placed else len(self._transitions)
         triggers: list[Any] = [None]
         if own.pop("exact", False):
@@ -351,7 +350,7 @@ class _Reader:
         data = {
             "source": source,
             "target": self._targets(element, "target"),
-            "guard": {"in": _decoded(active[2])} if active else cond and cond.strip(),
+            "guard": cond and cond.strip(),
             "internal": {"internal": True, "external": False}.get(kind, kind),
             **own,
         }

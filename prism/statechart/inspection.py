@@ -10,6 +10,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, Literal
 
+from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import evaluate
 from prism.statechart._engine.rows import NestedRows
@@ -198,7 +199,7 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
     tree, initial = chart.hierarchy, state_text(chart.initial)
     sound: dict[FindingKind, set[Any]] = {
-        "unreachable": _reached(chart),
+        "unreachable": _reached(tree),
         "no_way_out": {*_left(tree), *tree.final_states},
     }
     flaws = [
@@ -210,26 +211,27 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     return [*flaws, *_shadowed(tree)]
 
 
-def _reached(chart: Definition[Any]) -> set[Any]:
-    begins = leaf_texts(chart.initial)
-    frontier = [leaf for leaf in chart.states if state_text(leaf) in begins]
-    leading: dict[Any, set[Any]] = {}
-    for item in chart.transitions:
-        leading.setdefault(item.source, set()).add(item.target)
-    reached = {*frontier}
-    while frontier:
-        beyond = leading.get(frontier.pop(), set()) - reached
-        reached |= beyond
-        frontier += beyond
-    return reached
+def _reached(tree: Hierarchy) -> set[Any]:
+    """Return the leaves to which agents can come."""
+    leaves = [*first_leaves(tree)]
+    reached, followed = {*leaves}, set[Arc]()
+    while leaves:
+        leaf = leaves.pop()
+        for arc in tree.arcs_around(leaf):
+            if arc not in followed:
+                followed.add(arc)
+                further = {*ends_of(tree, arc)} - reached
+                reached |= further
+                leaves += further
+    return {tree.nodes[leaf].state for leaf in reached}
 
 
 def _left(tree: Hierarchy) -> Iterator[Any]:
     """Yield the leaves that some transition leaves, those of other regions included."""
     for arc in tree.arcs:
-        domain, outer, ends = tree.domain(arc, {}), arc.source, tree.ends_of(arc)
-        for around in tree.ancestors(arc.source, domain):
-            if tree.nodes[around].kind == "parallel" and tree.is_inside(around, domain or 0):
+        within, outer, ends = domain(tree, arc, {}), arc.source, ends_of(tree, arc)
+        for around in tree.ancestors(arc.source, within):
+            if tree.nodes[around].kind == "parallel" and tree.is_inside(around, within or 0):
                 outer = around
         for leaf in tree.leaves_at(outer):
             if ends not in ([], [leaf]):

@@ -72,8 +72,8 @@ class Transition(Generic[StateT_co]):
         probability: Share, above 0 and up to 1, with which this transition is drawn among those of
             the same trigger and source.
 
-    The types of the attributes hold for ``chart.transitions``, where every transition leads from
-    leaf to leaf. The transitions of the tree keep the values they were written with.
+    The types of the attributes are those of charts without composites; elsewhere a transition may
+    have no trigger, and any of the targets above.
 
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, or guard or action is not a plain
@@ -108,8 +108,10 @@ class Transition(Generic[StateT_co]):
         if isinstance(target, tuple) and len(target) == 1:
             (target,) = target
         source = tuple(source) if isinstance(source, list) else source
-        timing = (after, rate, probability)
-        self._put((trigger, source, target, guard, action, internal, *timing))
+        values = (trigger, source, target, guard, action, internal, after, rate, probability)
+        # a frozen dataclass refuses plain assignment, in its own constructor too
+        for name, value in zip(Transition.__match_args__, values, strict=True):
+            object.__setattr__(self, name, value)
 
         is_named = trigger is None or (isinstance(trigger, str) and trigger.strip())
         problems = [
@@ -122,18 +124,6 @@ class Transition(Generic[StateT_co]):
         ]
         if problems:
             raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
-
-    def between(self, source: Any, target: Any, guard: Guard | None) -> Transition[Any]:
-        """Return this transition between two leaves, without a new check."""
-        made: Transition[Any] = object.__new__(Transition)
-        plain = (trigger_text(self.trigger), source, target, guard, self.action)
-        made._put((*plain, False, None, None, None))
-        return made
-
-    def _put(self, values: tuple[Any, ...]) -> None:
-        # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip(Transition.__match_args__, values, strict=True):
-            object.__setattr__(self, name, value)
 
     def __str__(self) -> str:
         """Return ``source --trigger--> target``."""

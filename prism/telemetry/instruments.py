@@ -32,7 +32,7 @@ class GuardEvaluated:
     Args:
         chart: The chart's `prism.statechart.Definition`.
         number: Place of the transition in ``chart.transitions``; in a chart with composites a tuple
-            with its place in ``chart.written``.
+            with that place.
         agent: The agent.
         context: The event's context, as it was passed to ``fire``.
         outcome: ``passed``, ``failed``, or ``raised``, which counts as a failure.
@@ -54,7 +54,7 @@ class TransitionDetails:
     Args:
         chart: The chart's `prism.statechart.Definition`.
         number: Place of the transition in ``chart.transitions``; in a chart with composites the
-            places in ``chart.written`` of all that are made together.
+            places of all that are made together.
         agent: The agent.
         context: The event's context, as it was passed to ``fire``.
     """

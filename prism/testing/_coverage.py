@@ -204,7 +204,7 @@ class Recorder(Instrument):
     def _use_of(self, chart: Definition[Any]) -> ChartUse:
         use = self._uses.get(chart)
         if use is None:
-            moves = tuple(map(_move, chart.written))
+            moves = tuple(map(_move, chart.transitions))
             use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), moves))
             self._uses[chart] = use
 

@@ -163,11 +163,12 @@ def _missing(
 def _explained(
     agent: Any, source: str, target: str, record: Any, chart: Statechart[Any], context: Any
 ) -> Iterator[str]:
-    triggers = {
-        each.trigger: each.source
-        for each in chart.definition.transitions
-        if (each.source, each.target) == (source, target)
-    }
+    state = chart.state_of(source) if chart.can_be_in(source) else None
+    triggers = [
+        trigger
+        for trigger in chart.triggers
+        if state is not None and target in chart.valid_targets(state, trigger)
+    ]
     listed = ", ".join(map(repr, triggers)) or "no event: the chart has no such transition"
     yield f"{source!r} leads to {target!r} by {listed}"
 
@@ -175,7 +176,7 @@ def _explained(
     if context is None:
         context = _recorded_context(agent, record)
         origin = "the recorded context, which keeps only what identifies it (see context=),"
-    for trigger, state in triggers.items():
+    for trigger in triggers:
         explanation = explain(chart.definition, agent, trigger, context, state)
         yield f"evaluated now, with {origin} {context!r}:\n{explanation}"
 

@@ -140,7 +140,7 @@ class Player(Observer):
                 treatments = [setting(name, value, number) for name, value in parsed.items()]
             for treatment in treatments:
                 loop.treat(treatment)
-        except (PrismError, TypeError) as error:
+        except PrismError as error:
             self._tell({"refused": str(error)})
             return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from markupsafe import Markup
@@ -74,9 +75,9 @@ def _sections(watched: Watched, number: int | None, head: Mapping[str, Any]) -> 
     if charts is None:
         return
 
-    agents = agents_at(watched, number)
+    agents = agents_at(watched, charts, number)
     with watched.reading() as log:
-        states = list(dict.fromkeys([*charts.all_states, *agents]))
+        states = list(dict.fromkeys([*charts.all_states, *chain.from_iterable(agents.values())]))
         if drawn := picture(log, states, number):
             about = f"After {head['unit']} {number}. Choose an agent for all it did."
             yield Section("The world", about, {"picture-now": drawn})

@@ -27,22 +27,23 @@ where event = 'round.ended' and states is not null and round <= $number
 order by round desc, line desc limit 1
 """
 _NOW = """
-select state, count(*) as agents from (
-    select arg_max(case event when 'agent.left' then '' when 'agent.joined' then state
+select chart, state, count(*) as agents from (
+    select coalesce(chart, (select max(first_chart) from runs)) as chart,
+           arg_max(case event when 'agent.left' then '' when 'agent.joined' then state
                    else to_state end, line) as state
     from events where event in ('agent.joined', 'statechart.transition', 'agent.left')
                   and agent_id is not null and ($number is null or coalesce(round, 0) <= $number)
-    group by coalesce(chart, (select max(first_chart) from runs)), agent_id)
-where state <> '' group by state
+    group by 1, agent_id)
+where state <> '' group by chart, state
 """
 _IN = """
-select agent_id, arg_max("end", line) as state, 1 as times from steps
+select chart, agent_id, arg_max("end", line) as state, 1 as times from steps
 where $number is null
    or round <= $number and not (round = $number and (closes or coalesce(tick > $tick, false)))
 group by chart, agent_id having state <> ''
 """
 _TOOK = """
-select agent_id, from_state, to_state, count(*) as times from events
+select chart, agent_id, from_state, to_state, count(*) as times from events
 where event = 'statechart.transition' and round is not distinct from $number
   and agent_id is not null and from_state is not null and to_state is not null
 group by all order by times desc, min(line)
@@ -90,26 +91,36 @@ def run_charts(watched: Watched) -> Charts | None:
         return charts_of(log, watched.charts) if log.runs else None
 
 
-def agents_at(watched: Watched, number: int | None) -> dict[str, int]:
-    """Return how many agents are in each state at the end of a round, or now if it goes on."""
+def agents_at(
+    watched: Watched, charts: Charts, number: int | None
+) -> dict[str | None, dict[str, int]]:
+    """Return how many agents of each chart are in each state at a round's end, or now."""
     with watched.reading() as log:
         ended = rows_of(log.sql(_ENDED, number=number)) if number is not None else []
         # a sample of the agents says nothing of the others
         is_sampled = log.runs[0].logged_agents is not None
-        if ended and (is_sampled or ended[0]["round"] == number):
-            counts = object_in(ended[0], "states")
-            return {showable(name): n for name, n in counts.items() if type(n) is int}
+        is_over = len(charts.names) == 1 and ended and ended[0]["round"] == number
+        if ended and (is_sampled or is_over):
+            states = object_in(ended[0], "states")
+            agents = {showable(state): n for state, n in states.items() if type(n) is int}
+            return dict.fromkeys(charts.names, agents)
         rows = rows_of(log.sql(_NOW, number=number))
-    return {showable(row["state"]): row["agents"] for row in rows}
+    counts: dict[str | None, dict[str, int]] = {name: {} for name in charts.names}
+    for row in rows:
+        chart = row["chart"] if row["chart"] in counts else charts.names[0]
+        counts[chart][showable(row["state"])] = row["agents"]
+    return counts
 
 
-def draw_charts(charts: Charts, number: int | None, agents: Mapping[str, int]) -> Markup:
+def draw_charts(
+    charts: Charts, number: int | None, agents: Mapping[str | None, Mapping[str, int]]
+) -> Markup:
     """Draw charts with the traffic of a round, on the scale of the busiest.
 
     Args:
         charts: The charts.
         number: The round; None for a log without rounds.
-        agents: The agents in each state at its end.
+        agents: The agents of each chart in each state at its end.
     """
     drawn = []
     for name, levels in charts.levels.items():
@@ -119,10 +130,12 @@ def draw_charts(charts: Charts, number: int | None, agents: Mapping[str, int]) -
         states = {*levels.diagram.states}
         scale = {ends: count for ends, count in busiest.items() if states.issuperset(ends)}
         here = rounds.get(number, Traffic())
-        drawn.append(draw_svg(levels.diagram, here, beside=[scale], agents=agents))
+        drawn.append(draw_svg(levels.diagram, here, beside=[scale], agents=agents.get(name, {})))
     return joined(
-        Markup('<div class="scroll chart" tabindex="0">{}</div>').format(Markup(each))
-        for each in drawn
+        Markup('<div class="scroll chart" tabindex="0" data-chart="{}">{}</div>').format(
+            name or "", Markup(each)
+        )
+        for name, each in zip(charts.levels, drawn, strict=True)
     )
 
 
@@ -134,13 +147,15 @@ def agents_behind(
     Args:
         watched: The run.
         number: The round.
-        query: The address of the page: a ``state``, or the ``source`` and ``target`` of an arrow.
+        query: The address of the page: a ``state``, or the ``source`` and ``target`` of an arrow,
+            and their ``chart`` if there are several.
         tick: The tick of the round, for a state.
     """
     is_arrow = "source" in query
     wanted = (query["source"], query["target"]) if is_arrow else query["state"]
     charts = run_charts(watched)
     levels = [*charts.levels.values()] if charts else []
+    chart = query.get("chart") if len(levels) > 1 else None
     values = {"number": number} if is_arrow else {"number": number, "tick": tick}
     counts = Counter[str]()
     for row in watched.rows(_TOOK if is_arrow else _IN, **values):
@@ -150,7 +165,7 @@ def agents_behind(
         else:
             state = showable(row["state"])
             is_there = state == wanted or any(wanted in each.active(state) for each in levels)
-        if is_there:
+        if is_there and chart in (None, row["chart"]):
             counts[row["agent_id"]] += row["times"]
 
     agents = counts.most_common()

@@ -3,7 +3,7 @@
   const get = (id) => document.getElementById(id);
   const counted = (count) => Number(count).toLocaleString("en");
   const isPlayed = typeof worldPlayed !== "undefined";
-  const PANEL = ["agent", "post", "state", "tick", "source", "target"];
+  const PANEL = ["agent", "post", "state", "tick", "source", "target", "chart"];
   const KEYS = ["round", ...PANEL];
   const PAUSE_OF_ROUNDS = 500;
   const PAUSE_OF_TIME = 4000;
@@ -357,16 +357,19 @@
     if (round !== undefined) slide({ round });
     else if (post !== undefined) go({ ...nothing, post });
     else if (agent !== undefined) go({ ...nothing, agent });
-    else if (where !== undefined) go({ ...nothing, state: where });
-    else go({ ...nothing, source, target });
+    else {
+      // states of two charts may have one name
+      const chart = found.closest(".chart")?.dataset.chart || null;
+      go(where !== undefined ? { ...nothing, state: where, chart } : { ...nothing, source, target, chart });
+    }
     event.preventDefault();
   };
 
   // From a mark of a figure to what is behind it: an agent, or the agents that a bar counts.
-  const openMark = ({ agent, begin, round = begin, tick, state: where }) => {
+  const openMark = ({ agent, begin, round = begin, tick, state: where, chart }) => {
     if (agent) go({ ...nothing, agent });
     else if (round === undefined) return;
-    else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null });
+    else if (where !== undefined) go({ ...nothing, round, state: where, tick: tick ?? null, chart: chart ?? null });
     else slide({ round });
   };
 

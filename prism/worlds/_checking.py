@@ -313,9 +313,8 @@ def _silent(run: Run[Any], log: Path) -> Iterator[str]:
     fired = {*turns.made, *(each.get("trigger") for each in steps)}
     fired.update(trigger for trigger, _ in turns.missed)
     for definition in turns.population.definitions:
-        triggers = dict.fromkeys(each.trigger for each in definition.transitions)
-        for trigger in triggers:
-            if isinstance(trigger, str) and trigger not in fired:
+        for trigger in definition.hierarchy.triggers:
+            if trigger not in fired:
                 yield f"{trigger!r} was never fired"
         for state in definition.states:
             if state_text(state) not in entered:

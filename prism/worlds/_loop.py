@@ -29,7 +29,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
 )
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, active_logger, counting_unheard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
@@ -155,7 +155,7 @@ class Loop:
             )
 
         self.has_run = True
-        with self.clock.bound():
+        with self.clock.bound(), counting_unheard():
             with self._explaining():
                 self._begin()
             for number in range(1, self.rounds + 1):
@@ -246,7 +246,7 @@ class Loop:
         """Warn of charts that almost always were where the events did nothing."""
         turns = self.turns
         for definition in turns.population.definitions:
-            triggers = {each.trigger for each in definition.transitions}
+            triggers = definition.hierarchy.triggers
             missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
             if fired >= _FEWEST_FIRED and sum(missed.values()) > _IDLE_SHARE * fired:

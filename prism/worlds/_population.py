@@ -200,9 +200,8 @@ class Population:
     @cached_property
     def triggers(self) -> dict[str, None]:
         """The events that some chart has."""
-        written = (each.trigger for chart in self.definitions for each in chart.transitions)
-        own = (trigger for chart in self.definitions for trigger in chart.hierarchy.triggers)
-        return dict.fromkeys((*written, *own))
+        triggers = (chart.hierarchy.triggers for chart in self.definitions)
+        return {trigger: None for each in triggers for trigger in each}
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state, by its text."""

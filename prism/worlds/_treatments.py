@@ -115,10 +115,8 @@ class Treatments:
 
         Raises:
             InputError: If it has no round.
-            TypeError: If there is no such parameter.
-            FieldTypeError: If a parameter's value has the wrong type.
-            FieldValueError: If the treatment or its round does not exist, or a value is out of
-                range.
+            FieldValueError: If the treatment, its round or its parameter does not exist, or a
+                value has another type or is out of range.
         """
         treatment, cls = read_treatment(text), type(self._world)
         name, value = treatment.name, treatment.value
@@ -128,7 +126,10 @@ class Treatments:
         if treatment.round > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
         if value is not None and not _decides(cls, treatment):
-            read_parameters(cls, {name: value})
+            try:
+                read_parameters(cls, {name: value})
+            except TypeError as error:
+                raise FieldValueError(f"treatment {text}: {error}") from None
         self._by_round.setdefault(treatment.round, []).append(treatment)
 
     def apply(self, number: int) -> None:

@@ -5,12 +5,13 @@ import asyncio
 import pytest
 
 from prism import Model, Run
+from prism.errors import PromptTooLongError
 from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask
-from tests.kit.servers import BOTH, HELLO, Connect, Gate, unpaused
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, unpaused
 from tests.kit.waiting import until
 
 
@@ -24,7 +25,7 @@ def bounds_of(server: FakeOllama) -> list[int | None]:
 @pytest.mark.parametrize("mode", ["chat", "auto"])
 async def test_every_reply_has_a_bound(mode: str, server: FakeOllama, connect: Connect) -> None:
     """No kind of request lets a model write for ever, and what the user sets goes before."""
-    for settings, most in (({}, None), ({"reply_tokens": 77}, 77)):
+    for settings, most in (({}, None), ({"reply_tokens": 77}, 77), ({"window": 4000}, 1000)):
         server.questions.clear()
         pool = connect(**settings)
         await Reasoner(pool, mode=mode).decide_many([ask()])  # type: ignore[arg-type]
@@ -65,6 +66,18 @@ async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
     await until(lambda: pool.waiting == 2)
     gate.is_open = True
     await asyncio.gather(*asking)
+
+
+async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Connect) -> None:
+    """Ollama cuts it and answers all the same; what cannot fit by the settings is not sent."""
+    server = serve(window=400)
+    prompt = [{"role": "user", "content": "ab " * 420}]
+    with pytest.raises(PromptTooLongError, match="the prompt was cut to half the window"):
+        await connect(server).chat(prompt)
+    with pytest.raises(PromptTooLongError, match="315 tokens of the prompt exceed the room of 300"):
+        await connect(server, window=400).chat(prompt)
+    assert server.asked == 1
+    assert (await connect(server).chat(HELLO)).text
 
 
 def test_equal_questions_are_asked_once_in_a_run() -> None:

@@ -1,5 +1,6 @@
 """Questions by letter, in both dialects: probabilities of options, and when names are asked for."""
 
+import asyncio
 import logging
 from typing import Any
 
@@ -8,8 +9,9 @@ import pytest
 from prism.llm import Model
 from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.reasoners import S, ask, outcomes
-from tests.kit.servers import BOTH, Connect, Serve
+from tests.kit.reasoners import S, ask, crowd, outcomes
+from tests.kit.servers import BOTH, Connect, Gate, Serve
+from tests.kit.waiting import until
 
 
 def weighing(server: FakeOllama, mass: float) -> None:
@@ -45,6 +47,19 @@ async def test_letters_with_little_mass_are_never_forced(
     assert {decision.probabilities for decision in decisions} == {None}
     assert ["logprobs" in asked.body for asked in server.questions] == [True, False, False, False]
     assert sum("from now on it is asked for the name" in each for each in caplog.messages) == 1
+
+
+async def test_a_server_that_has_given_letters_is_asked_for_many_at_once(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """Only the first question is asked alone, to see what the server gives."""
+    reasoner, gate = Reasoner(connect(concurrency=4)), Gate()
+    await reasoner.decide_many([ask("ada")])
+    server.latency = gate
+    asking = asyncio.create_task(reasoner.decide_many(crowd(4)))
+    await until(lambda: server.asked == 5)
+    gate.is_open = True
+    await asking
 
 
 @BOTH

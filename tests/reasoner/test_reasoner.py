@@ -7,7 +7,7 @@ from typing import Any
 import ollama
 import pytest
 
-from prism.errors import FieldValueError, ReasonerError
+from prism.errors import FieldTypeError, FieldValueError, ReasonerError
 from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
@@ -36,6 +36,14 @@ def test_settings_are_checked(options: Any, message: str) -> None:
     """A setting out of range is a ValueError that names it and what was given."""
     with pytest.raises(FieldValueError, match=message):
         Reasoner(Silent(), **options)
+
+
+async def test_a_misspelt_fallback_and_a_number_for_a_budget_are_refused() -> None:
+    """Neither waits until a server is down to decide in silence for the first option."""
+    with pytest.raises(ReasonerError, match="fallback 'scroling' is no state of AgentState"):
+        await Reasoner(Silent(), fallback="scroling").decide_many([ask()])
+    with pytest.raises(FieldTypeError, match=r"budget must be a Budget\(max_calls=...\), got 20"):
+        Reasoner(Silent(), budget=20)  # type: ignore[arg-type]
 
 
 def test_a_client_with_slots_takes_no_concurrency() -> None:

@@ -13,7 +13,9 @@ import pytest
 from prism import Run
 from prism.errors import FieldValueError, InputError
 from prism.examples.rumour import Rumour
+from prism.llm import Model
 from prism.science import Batch, Comparison, Difference, Plan, batch, compare
+from prism.testing import FakeOllama, Fault
 from tests.kit.modules import Later
 
 np, stats = Later("numpy"), Later("scipy.stats")
@@ -273,7 +275,8 @@ def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> 
         assert words in methods
     assert "Welch" not in methods
     table = (tmp_path / "differences.tex").read_text().splitlines()
-    assert r"Measure & Group & Difference & 95\,\% interval & $p$ & Effect \\" in table
+    head = r"Measure & Group & Difference & 95\,\% interval & $p_{\mathrm{Holm}}$ & Effect \\"
+    assert head in table
     assert sum(line.startswith("reached, friends=") for line in table) == 2
 
 
@@ -287,6 +290,24 @@ class Told(Rumour):
     def known(self) -> float:
         return self.reached() + len(self.agents) * 0.0
 """
+
+
+def test_a_comparison_says_where_models_did_not_decide(tmp_path: Path) -> None:
+    """A group whose decisions are fallbacks is named with their number; one by its model is not."""
+    for group in ("well", "ill"):
+        with FakeOllama() as server:
+            if group == "ill":
+                server.fail_always(Fault.says("nonsense"))
+            model = Model("llama3.2", server.host, stop_at_fallbacks="never")
+            run = Run("vaccination", 12, rounds=1, seed=1, model=model)
+            kept = run.keep(tmp_path / group / "one").results.totals()
+    (note,) = [
+        each
+        for each in compare(tmp_path / "well", tmp_path / "ill", measures="covered").notes
+        if "decisions" in each
+    ]
+    asked = kept["decisions_asked"]
+    assert note == f"ill: 0 of {asked} decisions are by the model, and the others are fallbacks"
 
 
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")

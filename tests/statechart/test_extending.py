@@ -13,7 +13,6 @@ from prism.errors import DefinitionError
 from prism.statechart import (
     AgentState,
     History,
-    In,
     Statechart,
     Transition,
     social_media_chart,
@@ -132,7 +131,7 @@ def test_a_nested_chart_is_changed_as_it_was_written() -> None:
     """Transitions are named as written, states are added at the top, and timers stay."""
     base = phone(
         Transition("resumes", Phone.POCKET, History(Phone.ENGAGING)),
-        Transition(None, Phone.READING, Phone.SENT, In(Phone.BROKEN)),
+        Transition(None, Phone.READING, Phone.SENT, is_bold),
         Transition("breaks", "*", Phone.BROKEN, rate=0.1),
         Transition("tires", Phone.ENGAGING, Phone.POCKET, after=2),
     )
@@ -144,7 +143,7 @@ def test_a_nested_chart_is_changed_as_it_was_written() -> None:
         guards={("breaks", None, None): is_bold},
         timeouts={"engaging": 9},
     )
-    *_, breaks, other, tires, loses = chart.definition.written
+    *_, breaks, other, tires, loses = chart.transitions
     assert (breaks.source, other.source, other.rate, tires.after) == ("pocket", "engaging", 0.1, 2)
     assert (other.guard, str(loses)) == (is_bold, "reading --loses--> lost")
     agent = chart.adopt(SimpleNamespace(notes=[], agent_id="shy", random=Random(1)))

@@ -428,3 +428,34 @@ def test_births_and_deaths_are_resumed_with_the_same_bytes(
     options = Run(f"{__file__}:{home.__name__}", seed=2, rounds=25)
     whole = run_in(tmp_path / "whole", options)
     assert run_in(tmp_path / "stopped", options, [4, 9, 20]) == whole
+
+
+class Sent(World[Person]):
+    """In the third round the first sends the last away, and somebody joins within a tick."""
+
+    rounds = 3
+    order = "listed"
+
+    async def tick(self) -> None:
+        """Let somebody join before anybody has a turn."""
+        if self.round == 3:
+            self.add(Person(agent_id="new"))
+        await self.activate()
+
+    @during(Age.YOUNG)
+    def live(self, person: Person) -> None:
+        """Count a turn; the first sends the last away."""
+        person.turns += 1
+        if self.round == 3 and person is self.agents[0]:
+            self.agents[1].leave()
+
+
+def test_who_is_sent_away_before_its_turn_had_none(tmp_path: Path) -> None:
+    """The log has its chart and its turns; who joined in the same tick has none, either."""
+    kept = Run(f"{__file__}:Sent", 2).keep(tmp_path / "run")
+    log = read_log(kept.folder)
+    left = log.sql("select agent_id, chart, ticks_in_state from events where event = 'agent.left'")
+    assert left.fetchall() == [("person_2", "person", 2)]
+    run = Run(Sent(), 2)
+    run.run()
+    assert [(each.agent_id, each.turns) for each in run.agents] == [("person_1", 3), ("new", 0)]

@@ -8,11 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.statechart import (
-    In,
-    State,
-    Transition,
-)
+from prism.statechart import State, Transition
 from prism.testing import ScriptedReasoner
 from prism.worlds import World, during
 from tests.kit.days import TREE, Day, person
@@ -187,10 +183,15 @@ def entered(agent: Any, context: Any) -> None:
     agent.fire("leaves")
 
 
+def is_home(agent: Any, context: Any) -> bool:
+    """Pass at home."""
+    return bool(agent.chart.is_in(agent, Day.HOME))
+
+
 def test_agents_enter_the_state_in_which_they_begin(tmp_path: Path) -> None:
     """Entry actions run once, what they fire follows, and then the agent settles."""
     tree = [State(Day.AWAKE, TREE[0].states, parallel=True, entry=entered), Day.ASLEEP]  # type: ignore[union-attr]
-    kind = person(Transition(None, Day.POCKET, Day.FEED, guard=In(Day.HOME)), tree=tree)
+    kind = person(Transition(None, Day.POCKET, Day.FEED, guard=is_home), tree=tree)
 
     class House(World[Any]):
         rounds = 1

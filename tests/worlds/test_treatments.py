@@ -72,7 +72,7 @@ def test_what_is_applied_stands_in_the_log(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_done_is_refused_before_round_1(one: Any, problem: str) -> None:
     """The message names the treatment and what is wrong."""
-    with pytest.raises((FieldValueError, FieldTypeError, InputError, TypeError), match=problem):
+    with pytest.raises((FieldValueError, FieldTypeError, InputError), match=problem):
         _ = Run(Rumour(), 10, treatments=[one]).agents
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from prism.errors import InputError
-from prism.programs._layer import ProgramResults
+from prism.programs._layer import ProgramResults, Step
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -18,7 +18,7 @@ from prism.programs.thinking._actions import (
     ActionResult,
     actions_of,
 )
-from prism.programs.thinking._config import Config
+from prism.programs.thinking._config import Config, with_window
 from prism.programs.thinking._cycle import (
     STEPS,
     CognitiveState,
@@ -29,8 +29,8 @@ from prism.programs.thinking._cycle import (
     state_of,
 )
 from prism.programs.thinking._memory import Memory, document_of, to_json
-from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
-from prism.programs.thinking._replies import AgentReply, AskedAction, folded, reader
+from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
+from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner._replies import quoted
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
@@ -42,14 +42,6 @@ from prism.telemetry.loggers import EventLogger, describe
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
-_MOST_REASON = 300
-_FORM = "Respond in the form that is shown above. Write "
-_AGAIN = {
-    "thinking": f"{_FORM}what you think about the goal, in a sentence of your own.",
-    "executing": f"{_FORM}one action, with words of your own in its fields.",
-}
-"""How a model is asked to respond again."""
-
 _TOO_LONG = "PromptTooLongError"
 _REPEATS_ACTION = "it repeats an earlier action with the same result"
 
@@ -207,7 +199,7 @@ class CognitiveAgent(Acting):
             self._note(outcome="failed", reason=describe(fault))
         memory.state = self.state.value
         self.last = cycle = Cycle(**self._noted, next_state=memory.state)
-        self._tell_next_prompt(cycle)
+        cycle.tell(memory.own)
         memory.end_cycle()
         if (cycle.reason or "").startswith(_TOO_LONG):
             self._window_is_known = False
@@ -280,9 +272,13 @@ class CognitiveAgent(Acting):
 
     # Steps
 
-    def question(self, state: str) -> TextCall:
-        """Return the request to the model in a state."""
-        number, form = self._noted["number"], self._pager.form
+    def is_due(self, step: Step) -> bool:
+        """Return whether a step should run; a cycle that has paged does not think."""
+        return step.kind == "paging" or "paging" not in self._noted.values()
+
+    def question(self, step: Step) -> TextCall:
+        """Return the request of a step that asks a model."""
+        state, number, form = step.kind, self._noted["number"], self._pager.form
         self._prompt = prompt = self._pager.fit(self.memory, state)
         schema = form.schema(state)
         return TextCall(
@@ -293,27 +289,30 @@ class CognitiveAgent(Acting):
             reader(state, form.instructions(state), schema),
             variation=number,
             reply_tokens=self._pager.reply,
-            how=_AGAIN[state],
+            how=HOW_AGAIN[state],
         )
 
-    def _reply_of(self, written: Written | None) -> AgentReply | None:
-        """Return the reply to a question; None if there is none, with the reason noted."""
-        assert written is not None
+    async def do(self, step: Step, written: Written | None) -> str:
+        """Page, or take the reply of the model; return the next state."""
+        if written is None:
+            return self._page()
         assert self._prompt is not None
         self._note(prompt_tokens=self._prompt.tokens, cost=written.cost)
         # what did not fit into the prompt goes first: the model wrote without having seen it
         self._note_paged(self._pager.make_room(self.memory, self._prompt))
-        if written.has_failed:
-            outcome = "failed" if written.text is None else "unusable"
-            self._note(outcome=outcome, reason=written.reason or "the model wrote nothing useful")
-            return None
-        reply: AgentReply = written.value
-        return reply
+        if not written.has_failed:
+            take = self._think if step.name == "think" else self._execute
+            return await take(written.value)
 
-    async def think(self, written: Written | None) -> str:
+        reason = written.reason or "the model wrote nothing useful"
+        self._note(outcome="failed" if written.text is None else "unusable", reason=reason)
+        if step.name == "execute" and written.text is not None:
+            self._note(outcome="refused")
+            self._refuse(None, reason)
+        return "thinking"
+
+    async def _think(self, reply: AgentReply) -> str:
         """Keep the thought of a reply, and return the state that it names."""
-        if (reply := self._reply_of(written)) is None:
-            return "thinking"
         if reply.action is not None:
             refusal = "an action is carried out while executing, not while thinking"
             self._refuse(reply.action, refusal)
@@ -339,14 +338,8 @@ class CognitiveAgent(Acting):
         if log.enable:
             memory.think(thought, key_prefix=log.key_prefix, max_entries=log.max_entries)
 
-    async def execute(self, written: Written | None) -> str:
+    async def _execute(self, reply: AgentReply) -> str:
         """Carry out the action of a reply; return to thinking, whatever the result."""
-        if (reply := self._reply_of(written)) is None:
-            if self._noted["outcome"] == "unusable":
-                self._note(outcome="refused")
-                self._refuse(None, self._noted["reason"])
-            return "thinking"
-
         asked = reply.action
         assert asked is not None
         try:
@@ -364,17 +357,12 @@ class CognitiveAgent(Acting):
         self._say(events.COGNITION_ACTION, **about, fields=dict(asked.fields))
         return "thinking"
 
-    async def page(self, _written: Written | None) -> str:
+    def _page(self) -> str:
         """Move what was used least to storage."""
         why: PagingReason = "asked" if self._noted["state"] == "paging" else "soft_limit"
         self._note(state="paging")
         self._note_paged(self._pager.page(self.memory, why))
         return "thinking"
-
-    @property
-    def has_paged(self) -> bool:
-        """Whether this cycle has paged, and so does not think."""
-        return "paging" in self._noted.values()
 
     # What is noted and logged
 
@@ -391,25 +379,6 @@ class CognitiveAgent(Acting):
         if paged is not None:
             self._note(paged=(*self._noted.get("paged", ()), paged))
             self._say(events.COGNITION_PAGED, **{**asdict(paged), "moved_out": [*paged.moved_out]})
-
-    def _tell_next_prompt(self, cycle: Cycle) -> None:
-        """Note for the next prompt what was done, and the result."""
-        own, result = self.memory.own, cycle.action
-        place, lines = f"In cycle {cycle.number} ({cycle.state}): ", list[str]()
-        if result is not None and result.type:
-            what = f"{result.type} {result.tags}".strip()
-            reasons = filter(None, (result.reason, result.answer))
-            own.last_action = ". ".join(
-                (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
-            )
-            own.found = list(result.found)
-            own.refused = result.type if result.outcome == "refused" else ""
-        elif (reason := cycle.brought_nothing) is not None:
-            outcome = "" if cycle.outcome == "done" else f"no action: {cycle.outcome}. "
-            lines.append(f"{place}{outcome}{_shortened(reason)}")
-        if tags := [tag for paged in cycle.paged for tag in paged.moved_out]:
-            lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
-        own.fault = "\n".join(lines)
 
     def _announce_cycle(self, cycle: Cycle) -> None:
         cost = cycle.cost or Cost()
@@ -429,7 +398,3 @@ class CognitiveAgent(Acting):
 
     def _say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, **{"cycle": self._noted["number"], **keys})
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Literal
 
 from prism.errors import FieldValueError
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
-from prism.programs.thinking._memory import Memory
+from prism.programs.thinking._memory import Memory, Own
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner._spending import Cost
-from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
@@ -28,6 +27,7 @@ MOST_IDLE = 20
 """How many cycles in a row without an action that has an effect end a run."""
 
 _SPENT = "BudgetSpentError"
+_MOST_REASON = 300
 
 
 class CognitiveState(StrEnum):
@@ -51,30 +51,12 @@ def cognitive_chart() -> Statechart[CognitiveState]:
     return Statechart(CognitiveState, rows, thinking, name="cognition")
 
 
-class _CycleStep(Step):
-    """Carries out the method of the agent that has its name."""
-
-    def is_due(self, agent: Any) -> bool:
-        return self.kind == "paging" or not agent.has_paged
-
-    def question(self, agent: Any) -> TextCall:
-        call: TextCall = agent.question(self.kind)
-        return call
-
-    async def do(self, agent: Any, written: Written | None) -> str | None:
-        return str(await getattr(agent, self.name)(written))
+def _step(name: str, state: str) -> Step:
+    asks = state != "paging"
+    return Step(name=name, kind=state, states=frozenset((state,)), asks=asks, trigger=name)
 
 
-def _step(name: str, state: str, *, asks: bool = True) -> Step:
-    states = frozenset((state,))
-    return _CycleStep(name=name, kind=state, states=states, asks=asks, trigger=name)
-
-
-STEPS = (
-    _step("page", "paging", asks=False),
-    _step("execute", "executing"),
-    _step("think", "thinking"),
-)
+STEPS = _step("page", "paging"), _step("execute", "executing"), _step("think", "thinking")
 
 
 def state_of(memory: Memory) -> CognitiveState | None:
@@ -133,6 +115,29 @@ class Cycle:
         if self.has_acted and self.action is not None and self.action.reason:
             return self.action.reason
         return self.repeats
+
+    def tell(self, own: Own) -> None:
+        """Note for the next prompt what was done, and the result."""
+        result = self.action
+        place, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
+        if result is not None and result.type:
+            what = f"{result.type} {result.tags}".strip()
+            reasons = filter(None, (result.reason, result.answer))
+            own.last_action = ". ".join(
+                (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
+            )
+            own.found = list(result.found)
+            own.refused = result.type if result.outcome == "refused" else ""
+        elif (reason := self.brought_nothing) is not None:
+            outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
+            lines.append(f"{place}{outcome}{_shortened(reason)}")
+        if tags := [tag for paged in self.paged for tag in paged.moved_out]:
+            lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
+        own.fault = "\n".join(lines)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
 
 
 def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:

@@ -22,6 +22,13 @@ from prism.reasoner._texts import whole_characters
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""
 
+_FORM = "Respond in the form that is shown above. Write "
+HOW_AGAIN = {
+    "thinking": f"{_FORM}what you think about the goal, in a sentence of your own.",
+    "executing": f"{_FORM}one action, with words of your own in its fields.",
+}
+"""How a model should respond whose reply was not read, in each state."""
+
 _LEAST_COPIED = 20
 """How long a text is, at least, that is refused because the instructions contain it."""
 

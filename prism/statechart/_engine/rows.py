@@ -14,7 +14,8 @@ from functools import lru_cache
 from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from prism.statechart._hierarchy import CHART, Arc, Memory
+from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
+from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, EventDescriptor, done
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Edge, trigger_text
@@ -136,14 +137,8 @@ class NestedRows:
 
     def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
         """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        arcs_of = self.tree.arcs_of
         by_leaf = (
-            tuple(
-                arc
-                for number in (leaf, *self.tree.ancestors(leaf))
-                for arc in arcs_of.get(number, ())
-                if _reacts(arc.written.trigger, event)
-            )
+            tuple(arc for arc in self.tree.arcs_around(leaf) if _reacts(arc.written.trigger, event))
             for leaf in leaves
         )
         return [*dict.fromkeys(arcs for arcs in by_leaf if arcs)]
@@ -174,7 +169,7 @@ class NestedRows:
     def beginning(self, state: Any) -> Edge:
         """Return the step that enters a state, and stays there."""
         leaves = self.place(state).leaves
-        return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [self.tree.beginning(leaves)], {}))
+        return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [beginning(self.tree, leaves)], {}))
 
     def _step(
         self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
@@ -199,10 +194,10 @@ class NestedRows:
             memory: What the agent's histories stand for.
         """
         tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
-        exits = tree.compatible(arcs, place.active, memory)
+        exits = compatible(tree, arcs, place.active, memory)
         gone = frozenset[int]().union(*exits.values())
         left = {each: tree.inside(place.leaves, each) for each in sorted(gone & self.tree.kept)}
-        come = sorted(tree.entered(exits, {**memory, **left}))
+        come = sorted(entered(tree, exits, {**memory, **left}))
         rest = place.active - gone
         now = rest.union(come)
         raised = tuple(self._done(come, rest))
@@ -223,16 +218,16 @@ class NestedRows:
 
     def _done(self, come: Iterable[int], active: frozenset[int]) -> Iterator[str]:
         """Yield what is done once some states are entered, one after the other."""
-        nodes = self.tree.nodes
+        tree, nodes = self.tree, self.tree.nodes
         for number in come:
             active |= {number}
             if nodes[number].kind == "final":
                 around = nodes[number].parent
                 outer = nodes[around].parent
-                is_done = nodes[outer].kind == "parallel" and self.tree.is_done(outer, active)
-                ends = [around, outer] if is_done else [around]
+                is_last = nodes[outer].kind == "parallel" and is_done(tree, outer, active)
+                ends = [around, outer] if is_last else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from filter(self.tree.reacts_to, events)
+                yield from filter(tree.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:

@@ -59,11 +59,12 @@ def say(prompt: str, *_more: Any) -> str:
     """Reply by the prompt alone, so that every run of the same memory is the same."""
     size = sum(map(ord, prompt))
     if "You are in the state thinking" in prompt:
-        return thought(f"of entry_{size % 5} and entry_{size % 7}", "executing")
+        return thought(f"{size} of entry_{size % 5} and entry_{size % 7}", "executing")
 
     saved = action("storage_save", f"entry_{size % 7}", f"kept {size}")
     loaded = action("storage_load", f"entry_{size % 7}")
-    return (add(f"entry_{size % 9}", f"value {size} " * 12), saved, loaded)[size % 3]
+    added = add(f"entry_{size % 9}", f"value {size} " * 12)
+    return (added, saved, added, loaded)[size % 4]
 
 
 class Home:

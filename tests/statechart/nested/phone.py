@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from prism.agents import StatechartMixin
-from prism.statechart import History, In, State, Statechart, Transition, done
+from prism.statechart import History, State, Statechart, Transition, done
 
 
 class Phone(StrEnum):
@@ -96,6 +96,11 @@ def whole_phone() -> Statechart[Phone]:
     )
 
 
+def is_fresh(agent: Any, context: Any) -> bool:
+    """Pass while the body is fresh."""
+    return "fresh" in agent.state.split("+")
+
+
 AWAKE = State(
     Day.AWAKE,
     [
@@ -113,7 +118,7 @@ def day(*more: Transition[Day], **options: Any) -> Statechart[Day]:
         [
             Transition("wakes", Day.ASLEEP, Day.AWAKE),
             Transition("opens", Day.IDLE, Day.FEED),
-            Transition("posts", Day.FEED, Day.WRITING, In(Day.FRESH)),
+            Transition("posts", Day.FEED, Day.WRITING, is_fresh),
             Transition("tires", Day.FRESH, Day.TIRED),
             Transition("sleeps", Day.AWAKE, Day.ASLEEP),
             *more,

@@ -8,7 +8,7 @@ from random import Random
 from types import SimpleNamespace
 from typing import Any
 
-from prism.statechart import History, In, State, Statechart, Transition, state_enum
+from prism.statechart import History, State, Statechart, Transition, state_enum
 from tests.statechart.nested.appendix_d import (
     Element,
     Interpreter,
@@ -181,7 +181,7 @@ def _chart(root: Element, states: list[Element], trace: list[str]) -> Statechart
                 item.event,
                 enum(item.source.id),
                 tuple(map(target, item.target)) or None,
-                None if item.cond is None else In(enum(item.cond.args[0].id)),  # type: ignore[attr-defined]
+                None if item.cond is None else _IsIn(item.cond.args[0]),  # type: ignore[attr-defined]
                 _Note(f"t{item.name}", trace),
                 internal=item.internal,
             )
@@ -197,6 +197,17 @@ def _exit_of(element: Element, trace: list[str]) -> Any:
     # no agent leaves a final state at the top
     ends = element.tag == "final" and element.parent.tag == "scxml"
     return None if ends else _Note(f"-{element.id}", trace)
+
+
+class _IsIn:
+    """A guard that passes while a state is active."""
+
+    def __init__(self, element: Element) -> None:
+        self.__name__ = f"in {element.id}"
+        self._leaves = {each.id for each in _all(element)}
+
+    def __call__(self, agent: Any, context: Any) -> bool:
+        return not self._leaves.isdisjoint(agent.state.split("+"))
 
 
 class _Note:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import History, In, Statechart, Transition
-from tests.statechart.nested.phone import Phone, day, phone, whole_phone
+from prism.statechart import History, Statechart, Transition
+from tests.statechart.nested.phone import Phone, day, is_fresh, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
 
@@ -20,7 +20,7 @@ def speed(agent: Any, context: Any = None) -> float:
 def everything() -> Statechart[Phone]:
     """Return a chart that has all that a document can say beside regions."""
     return phone(
-        Transition(None, Phone.READING, Phone.POCKET, In(Phone.REPLYING)),
+        Transition(None, Phone.READING, Phone.POCKET, is_fresh),
         Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=True, default=Phone.SENT)),
         Transition("swipes", Phone.ENGAGING, Phone.REPLYING, internal=True),
         Transition("buzzes", "*", None),
@@ -36,12 +36,12 @@ def everything() -> Statechart[Phone]:
 
 
 def functions_of(chart: Statechart[Any]) -> dict[str, Any]:
-    """Return a chart's actions by the names that they have in documents."""
+    """Return a chart's guards and actions by the names that they have in documents."""
     tree = chart.definition.tree
     assert tree is not None
     nodes = tree.nodes
     found = [each for node in nodes for each in (*node.entry, *node.exit)]
-    found += [item.action for item in tree.transitions if item.action is not None]
+    found += [each for item in tree.transitions for each in (item.guard, item.action) if each]
     return {getattr(each, "__qualname__", None) or each.__name__: each for each in found}
 
 
@@ -52,7 +52,8 @@ FORMATS: dict[str, Any] = {"json": Statechart.from_json, "scxml": Statechart.fro
 @pytest.mark.parametrize("chart", [everything(), whole_phone(), day()], ids=["all", "phone", "day"])
 def test_a_chart_comes_back_equal(chart: Statechart[Any], spec: str) -> None:
     """From the names of its functions, and over its own enum."""
-    functions: dict[str, Any] = {"guards": {"speed": speed}, "actions": functions_of(chart)}
+    named = functions_of(chart)
+    functions: dict[str, Any] = {"guards": {"speed": speed, **named}, "actions": named}
     text = format(chart, spec)
     again = FORMATS[spec](text, **functions)
     assert again == chart
@@ -70,11 +71,12 @@ def test_a_random_chart_comes_back_equal(seed: int, spec: str) -> None:
         chart = make_twins(seed, Kinds()).chart
     except DefinitionError:
         return
-    assert FORMATS[spec](format(chart, spec), actions=functions_of(chart)) == chart
+    named = functions_of(chart)
+    assert FORMATS[spec](format(chart, spec), guards=named, actions=named) == chart
 
 
 def test_the_document_says_what_was_written() -> None:
-    """States in states, histories, guards on states, and times."""
+    """States in states, histories, guards, and times."""
     chart = everything()
     data = chart.to_dict()
     assert data["schema"] == 2
@@ -85,7 +87,7 @@ def test_the_document_says_what_was_written() -> None:
         "exit": ["lock"],
     }
     written = {each["trigger"]: each for each in data["transitions"]}
-    assert written[None]["guard"] == {"in": "replying"}
+    assert written[None]["guard"] == "is_fresh"
     assert written["resumes"]["target"] == {"history": "engaging", "deep": True, "default": "sent"}
     assert written["idles"]["rate"] == 0.25
     assert written["naps"]["after"] == "speed"

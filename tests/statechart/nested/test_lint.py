@@ -59,7 +59,7 @@ def test_nothing_is_found_in_a_sound_chart(chart: Statechart[Any]) -> None:
 
 def test_a_region_is_left_together_with_the_others() -> None:
     """A transition of one region that leaves all of them is a way out of every region."""
-    moves = [each for each in day().definition.written if each.trigger != "sleeps"]
+    moves = [each for each in day().transitions if each.trigger != "sleeps"]
 
     def flaws(*more: Transition[Day]) -> set[tuple[str, Any]]:
         states = day().definition.tree
