@@ -66,7 +66,8 @@ class Guest(Agent, Generic[ObjectT]):
 
     def act(self, world: Any) -> Any:
         """Let the object take its turn."""
-        return self.object.act(world)
+        own: Any = self.object
+        return own.act(world)
 
     @property
     def state(self) -> Any:
