@@ -170,20 +170,15 @@ _CASES: Mapping[str, Sequence[str]] = {
 }
 """What is checked of an event of each kind."""
 
-# Events without a chart belong to this one, except joins and decisions of ids that joined with
-# another one, too. An agent times out by the limit that it joined with last.
+# Events without a chart belong to this one. An agent times out by the limit of its last joining.
 _CHECKED = """
 create or replace temp table checked as
-with strangers as (
-    select distinct run, agent_id from events where event = 'agent.joined' and chart <> $chart
-), own as (
+with own as (
     select run, line, event, agent_id, chart, state, from_state, to_state, "trigger",
            ticks_in_state, options, chosen, timeout_threshold
     from events
     where event in ('agent.joined', 'statechart.transition', 'reasoner.decision')
-      and agent_id is not null
-      and (chart = $chart
-           or chart is null and (run, agent_id) not in (select (run, agent_id) from strangers))
+      and agent_id is not null and coalesce(chart, $chart) = $chart
 )
 select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
                        over (partition by run, agent_id order by line), $threshold) as threshold

@@ -456,8 +456,7 @@ from (select distinct on (run, agent_id, post_id, experiment) * from events
 group by all;
 
 -- Every agent that was ever there: its fields as it joined, where it is, or was when it left, the
--- rounds of both, and what it did. `agent_2` is before `agent_10`. Lines of decisions name no chart:
--- those of an id on several charts count where the state is one that the agent was in.
+-- rounds of both, and what it did. `agent_2` is before `agent_10`. A decision counts for its chart.
 create view agents as
 with joined as (
     select run, agent_id, coalesce(e.chart, first_chart) as chart, unnest(arg_min(struct_pack(
@@ -470,21 +469,14 @@ with joined as (
            arg_max(round, line) filter (event = 'agent.left' and unit <> 'time') as left_round
     from steps group by all
 ), homes as (
-    select run, agent_id, min(chart) as home, count(*) > 1 as has_others from everyone group by all
-), places as (
-    select run, agent_id, state, min(chart) as place from (
-        select run, agent_id, chart, unnest([begin, "end"]) as state from steps
-        where (run, agent_id) in (select (run, agent_id) from homes where has_others))
-    group by all
+    select run, agent_id, min(chart) as home from everyone group by all
 ), counted as (
-    select run, agent_id, coalesce(if(event = 'statechart.transition',
-               coalesce(e.chart, first_chart), place), home) as chart,
+    select run, agent_id, coalesce(e.chart, home) as chart,
            count(*) filter (event = 'statechart.transition') as transitions,
            count(*) filter (event = 'post.weighed') as weighed,
            count(*) filter (event = 'reasoner.decision') as decisions,
            count(*) filter (event = 'reasoner.decision' and source = 'fallback') as fallbacks
-    from events e join runs using (run) join homes using (run, agent_id)
-    left join places using (run, agent_id, state)
+    from events e join homes using (run, agent_id)
     where event in ('statechart.transition', 'post.weighed', 'reasoner.decision') group by all
 ), given as (pivot (select run, agent_id, what from acts)
              on what in ('posts', 'replies', 'reshares', 'likes') using count(*)

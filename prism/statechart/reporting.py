@@ -145,8 +145,8 @@ def announce(
 
     Args:
         logger: The reasoner's or the chart's own logger, if it has one.
-        asked: What was asked, an object with ``agent``, ``state``, ``trigger``, ``options`` and
-            ``context``.
+        asked: What was asked, an object with ``agent``, ``state``, ``trigger``, ``options``,
+            ``context`` and ``chart``, whose definition may be None.
         chosen: What was chosen.
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
@@ -156,6 +156,7 @@ def announce(
         logger,
         "warning" if source == "fallback" else "info",
         DECISION,
+        **({} if asked.chart is None else {"chart": asked.chart.name}),
         agent_id=agent_name(asked.agent),
         state=state_text(asked.state),
         trigger=asked.trigger,

@@ -12,7 +12,10 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
@@ -213,6 +216,8 @@ def report(
         is_silent = type(given) is LateLogger and given.is_silent
         if logger is None and level in ("warning", "error") and not is_silent:
             logger = _standard_logger
+            if level == "warning" and (counts := _unheard.get()) is not None:
+                return _count_unheard(counts, event, keys)
         if logger is not None:
             getattr(logger, level)(event, **keys)
     except Exception as error:
@@ -221,6 +226,33 @@ def report(
         if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
             raise
         warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
+
+
+_unheard: ContextVar[Counter[str] | None] = ContextVar("prism_unheard", default=None)
+"""How many warnings of each kind no log has heard, while they are counted."""
+
+
+@contextmanager
+def counting_unheard() -> Iterator[None]:
+    """Of warnings that no log hears, tell the first of each kind, and their numbers at the end."""
+    counts = Counter[str]()
+    token = _unheard.set(counts)
+    try:
+        yield
+    finally:
+        _unheard.reset(token)
+        for kind, number in counts.items():
+            if number > 1:
+                warn_standard(f"{kind}: {number:,} times in all")
+
+
+def _count_unheard(counts: Counter[str], event: str, keys: dict[str, Any]) -> None:
+    reason = str(keys.get("reason") or "")
+    kind = f"{event}, {reason.partition(':')[0]}"
+    counts[kind] += 1
+    if counts[kind] == 1:
+        who = keys.get("agent_id")
+        warn_standard(f"{event} of {who}: {reason}; others of this kind are only counted")
 
 
 def warn_standard(message: str) -> None:

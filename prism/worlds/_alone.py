@@ -21,7 +21,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
 )
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, counting_unheard
 from prism.worlds._arguments import decider_of, require_seed
 from prism.worlds._events import Events
 from prism.worlds._loop import BaseLoop
@@ -80,7 +80,7 @@ class AloneLoop(BaseLoop):
         """Run all rounds; the async twin of `run`."""
         self.has_run = True
         agent, clock = self.agent, self.clock
-        with clock.bound(), closing(agent):
+        with clock.bound(), closing(agent), counting_unheard():
             self._events.emit(
                 RUN_STARTED,
                 schema=SCHEMA_VERSION,

@@ -25,6 +25,7 @@ from prism.statechart import (
     BaseWriter,
     Configuration,
     Decision,
+    Definition,
     PolicyReasoner,
     Question,
     TextCall,
@@ -84,6 +85,13 @@ class Asked(Waits):
         self.weights, self.prompt = weights, prompt
         self.reason: str | None = None
         agent.world.turns.unawaited = self
+
+    @property
+    def chart(self) -> Definition[Any]:
+        """The definition of the agent's chart."""
+        kind = self.agent.world.turns.population.kinds[type(self.agent)]
+        found: Definition[Any] = kind.chart.definition
+        return found
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
@@ -260,7 +268,7 @@ def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Que
         asked.context,
         asked.weights,
         asked.prompt,
-        turns.population.kinds[type(agent)].chart.definition,
+        asked.chart,
         parameters,
         agent.memories if turns.remembers else None,
     )
@@ -313,7 +321,7 @@ def discard(turns: Any, asked: Asked) -> None:
     if logger is not None:
         logger.warning(
             ANSWER_DISCARDED,
-            chart=turns.population.kinds[type(agent)].chart.name,
+            chart=asked.chart.name,
             agent_id=agent.agent_id,
             trigger=asked.trigger,
             asked_in=state_text(asked.state),

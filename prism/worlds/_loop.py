@@ -30,7 +30,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
 )
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, active_logger, counting_unheard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
@@ -179,7 +179,7 @@ class Loop(BaseLoop):
             )
 
         self.has_run = True
-        with self.clock.bound():
+        with self.clock.bound(), counting_unheard():
             with self._explaining():
                 self._begin()
             for number in range(1, self.rounds + 1):

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+import prism
 from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
 from prism.reasoner import Reasoner, Writer
 from prism.statechart import Decision, Question, TextCall
-from prism.testing import Asked, FakeOllama
+from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent
 from tests.kit.reasoners import OPTIONS, POST, S, ask, decide, outcomes
 from tests.kit.servers import Connect
@@ -68,6 +69,18 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
         ("prism.statechart", "WARNING")
     ]
     assert "reasoner.decision" in caplog.text
+
+
+def test_a_run_that_no_log_hears_tells_each_kind_of_fallback_once(
+    server: FakeOllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The first in one line, and how many there were at the end."""
+    server.fail_always(Fault.says("I would rather not."))
+    model = prism.Model("tiny", server.host, stop_at_fallbacks="never")
+    prism.Run("vaccination", 6, rounds=2, seed=1, model=model).run()
+    first, last = caplog.messages
+    assert re.match("reasoner.decision of parent_[1-6]: UselessReplyError: the reply 'I w", first)
+    assert last == "reasoner.decision, UselessReplyError: 12 times in all"
 
 
 class Detached:

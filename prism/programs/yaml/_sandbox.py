@@ -133,7 +133,7 @@ def as_context(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CodeError(StepFailedError):
-    """A condition or code step cannot be read, or failed; the context is unchanged.
+    """A condition, code or schema cannot be read, or code failed; the context is unchanged.
 
     Args:
         problem: What is wrong.

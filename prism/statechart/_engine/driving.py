@@ -207,7 +207,7 @@ class Driving(Engine[StateT]):
             asked = SimpleNamespace(
                 agent=agent, state=state, trigger=trigger, options=options, context=context
             )
-            how = {"reason": None, "probabilities": None}
+            asked.chart, how = self._definition, {"reason": None, "probabilities": None}
             announce(self._reporter.logger, asked, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")

@@ -162,6 +162,7 @@ async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: A
 EVENT = {
     "event": "reasoner.decision",
     "log_level": "info",
+    "chart": "statechart",
     "agent_id": "a1",
     "state": "idle",
     "trigger": "decide",
