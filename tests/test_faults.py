@@ -22,10 +22,16 @@ def divided(number: float) -> float:
     return number / 0
 
 
-class Step(World[Lamp]):
-    """A step that fails."""
+class Listed(World[Lamp]):
+    """A world in which the first lamp has the first turn."""
 
-    order = "listed"
+    async def tick(self) -> None:
+        """Give turns in the order of the list."""
+        await self.activate(self.agents)
+
+
+class Step(Listed):
+    """A step that fails."""
 
     @during(Light.OFF)
     def step(self, lamp: Lamp) -> None:
@@ -34,10 +40,8 @@ class Step(World[Lamp]):
             divided(1)
 
 
-class Waiting(World[Lamp]):
+class Waiting(Listed):
     """A step that fails when it has waited."""
-
-    order = "listed"
 
     @during(Light.OFF)
     async def step(self, lamp: Lamp) -> None:
@@ -79,10 +83,8 @@ class Until(World[Lamp]):
         return self.round == 2 and divided(1) > 0
 
 
-class Empty(World[Lamp]):
+class Empty(Listed):
     """A step that chooses from nothing."""
-
-    order = "listed"
 
     @during(Light.OFF)
     def step(self, lamp: Lamp) -> None:
@@ -110,10 +112,8 @@ class Field(World[Drawn]):
     """A world of such agents."""
 
 
-class Library(World[Lamp]):
+class Library(Listed):
     """A step whose library fails."""
-
-    order = "listed"
 
     @during(Light.OFF)
     def step(self, _lamp: Lamp) -> None:
