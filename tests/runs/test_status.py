@@ -2,10 +2,8 @@
 
 import shutil
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
-from types import SimpleNamespace
 
 import orjson
 import pytest
@@ -17,11 +15,11 @@ from prism.runlog import RunLog
 from prism.runs import RunStatus, find_runs, run_status
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
+from tests.kit import make
 from tests.kit.dice import DiceOptions, StoppedError, stop_after
 from tests.kit.kept import begin
+from tests.kit.logs import WriteLog
 from tests.kit.waiting import wait_until
-
-WriteLog = Callable[..., Path]
 
 RUN = Run(Feed, 20, rounds=3, seed=1)
 
@@ -104,7 +102,7 @@ def test_a_damaged_summary_is_told(content: bytes, cut: Path) -> None:
     assert "run.json" in str(status.problem)
 
 
-def test_a_log_without_a_folder(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_a_log_without_a_folder(write_log: WriteLog) -> None:
     """A log of one's own loop is complete with its end, and stopped without."""
     lines = [make.move("x", "a", "b", round=4, tick=2), make.event("run.ended", round=4, tick=2)]
     path = write_log(lines, "own.jsonl")
