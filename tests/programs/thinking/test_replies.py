@@ -41,7 +41,7 @@ ONE_SIGN += [
     '{"a":[{',
     '{"action":{}}',
     '{"action":"}',
-    "<agent a='\"' b=\"'\">",
+    "<agent a='b' c=\"\">",
 ]
 VALUE = "<agent><action><type>storage_save</type><tags>a</tags><value>"
 HOSTILE = [
