@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import (
-    BadReplyError,
-    FieldValueError,
-    LLMError,
-)
+from prism.errors import BadReplyError, FieldValueError, LLMError
 from prism.llm import Model
 from prism.reasoner import Cost
 from prism.testing import Fault

@@ -5,9 +5,7 @@ from collections import Counter
 
 import pytest
 
-from prism.errors import (
-    ModelMissingError,
-)
+from prism.errors import ModelMissingError
 from prism.reasoner import Cost
 from prism.reasoner._slots import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault

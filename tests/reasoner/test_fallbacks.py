@@ -62,6 +62,19 @@ async def test_a_failure_is_a_fallback(
     assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
 
 
+async def test_the_model_is_told_what_was_wrong(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
+    """The second question has the first, the reply's fault and how to answer; the log counts it."""
+    server.fail(Fault.says("I'd rather not say."))
+    assert (await decide(connect(), mode="chat")).source == "model"
+    first, second = (asked.prompt for asked in server.questions)
+    told = second.removeprefix(first)
+    assert 'could not be used: the reply "I\'d rather not say." does not name' in told
+    assert "Choose one of composing, scrolling." in told
+    assert (heard[0]["repaired"], heard[0]["attempts"]) == (True, 2)
+
+
 async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> None:
     """Without structlog the warning about a fallback goes to standard logging."""
     await decide(Model("nonsense"))
