@@ -4,7 +4,6 @@ import asyncio
 
 import pytest
 
-from prism import Model, Run
 from prism.errors import PromptTooLongError
 from prism.reasoner import Reasoner
 from prism.statechart import TextCall, Writer
@@ -78,16 +77,3 @@ async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Conn
         await connect(server, window=400).chat(prompt)
     assert server.asked == 1
     assert (await connect(server).chat(HELLO)).text
-
-
-def test_equal_questions_are_asked_once_in_a_run() -> None:
-    """At temperature 0 a prompt is sent once, however many agents and rounds have it."""
-    sent = {}
-    for temperature in (0.0, 0.7):
-        with FakeOllama(models=["tiny"], choose=lambda asked: "undecided") as server:
-            model = Model("tiny", server.host, mode="chat", temperature=temperature)
-            totals = Run("vaccination", 10, rounds=6, seed=1, model=model).run().totals()
-        assert totals["decisions_asked"] == totals["decisions_answered"] == 60
-        sent[temperature] = [question.prompt for question in server.questions]
-    assert len(sent[0.0]) == len({*sent[0.0]}) == len({*sent[0.7]}) < 60
-    assert len(sent[0.7]) == 60

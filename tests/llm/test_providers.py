@@ -1,7 +1,6 @@
 """What hosted providers and gateways say in ways of their own, each as a server sends it."""
 
 import json
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -13,8 +12,7 @@ from prism.errors import (
     OverloadedError,
     UselessReplyError,
 )
-from prism.llm import Model
-from prism.reasoner import Cost, Reasoner
+from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask
 from tests.kit.servers import HELLO, Connect, Serve
@@ -23,9 +21,9 @@ pytestmark = pytest.mark.usefixtures("no_pauses")
 
 
 @pytest.fixture
-def dialect() -> str:
-    """Have all servers here speak OpenAI's dialect."""
-    return "openai"
+def dialect(request: pytest.FixtureRequest) -> str:
+    """Have all servers here speak OpenAI's dialect, unless a test says another."""
+    return str(getattr(request, "param", "openai"))
 
 
 def said(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
@@ -126,27 +124,13 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
 async def test_a_fault_in_a_providers_own_words_is_understood(
     fault: Fault, kind: type, message: str, serve: Serve, connect: Connect
 ) -> None:
-    """Each is the error that it is with servers that say it by the status, with its words."""
-    server = serve(fault)
+    """Each is the error that the status says with others; what passes is asked about again."""
+    server = serve()
+    server.fail_always(fault)
     with pytest.raises(LLMError, match=message) as caught:
-        await connect(server).chat(HELLO)
-    assert type(caught.value) is kind
-    assert caught.value.host == server.host
-
-
-async def test_what_passes_is_waited_for_and_what_does_not_is_not(
-    serve: Serve, connect: Connect
-) -> None:
-    """An overloaded provider is asked again, one whose allowance is spent is not."""
-    server = serve(FAULTS["overloaded"][0], FAULTS["502 in a choice"][0])
-    cost = Cost()
-    assert (await connect(server, attempts=3).chat(HELLO, cost=cost)).text
-    assert cost.attempts == 3
-
-    server, cost = serve(FAULTS["no money"][0]), Cost()
-    with pytest.raises(LLMError):
-        await connect(server, attempts=3, patience=30).chat(HELLO, cost=cost)
-    assert cost.attempts == 1
+        await connect(server, attempts=3).chat(HELLO)
+    assert (type(caught.value), caught.value.host) == (kind, server.host)
+    assert server.asked == (3 if kind is OverloadedError else 1)
 
 
 @pytest.mark.parametrize("status", [408, 409, 425, 498, 499, 530])
@@ -182,19 +166,13 @@ async def test_a_declined_decision_is_asked_once_more(
     name: str, mode: Any, serve: Serve, connect: Connect
 ) -> None:
     """It costs one request more, in other words where it is a chat, and then falls back."""
-    fault = FAULTS[name][0]
-    server = serve(fault)
-    reasoner = Reasoner(connect(server), mode=mode, seed=1)
-    (decision,) = await reasoner.decide_many([ask()])
-    assert decision.source == "model"
-    assert decision.cost is not None
-    assert (decision.cost.attempts, decision.cost.repaired) == (2, True)
-
-    server.fail(fault, fault)
-    (decision,) = await reasoner.decide_many([ask("Bo")])
-    assert (decision.source, decision.cost and decision.cost.attempts) == ("fallback", 2)
-    assert decision.reason is not None
-    assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in decision.reason
+    server = serve(*[FAULTS[name][0]] * 3)
+    fallback, decision = [
+        (await Reasoner(connect(server), mode=mode, seed=1).decide_many([ask()]))[0]
+        for _ in range(2)
+    ]
+    assert (fallback.source, decision.source, server.asked) == ("fallback", "model", 4)
+    assert FAULTS[name][2].rpartition(": ")[2].rstrip("$") in str(fallback.reason)
 
 
 @pytest.mark.parametrize("status", [301, 302, 303])
@@ -204,14 +182,13 @@ async def test_a_redirect_that_loses_the_question_is_told(
     """Clients follow such a redirect with GET, so the address that it names has to be given."""
     place = "https://ann:secret@models.example/v1/chat/completions?key=secret"
     server = serve(Fault.status(status, headers={"Location": place}))
-    cost = Cost()
     with pytest.raises(LLMError) as caught:
-        await connect(server).chat(HELLO, cost=cost)
+        await connect(server).chat(HELLO)
     assert str(caught.value).startswith(
         f"{server.host} redirects to https://models.example/v1/chat/completions, and loses "
         "the question: give that address"
     )
-    assert cost.attempts == len(server.questions) == 1
+    assert len(server.questions) == 1
 
 
 UNAUTHORIZED = Fault.status(
@@ -224,14 +201,7 @@ PIECES = b"".join(
 )
 
 
-@pytest.fixture
-async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
-    """Return a server of Ollama's kind with a model that only chats, and its client."""
-    with FakeOllama(models=["tiny"]) as server:
-        async with Model("tiny", server.host, timeout=5, attempts=1).as_client() as pool:
-            yield server, pool
-
-
+@pytest.mark.parametrize("dialect", ["ollama"], indirect=True)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -241,25 +211,10 @@ async def ollama() -> AsyncIterator[tuple[FakeOllama, Any]]:
     ids=["key", "stream"],
 )
 async def test_a_fault_of_ollamas_kind_says_what_to_do(
-    fault: Fault, message: str, ollama: tuple[FakeOllama, Any]
+    fault: Fault, message: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """Its cloud wants a key, gateways stream what was asked for whole, and models only think."""
-    server, pool = ollama
+    """Its cloud wants a key, and gateways stream what was asked for whole."""
     server.fail(fault)
     with pytest.raises(LLMError, match=message) as caught:
-        await pool.chat(HELLO)
+        await connect().chat(HELLO)
     assert "key=k" not in str(caught.value)
-
-
-async def test_a_server_that_takes_no_schema_is_asked_without(
-    ollama: tuple[FakeOllama, Any], caplog: pytest.LogCaptureFixture
-) -> None:
-    """Ollama before 0.5 knows only JSON of any kind, and answers 400 to a schema."""
-    server, pool = ollama
-    why = "cannot unmarshal object into Go struct field ChatRequest.format of type string"
-    server.fail(Fault.status(400, why))
-    for _ in range(2):
-        assert (await pool.chat(HELLO, format={"type": "object"})).text
-    assert ["format" in asked.body for asked in server.questions] == [True, False, False]
-    (told,) = caplog.messages
-    assert "refuses format, so it is asked without" in told
