@@ -155,11 +155,9 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model(client=ollama.AsyncClient()), "model.*is needed by ollama.AsyncClient"),
         (lambda: Model.of(ollama.AsyncClient(), model="a", window=99), "window.*has no effect"),
         (lambda: Model.of(ollama.AsyncClient(), model="a", hosts="b"), "hosts.*has no effect"),
-        (lambda: Model("a", client=ollama.Client()), "stops the event loop"),
         (lambda: Model.of(7), "int has none"),
         (lambda: Model(), "must be the name of a model"),
         (lambda: Model("a", host="gpu1"), "host.*is no setting of a model; did you mean 'hosts'"),
-        (lambda: Model.of("a", name="a"), "name.*no setting of a model"),
         (lambda: Model("a", zeal=1), "zeal.*no setting of a model: known are .*model"),
     ],
 )
@@ -175,24 +173,16 @@ def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"temperature": -0.1}, "temperature.*equal to 0"),
         ({"temperature": float("nan")}, "temperature.*finite"),
-        ({"temperature": "hot"}, "temperature.*valid number"),
-        ({"concurrency": 1.5}, "concurrency.*valid integer"),
         ({"concurrency": True}, "concurrency.*valid integer"),
         ({"timeout": 0}, "timeout.*equal to 0.01"),
-        ({"patience": -1}, "patience.*equal to 0"),
         ({"mode": "loud"}, "mode.*should be 'auto' or 'chat'"),
         ({"hosts": 1}, "hosts.*a list of texts"),
         ({"hosts": (1,)}, "hosts.*a text"),
-        ({"price_in": -0.1}, "price_in.*equal to 0"),
-        ({"price_out": "cheap"}, "price_out.*valid number"),
         ({"think": "deeply"}, "think.*one of false, true, low"),
         ({"key": "sk-123"}, "key.*must be the name of the environment variable"),
         ({"stop_at_fallbacks": 0}, "stop_at_fallbacks.*greater than 0"),
-        ({"stop_at_fallbacks": 1.5}, "stop_at_fallbacks.*equal to 1"),
         ({"max_calls": 0}, "max_calls.*equal to 1"),
-        ({"deadline": 0}, "deadline.*equal to 0.01"),
     ],
 )
 def test_invalid_values_are_refused(given: dict[str, Any], message: str) -> None:

@@ -91,7 +91,7 @@ def client(request: pytest.FixtureRequest, bare: ollama.AsyncClient) -> Any:
 
 
 @pytest.mark.parametrize("fault", [*PASSING, *LASTING], ids=lambda fault: fault.name)
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(4)
 async def test_what_passes_is_retried_and_what_lasts_is_not(
     fault: Fault, client: Any, server: FakeOllama
 ) -> None:
