@@ -106,12 +106,6 @@ def test_aliases_that_explode_are_refused_before_they_do() -> None:
         parse_yaml("a0: &a0 [x]\n" + "\n".join(levels))
 
 
-def test_a_long_file_is_refused() -> None:
-    """A file of over two million characters is not parsed."""
-    with pytest.raises(InputError, match="more than 2,000,000 characters"):
-        parse_yaml("a" * 2_000_001)
-
-
 @given(
     st.recursive(
         st.none()
