@@ -62,7 +62,7 @@ async def test_a_redirect_without_end_is_too_many(server: FakeOllama) -> None:
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     """An error has Ollama's form unless a body is given, and Retry-After only on request."""
     server.fail(
-        Fault.status(503, "busy", retry_after="7"),
+        Fault.status(503, "busy", headers={"Retry-After": "7"}),
         Fault.status(503),
         Fault.status(404, body=b"nothing here"),
     )
