@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from prism.errors import AgentError, PrismError
 from prism.reasoner._spending import Cost
@@ -26,8 +26,8 @@ class StepFailedError(PrismError, ValueError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Step(ABC):
-    """A step of a program; a subclass says what it does.
+class Step:
+    """A step of a program; its agent says what it does.
 
     Args:
         name: Its name, unique in the program.
@@ -47,25 +47,8 @@ class Step(ABC):
     max_retries: int = 0
     trigger: str = "step"
 
-    def is_due(self, agent: Any) -> bool:  # noqa: ARG002 - what a subclass looks at
-        """Return whether the step should run now."""
-        return True
 
-    def question(self, agent: Any) -> TextCall:
-        """Return the request to the model, if the step asks one."""
-        raise StepFailedError(f"{self.name} of {agent.agent_id} asks nothing")
-
-    @abstractmethod
-    async def do(self, agent: Any, written: Written | None) -> str | None:
-        """Act, and return the name of the next state, or None to stay.
-
-        Args:
-            agent: The agent.
-            written: The model's reply, if the step has asked for one.
-
-        Raises:
-            StepFailedError: If the step fails.
-        """
+StepT = TypeVar("StepT", bound=Step)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +102,7 @@ class Turn:
         return sum(step.moved_to is not None for step in self.steps)
 
 
-class ProgramAgent:
+class ProgramAgent(ABC, Generic[StepT]):
     """An agent that carries out the steps of a program on a chart, a turn at a time.
 
     Args:
@@ -144,7 +127,7 @@ class ProgramAgent:
     def __init__(
         self,
         chart: Statechart[Any],
-        steps: Sequence[Step],
+        steps: Sequence[StepT],
         services: Services,
         *,
         agent_id: str = "agent",
@@ -155,7 +138,7 @@ class ProgramAgent:
         self.state_history: deque[StateTransition] = deque(maxlen=self.max_history_depth)
         self.turn_number: int = 0
         self.failure: str | None = None
-        self.steps: Sequence[Step] = steps
+        self.steps: Sequence[StepT] = steps
         self.chart: Statechart[Any] = chart
         self._last_asked: str | None = None
         self._is_at_turn = False
@@ -211,7 +194,7 @@ class ProgramAgent:
         for number, step in enumerate(self.steps):
             if not self._is_here(step) or (step.asks and has_asked):
                 continue
-            if not step.is_due(self) or self._leaves_its_turn(step, number):
+            if not self.is_due(step) or self._leaves_its_turn(step, number):
                 continue
 
             before = self.state
@@ -225,21 +208,21 @@ class ProgramAgent:
 
         return runs
 
-    def _is_here(self, step: Step) -> bool:
+    def _is_here(self, step: StepT) -> bool:
         return step.states is None or self.state.value in step.states
 
-    def _leaves_its_turn(self, step: Step, number: int) -> bool:
+    def _leaves_its_turn(self, step: StepT, number: int) -> bool:
         """Return whether a step below asks first, since this one has had its turn in this state."""
         names = [each.name for each in self.steps]
         if not step.asks or self._last_asked is None:
             return False
         last = names.index(self._last_asked)
         return number <= last and any(
-            each.asks and self._is_here(each) and each.is_due(self)
+            each.asks and self._is_here(each) and self.is_due(each)
             for each in self.steps[last + 1 :]
         )
 
-    async def _run(self, step: Step) -> StepRun:
+    async def _run(self, step: StepT) -> StepRun:
         state, target = self.state.value, None
         self._notes = {}
         # a model is asked again by its writer
@@ -260,17 +243,17 @@ class ProgramAgent:
         self.announce(run)
         return run
 
-    async def _carry_out(self, step: Step) -> str | None:
+    async def _carry_out(self, step: StepT) -> str | None:
         written = None
         if step.asks:
-            call = step.question(self)
+            call = self.question(step)
             written = await self.services.writer.write(call, logger=self.services.logger)
             self._notes["cost"] = written.cost
             if written.cost is not None:
                 self._notes["seconds"] = written.cost.latency
-        return await step.do(self, written)
+        return await self.do(step, written)
 
-    def _move(self, step: Step, target: str) -> tuple[str | None, str | None]:
+    def _move(self, step: StepT, target: str) -> tuple[str | None, str | None]:
         """Make the transition to a state; return the new state, or why it was refused."""
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
@@ -331,6 +314,26 @@ class ProgramAgent:
         """Release what the agent holds."""
 
     # What a kind of program adds
+
+    def is_due(self, step: StepT) -> bool:  # noqa: ARG002 - what a subclass looks at
+        """Return whether a step of this state should run now."""
+        return True
+
+    @abstractmethod
+    def question(self, step: StepT) -> TextCall:
+        """Return the request of a step that asks a model."""
+
+    @abstractmethod
+    async def do(self, step: StepT, written: Written | None) -> str | None:
+        """Carry out a step, and return the name of the next state, or None to stay.
+
+        Args:
+            step: The step.
+            written: The model's reply, if the step has asked for one.
+
+        Raises:
+            StepFailedError: If the step fails.
+        """
 
     async def begin_turn(self) -> None:
         """Prepare a turn."""

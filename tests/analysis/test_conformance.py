@@ -1,6 +1,5 @@
 """Logs against a chart: its rules, and every step that it does not allow."""
 
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -19,10 +18,11 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
-from tests.kit.tables import violations_of
+from tests.kit import make
+from tests.kit.logs import LogOf
 
 S: Any = state_enum("S", ["calm", "angry", "gone"])
-CHART = Statechart(
+MOOD = Statechart(
     S,
     [
         Transition("bump", S("calm"), S("angry")),
@@ -34,7 +34,6 @@ CHART = Statechart(
     name="mood",
     timeouts={S("angry"): 2},
 )
-WriteLog = Callable[..., Path]
 Door: Any = state_enum("S", ["a", "b", "c"])
 MOVES = [
     Transition("go", Door("a"), Door("b")),
@@ -42,84 +41,80 @@ MOVES = [
     Transition("back", "*", Door("a")),
 ]
 DOORS = Statechart(Door, MOVES, Door("a"), name="c")
+WITH_TIMEOUT = Statechart(
+    Door, [*MOVES, Transition("timeout", "*", Door("a"))], Door("a"), name="c"
+)
+
+
+def mood(source: str, target: str, trigger: str, ticks: int | None = 1) -> list[make.Event]:
+    """Return a log of one transition by the chart of moods."""
+    return [make.move("x", source, target, trigger, ticks_in_state=ticks, chart="mood")]
 
 
 @pytest.mark.parametrize(
-    ("move", "found"),
+    ("chart", "lines", "faults"),
     [
-        (("calm", "angry", "bump", 1), []),
-        (("calm", "gone", "leave", None), []),
-        (("calm", "gone", "bump", 99), []),
-        (("angry", "calm", "timeout", 3), []),
-        (("calm", "mad", "bump", 1), [("unknown_state", "mad", "the states calm, angry, gone")]),
+        (MOOD, mood("calm", "angry", "bump"), []),
+        (MOOD, mood("calm", "gone", "leave", None), []),
+        (MOOD, mood("calm", "gone", "bump", 99), []),
+        (MOOD, mood("angry", "calm", "timeout", 3), []),
+        (MOOD, mood("angry", "gone", "leave", 3), []),
         (
-            ("angry", "calm", "soothe", 1),
-            [("unknown_trigger", "soothe", "angry allows timeout to calm, leave to gone")],
+            *(MOOD, mood("calm", "mad", "bump")),
+            ["1 unknown_state: mad; the states calm, angry, gone"],
         ),
         (
-            ("calm", "angry", "leave", 1),
-            [
-                (
-                    *("unknown_move", "calm to angry on leave"),
-                    "calm allows bump to angry, bump to gone, leave to gone",
-                )
-            ],
+            *(MOOD, mood("angry", "calm", "soothe")),
+            ["1 unknown_trigger: soothe; angry allows timeout to calm, leave to gone"],
         ),
-        (("angry", "gone", "leave", 3), []),
-        (("angry", "gone", "leave", 4), [("overstayed", "4 ticks in angry", "a time-out after 3")]),
         (
-            ("angry", "calm", "timeout", 2),
-            [("early_timeout", "2 ticks in angry", "a time-out after 3")],
+            *(MOOD, mood("angry", "calm", "leave")),
+            ["1 unknown_move: angry to calm on leave; angry allows timeout to calm, leave to gone"],
+        ),
+        (
+            *(MOOD, mood("angry", "gone", "leave", 4)),
+            ["1 overstayed: 4 ticks in angry; a time-out after 3"],
+        ),
+        (
+            *(MOOD, mood("angry", "calm", "timeout", 2)),
+            ["1 early_timeout: 2 ticks in angry; a time-out after 3"],
+        ),
+        (
+            *(DOORS, [make.joined("x", "b"), make.move("x", "a", "b")]),
+            ["2 broken_chain: a transition from a; a transition from b, entered in line 1"],
+        ),
+        (DOORS, [make.joined("x", "d")], ["1 unknown_state: d; the states a, b, c"]),
+        (DOORS, [make.decision("x", ["b"], "b")], []),
+        (DOORS, [make.decision("x", None, "c")], []),
+        (
+            *(DOORS, [make.decision("x", ["b", "c"], "b")]),
+            ["1 unknown_option: c offered on go; a allows b"],
+        ),
+        (
+            *(DOORS, [make.decision("x", ["b"], "c")]),
+            ["1 not_an_option: c chosen; its options b"],
         ),
     ],
 )
-def test_a_transition_has_each_of_its_faults(
-    move: tuple[Any, ...], found: list[Any], write_log: WriteLog, make: SimpleNamespace
+def test_each_step_has_its_faults(
+    chart: Statechart[Any], lines: list[make.Event], faults: list[str], log_of: LogOf
 ) -> None:
     """Each comes with what the chart would allow, and there is no other."""
-    source, target, trigger, ticks = move
-    line = make.move("x", source, target, trigger, ticks_in_state=ticks, chart="mood")
-    table = violations_of(check_log(read_log(write_log([line])), CHART))
-    assert table.select("kind", "found", "allowed").rows() == found
+    checked = check_log(log_of(lines), chart)
+    words = "format('{} {}: {}; {}', line, kind, found, allowed)"
+    assert checked.violations.project(words).fetchall() == [(each,) for each in faults]
+    assert (checked.checked, sum(checked.found.values())) == (len(lines), len(faults))
 
 
 def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any]]) -> None:
     """Every step of a simulation is checked, and its chart allows it."""
-    found = check_log(read_log(folder), social_media_chart())
+    checked = check_log(read_log(folder), social_media_chart())
     steps = ("agent.joined", "statechart.transition", "reasoner.decision")
-    assert found.checked == sum(event["event"] in steps for event in events)
-    assert (found.found, violations_of(found).height, found.other_charts) == ({}, 0, {})
+    assert checked.checked == sum(event["event"] in steps for event in events)
+    assert (checked.found, checked.violations.fetchall(), checked.other_charts) == ({}, [], {})
 
 
-def test_path_begins_where_the_agent_joined(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """An agent's first transition starts where it joined; an unknown state is reported."""
-    lines = [make.joined("x", "b"), make.move("x", "a", "b"), make.joined("y", "nowhere")]
-    found = violations_of(check_log(read_log(write_log(lines)), DOORS))
-    assert found.select("line", "agent_id", "kind", "allowed").rows() == [
-        (2, "x", "broken_chain", "a transition from b, entered in line 1"),
-        (3, "y", "unknown_state", "the states a, b, c"),
-    ]
-
-
-def test_decisions_are_checked(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Options that the chart lacks and choices that were not offered are reported."""
-    lines = [
-        make.decision("x", ["b"], "b"),
-        make.decision("x", ["b", "c"], "b"),
-        make.decision("x", ["b"], "c"),
-        make.decision("x", None, "c"),  # type: ignore[arg-type]
-    ]
-    found = check_log(read_log(write_log(lines)), DOORS)
-    assert violations_of(found).select("line", "kind").rows() == [
-        (2, "unknown_option"),
-        (3, "not_an_option"),
-    ]
-    assert found.checked == 4
-
-
-def test_transitions_of_other_charts_are_left_out(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_transitions_of_other_charts_are_left_out(log_of: LogOf) -> None:
     """Transitions of another chart are counted, not checked; those that name none are checked."""
     lines = [
         make.move("x", "p", "q", chart="other"),
@@ -127,27 +122,25 @@ def test_transitions_of_other_charts_are_left_out(
         make.move("x", "b", "c", chart=None),
         make.move("x", "q", "p", chart="other"),
     ]
-    found = check_log(read_log(write_log(lines)), DOORS)
-    assert (found.found, found.checked, found.other_charts) == ({}, 2, {"other": 2})
+    checked = check_log(log_of(lines), DOORS)
+    assert (checked.found, checked.checked, checked.other_charts) == ({}, 2, {"other": 2})
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fallback", "early"), [(None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])]
+)
 def test_agents_time_out_by_the_limit_that_they_joined_with(
-    write_log: WriteLog, make: SimpleNamespace
+    fallback: int | None, early: list[str], log_of: LogOf
 ) -> None:
-    """Each agent's own limit applies, across blocks; without one, the given limit does."""
-    chart = Statechart(Door, [*MOVES, Transition("timeout", "*", Door("a"))], Door("a"), name="c")
+    """Each agent's own limit applies; without one, the given limit does."""
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
-    stay = [
-        make.move(name, "b", "b", "stay", padding="x" * 200, ticks_in_state=1) for name in agents
-    ] * 30
-    lines += [*stay, *(make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents)]
-    log = read_log(write_log(lines))
-    for fallback, early in ((None, ["slow"]), (4, ["slow"]), (9, ["slow", "unknown"])):
-        found = violations_of(check_log(log, chart, timeout_threshold=fallback))
-        assert found.filter(kind="overstayed")["agent_id"].to_list() == ["quick"]
-        assert found.filter(kind="early_timeout")["agent_id"].to_list() == early
+    lines += [make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents]
+    checked = check_log(log_of(lines), WITH_TIMEOUT, timeout_threshold=fallback)
+    assert sorted(checked.violations.project("kind, agent_id").fetchall()) == [
+        *(("early_timeout", name) for name in early),
+        ("overstayed", "quick"),
+    ]
 
 
 @pytest.mark.parametrize("ready_after", [0, 6])
@@ -160,9 +153,9 @@ def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_
         for number in range(9):
             agent.ready = number >= ready_after
             chart.tick(agent)
-    found = check_log(read_log(tmp_path / "log.jsonl"), chart)
+    checked = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert agent.state == "b"
-    assert (found.checked, found.found) == (2, {})
+    assert (checked.checked, checked.found) == (2, {})
 
 
 Day: Any = state_enum(
@@ -201,12 +194,10 @@ async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> Non
     assert (found.checked > 100, found.found) == (True, {"unknown_state": 1})
 
 
-def test_a_trigger_of_scxml_allows_each_event_that_it_describes(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_a_trigger_of_scxml_allows_each_event_that_it_describes(log_of: LogOf) -> None:
     """``knock`` is the event ``knock.loudly``, too."""
     move = '<state id="a"><transition event="knock" target="b"/></state><state id="b"/>'
     chart = Statechart.from_scxml(f'<scxml xmlns="http://www.w3.org/2005/07/scxml">{move}</scxml>')
     lines = [make.move("x", "a", "b", each, chart=chart.name) for each in ("knock.loudly", "bell")]
-    assert check_log(read_log(write_log(lines[:1])), chart).found == {}
-    assert check_log(read_log(write_log(lines[1:])), chart).found == {"unknown_trigger": 1}
+    assert check_log(log_of(lines[:1]), chart).found == {}
+    assert check_log(log_of(lines[1:]), chart).found == {"unknown_trigger": 1}

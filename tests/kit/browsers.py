@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit import make
+
 HOSTILE = (
     "</script><script>window.hacked = 1</script>",
     '<img src=x onerror="window.hacked = 1">',
@@ -41,7 +43,7 @@ MORE_HOSTILE = (
 
 
 @pytest.fixture(scope="session")
-def hostile_log(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Path:
+def hostile_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a log in which every text tries to get out of its place on the page."""
     events = [make.started()]
     for number, text in enumerate(HOSTILE):

@@ -4,25 +4,33 @@ import gzip
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from zlib import crc32
 
 import pytest
 
 from prism import Run
+from prism.agents import opening_posts, synthetic_population
+from prism.analysis import Log, read_log
+from prism.llm import OllamaChatClient
+from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
+from prism.statechart import AgentState, Reasoner
+from prism.testing import Asked, FakeOllama
 from prism.worlds import WorldResults
 
-AGENTS, ROUNDS, TICKS, SEED = 50, 4, 12, 3
+AGENTS = 50
+
+WriteLog = Callable[..., Path]
+LogOf = Callable[..., Log]
 
 
 @pytest.fixture(scope="session")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, WorldResults]:
     """Return the folder of a real run and what the simulation says came of it."""
     folder = tmp_path_factory.mktemp("runs") / "real"
-    shape = {"rounds": ROUNDS, "ticks": TICKS, "seed": SEED}
-    outcome = Run(Feed, AGENTS, **shape, parameters={"preset": "classic"}).keep(folder)
-    return folder, outcome.results
+    made = Run(Feed, AGENTS, rounds=4, ticks=12, seed=3, parameters={"preset": "classic"})
+    return folder, made.keep(folder).results
 
 
 @pytest.fixture
@@ -31,25 +39,53 @@ def folder(run: tuple[Path, WorldResults]) -> Path:
     return run[0]
 
 
+@pytest.fixture(scope="session")
+def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the log of a run decided by a model server, of whose answers some are of no use."""
+    path = tmp_path_factory.mktemp("model") / "model.jsonl"
+    population, clock = synthetic_population(16, seed=5), SimulatedClock()
+    with FakeOllama() as server, RunLog(path, clock) as log:
+        server.choose = _answer
+        client = OllamaChatClient(server.host, "llama3.2")
+        Run(
+            Feed(first_posts=opening_posts(population.agents, seed=5)),
+            population.agents,
+            reasoner=Reasoner(client, fallback=AgentState.SCROLLING, seed=5),
+            rounds=2,
+            seed=5,
+            logger=log.logger,
+            clock=clock,
+        ).run()
+    return path
+
+
+def _answer(asked: Asked) -> str:
+    """Choose by the first message alone, so that a question that is asked again fails again."""
+    number = crc32(asked.body["messages"][0]["content"].encode())
+    if number % 9 == 8:
+        return "</script><script>window.hacked = 1</script>"
+    return asked.options[number % len(asked.options)]
+
+
 @pytest.fixture
 def events(folder: Path) -> list[dict[str, Any]]:
     """Return the events of the real run, read the plain way."""
-    return [json.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
+    return events_in(folder)
+
+
+def events_in(run: Path) -> list[dict[str, Any]]:
+    """Return the events of a log, or of that in a folder, read the plain way."""
+    path = run if run.is_file() else run / "events.jsonl"
+    return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
 @pytest.fixture
-def write_log(tmp_path: Path) -> Callable[..., Path]:
+def write_log(tmp_path: Path) -> WriteLog:
     """Return a function that writes a log of events, or of raw lines, and gives its path."""
 
-    def write(
-        lines: Iterable[dict[str, Any] | bytes], name: str = "events.jsonl", *, end: bytes = b"\n"
-    ) -> Path:
-        data = (
-            b"\n".join(
-                line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines
-            )
-            + end
-        )
+    def write(lines: Iterable[dict[str, Any] | bytes], name: str = "events.jsonl") -> Path:
+        raw = (line if isinstance(line, bytes) else json.dumps(line).encode() for line in lines)
+        data = b"".join(line + b"\n" for line in raw)
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -58,69 +94,7 @@ def write_log(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-@pytest.fixture(scope="session")
-def make() -> SimpleNamespace:
-    """Return functions that make events as the writer does; keys can be added or replaced."""
-
-    def event(name: str, /, **keys: Any) -> dict[str, Any]:
-        return {"event": name, "timestamp": "2026-01-01T00:00:00Z", "round": 1, "tick": 1, **keys}
-
-    def move(
-        agent: str, source: str, target: str, trigger: str = "go", **keys: Any
-    ) -> dict[str, Any]:
-        ends = {"agent_id": agent, "from_state": source, "to_state": target, "trigger": trigger}
-        facts = {"chart": "c", "ticks_in_state": 1, "context": None}
-        return event("statechart.transition", **{**ends, **facts, **keys})
-
-    def started(**keys: Any) -> dict[str, Any]:
-        facts = {
-            "schema": 1,
-            "chart": "c",
-            "agents": 2,
-            "rounds": 2,
-            "ticks_per_round": 3,
-            "seed": 7,
-        }
-        return event("run.started", **{"round": 0, "tick": 0, **facts, **keys})
-
-    def joined(agent: str, state: str = "idle", **keys: Any) -> dict[str, Any]:
-        return event("agent.joined", agent_id=agent, state=state, **{"round": 0, "tick": 0, **keys})
-
-    def decision(agent: str, options: list[str], chosen: str, **keys: Any) -> dict[str, Any]:
-        asked = {
-            "agent_id": agent,
-            "state": "a",
-            "trigger": "go",
-            "options": options,
-            "chosen": chosen,
-        }
-        facts = {"source": "policy", "reason": None, "probabilities": None, "context": None}
-        return event("reasoner.decision", **{**asked, **facts, **keys})
-
-    def post(
-        agent: str, post_id: str, parent: str | None = None, root: str | None = None, **keys: Any
-    ) -> dict[str, Any]:
-        facts = {
-            "kind": "post" if parent is None else "reply",
-            "parent_id": parent,
-            "root_id": root or post_id,
-        }
-        return event(
-            "post.published",
-            agent_id=agent,
-            post_id=post_id,
-            **{**facts, "text": f"text of {post_id}", **keys},
-        )
-
-    def like(agent: str, post_id: str, author: str, **keys: Any) -> dict[str, Any]:
-        return event("post.liked", agent_id=agent, post_id=post_id, author_id=author, **keys)
-
-    return SimpleNamespace(
-        event=event,
-        move=move,
-        started=started,
-        joined=joined,
-        decision=decision,
-        post=post,
-        like=like,
-    )
+@pytest.fixture
+def log_of(write_log: WriteLog) -> LogOf:
+    """Return a function that opens a log of some events."""
+    return lambda lines, **options: read_log(write_log(lines), **options)

@@ -14,6 +14,8 @@ from tests.kit.reasoners import S, ask, crowd, outcomes
 from tests.kit.servers import HELLO, Connect, Gate, unpaused
 from tests.kit.waiting import MOST_SECONDS, until
 
+BUSY = Fault.status(503, headers={"Retry-After": "0"})
+
 
 async def test_equal_questions_under_way_are_one_request(
     server: FakeOllama, connect: Connect, heard: Any
@@ -90,7 +92,7 @@ async def test_a_time_out_logs_the_requests_made(
     server: FakeOllama, connect: Connect, heard: Any, loop_clock: Clock
 ) -> None:
     """A decision that timed out logs the requests that were made, and the host."""
-    server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
+    server.fail(*[BUSY] * 2, Fault.hang())
     reasoner = Reasoner(unpaused(connect(attempts=4)), mode="chat", timeout=4)
     deciding = asyncio.create_task(reasoner.decide_many([ask()]))
     await loop_clock.passes(4, when=lambda: server.asked == 3)

@@ -7,20 +7,12 @@ from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import pytest
 
-from prism import Run
-from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
-from prism.llm import OllamaChatClient
 from prism.report import Page as Report
 from prism.report import make_report
-from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed
-from prism.statechart import AgentState, Reasoner
-from prism.testing import Asked, FakeOllama
 
 
 @dataclass
@@ -144,36 +136,6 @@ def page_of() -> Callable[..., str]:
 def page(html: str) -> Page:
     """Return the page of the real run, to read."""
     return read_page(html)
-
-
-@pytest.fixture(scope="session")
-def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a run decided by a model server, with quick, slow and bad answers."""
-    path = tmp_path_factory.mktemp("model") / "model.jsonl"
-    population, clock = synthetic_population(16, seed=5), SimulatedClock()
-    with FakeOllama() as server, RunLog(path, clock) as log:
-        server.choose = _answer
-        server.latency = 0.002
-        Run(
-            Feed(first_posts=opening_posts(population.agents, seed=5)),
-            population.agents,
-            reasoner=Reasoner(
-                OllamaChatClient(server.host, "llama3.2"), fallback=AgentState.SCROLLING, seed=5
-            ),
-            rounds=2,
-            seed=5,
-            logger=log.logger,
-            clock=clock,
-        ).run()
-    return path
-
-
-def _answer(asked: Asked) -> str:
-    """Choose by the first message alone, so that a question that is asked again fails again."""
-    number = crc32(asked.body["messages"][0]["content"].encode())
-    if number % 9 == 8:
-        return "</script><script>window.hacked = 1</script>"
-    return asked.options[number % len(asked.options)]
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ from prism.analysis import read_log
 from prism.errors import InputError
 from prism.report import FigureFormat, make_report
 from prism.statechart import Statechart, Transition, state_enum
+from tests.kit import make
 from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS
 
@@ -233,7 +234,7 @@ def test_an_empty_log_gives_no_report(tmp_path: Path) -> None:
 
 
 def test_a_run_in_which_nothing_happens_has_its_numbers(
-    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+    write_log: Callable[..., Path], parse: Callable[[str], Any]
 ) -> None:
     """Sections without content are left out, also if a log has only a start."""
     page = parse(make_report(read_log(write_log([make.started()]))).html())
@@ -242,7 +243,7 @@ def test_a_run_in_which_nothing_happens_has_its_numbers(
 
 
 def test_a_log_without_rounds_is_drawn_by_time(
-    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+    write_log: Callable[..., Path], parse: Callable[[str], Any]
 ) -> None:
     """A log without rounds and ticks is drawn by time, and its decisions as a whole."""
     events = []
@@ -263,7 +264,6 @@ def test_a_log_without_rounds_is_drawn_by_time(
 )
 def test_the_place_in_the_list_is_told_if_it_explains_choices(
     write_log: Callable[..., Path],
-    make: Any,
     parse: Callable[[str], Any],
     places: list[int],
     is_noted: bool,
@@ -282,7 +282,7 @@ def test_the_place_in_the_list_is_told_if_it_explains_choices(
 
 
 def test_events_that_made_no_transition_are_a_section(
-    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+    write_log: Callable[..., Path], parse: Callable[[str], Any]
 ) -> None:
     """A reader sees which state and guard hold agents up, and how many are still there."""
     refused = {"event": "statechart.event_refused", "state": "shut", "trigger": "open"}
@@ -296,7 +296,7 @@ def test_events_that_made_no_transition_are_a_section(
 
 
 def test_prompts_of_fallbacks_and_of_choices_against_the_preference_are_shown(
-    write_log: Callable[..., Path], make: Any, parse: Callable[[str], Any]
+    write_log: Callable[..., Path], parse: Callable[[str], Any]
 ) -> None:
     """A decision for what was most probable is left out; each has its prompt and reply."""
     chances = {"probabilities": {"a": 0.9, "b": 0.1}, "source": "model"}
@@ -341,7 +341,7 @@ def test_tables_need_no_figures() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path], make: Any) -> None:
+def test_a_chart_that_no_run_follows_is_refused(write_log: Callable[..., Path]) -> None:
     """A chart by whose name no transition was made is an error."""
     day = state_enum("Day", ["dawn", "dusk"])
     chart = Statechart(day, [Transition("go", day("dawn"), day("dusk"))], day("dawn"), name="days")

@@ -22,7 +22,6 @@ from prism.errors import InputError
 from prism.runlog import configure
 from prism.runs import run_status
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
-from tests.kit.tables import agents
 
 JOIN, MOVE = "agent.joined", "statechart.transition"
 ENDS = ("run.started", "run.ended")
@@ -194,7 +193,8 @@ def test_a_program_that_begins_again_goes_on_in_its_log(path: Path, end: bytes) 
         *("run.started", JOIN, JOIN, "run.ended"),
     ]
     logs = read_log(path)
-    assert agents(logs).select("agent_id", "state").rows() == [("bo", "idle"), ("cy", "idle")]
+    states = logs.sql("select agent_id, state from agents").fetchall()
+    assert states == [("bo", "idle"), ("cy", "idle")]
     assert [note.kind for note in logs.notes] == ["earlier_runs"]
 
 

@@ -11,7 +11,6 @@ from prism.report import make_report
 from prism.runlog._reader import LOG_NAME
 from prism.worlds import Run, resume
 from tests.kit.dice import StoppedError, stop_after, tree
-from tests.kit.tables import measures
 
 
 def kept(folder: Path, **options: Any) -> Path:
@@ -30,7 +29,7 @@ def test_a_log_of_rounds_tells_of_no_agent(tmp_path: Path) -> None:
     assert lines[0]["logged_agents"] == 0
     ended = [line for line in lines if line["event"] == "round.ended"]
     assert [sum(line["states"].values()) for line in ended] == [60] * 4
-    assert measures(read_log(rounds)).equals(measures(read_log(plain)))
+    assert read_log(rounds).rows("measures") == read_log(plain).rows("measures")
 
 
 def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Path) -> None:

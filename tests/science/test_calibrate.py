@@ -1,7 +1,6 @@
 """Policies that are estimated from decisions."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +8,8 @@ import pytest
 from prism.analysis import Log, read_log
 from prism.errors import FieldValueError, InputError
 from prism.science import calibrate
+from tests.kit import make
+from tests.kit.logs import WriteLog
 
 LogOf = Callable[[Iterable[Any]], Log]
 
@@ -18,7 +19,7 @@ POINT = ("evaluating", "decides")
 
 
 @pytest.fixture
-def log_of(make: Any, write_log: Callable[..., Path]) -> LogOf:
+def log_of(write_log: WriteLog) -> LogOf:
     """Return a function that reads the log of decisions, each given by what it has of its own."""
 
     def log_of(rows: Iterable[Any]) -> Log:

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from prism.watch import watch
+from tests.kit import make
 from tests.kit.waiting import wait_until
 
 
@@ -17,7 +18,7 @@ def ask(client: httpx.Client, path: str, **query: Any) -> Any:
 
 
 @pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory, make: Any) -> Iterator[httpx.Client]:
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     """Yield a browser of a run in which a model decides about a post and templates write."""
     first, second = {"round": 1, "tick": 1}, {"round": 1, "tick": 2}
     about = {"context": {"post_id": "p1"}, "source": "model", "model": "small"}

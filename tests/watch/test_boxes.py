@@ -14,6 +14,7 @@ from prism.analysis import read_log
 from prism.report import make_report
 from prism.watch import Watching, watch
 from prism.worlds import Run
+from tests.kit import make
 from tests.kit.waiting import wait_until
 from tests.watch.test_server import ask
 
@@ -101,7 +102,7 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
 
 @pytest.mark.slow
 def test_agents_that_have_not_moved_are_on_their_chart(
-    shown: Show, visit: Visit, tmp_path: Path, make: Any
+    shown: Show, visit: Visit, tmp_path: Path
 ) -> None:
     """An agent is there before its first transition."""
     begun = [make.started(chart="mine"), make.joined("ada", "thinking")]

@@ -14,6 +14,7 @@ import pytest
 from prism.watch import Watching
 from prism.watch._playing import Playing
 from prism.watch._server import Viewer
+from tests.kit import make
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled
 from tests.kit.waiting import has_ended, has_stopped, wait_until
@@ -183,7 +184,7 @@ def test_a_phone_shows_where_agents_start_and_what_one_did(
         browser.be_a_phone(0)
 
 
-def hostile_run(folder: Path, make: Any) -> Path:
+def hostile_run(folder: Path) -> Path:
     """Return a log in which every name, state, label and group is hostile, with a picture."""
     names = [f"{text}{number}" for number, text in enumerate(MORE_HOSTILE)]
     states = [f"{text} state" for text in MORE_HOSTILE]
@@ -208,7 +209,7 @@ def hostile_run(folder: Path, make: Any) -> Path:
 
 
 def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
-    browser: Any, shown: Show, tmp_path: Path, make: Any
+    browser: Any, shown: Show, tmp_path: Path
 ) -> None:
     """Names are drawn, pointed at, chosen and found again, and nothing of them runs."""
     assert len(MORE_HOSTILE) >= 40

@@ -9,6 +9,7 @@ import httpx
 import pytest
 
 from prism.watch import Watching
+from tests.kit import make
 from tests.kit.waiting import wait_until
 from tests.watch.test_server import ask
 
@@ -52,7 +53,7 @@ def counts(client: httpx.Client, number: int, states: str = "xyz") -> dict[str, 
 
 
 def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
-    looked_at: Callable[..., httpx.Client], make: Any
+    looked_at: Callable[..., httpx.Client],
 ) -> None:
     """What closes a round comes after its states were counted."""
     states = {"x": 1, "y": 2}
@@ -72,7 +73,7 @@ def test_agents_in_a_round_that_goes_on_are_counted_from_the_last_end(
 
 
 def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(
-    looked_at: Callable[..., httpx.Client], make: Any
+    looked_at: Callable[..., httpx.Client],
 ) -> None:
     """Such a log has neither agents that join nor ends of rounds."""
     client = looked_at(
@@ -91,7 +92,7 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(
 
 
 def test_kinds_whose_states_have_one_name_are_counted_apart(
-    looked_at: Callable[..., httpx.Client], make: Any
+    looked_at: Callable[..., httpx.Client],
 ) -> None:
     """Three wolves and a sheep that rest are three on one chart, and one on the other."""
     kinds = {"a": "wolf", "b": "wolf", "c": "wolf", "d": "sheep"}
@@ -118,7 +119,7 @@ def test_kinds_whose_states_have_one_name_are_counted_apart(
 
 
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(
-    looked_at: Callable[..., httpx.Client], make: Any
+    looked_at: Callable[..., httpx.Client],
 ) -> None:
     """Messages stand in the order in which they were said; nothing speaks of posts."""
 

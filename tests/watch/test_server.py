@@ -19,7 +19,7 @@ import pytest
 from prism.analysis import read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
-from tests.kit.tables import cascades
+from tests.kit import make
 from tests.kit.waiting import wait_until
 
 Show = Callable[[Path], Watching]
@@ -152,7 +152,7 @@ def test_what_happened_in_a_round_leads_to_its_posts(
 
 
 def test_what_went_wrong_in_a_round_stands_before_what_else_happened(
-    shown: Show, visit: Visit, tmp_path: Path, make: Any
+    shown: Show, visit: Visit, tmp_path: Path
 ) -> None:
     """What went wrong in a round stands before what else happened."""
     lost = make.decision("ada", ["idle", "busy"], "idle", source="fallback", reason="no reply")
@@ -222,7 +222,7 @@ def test_a_post_leads_to_its_thread(
     """Any post of a thread leads to all of it, with its likes."""
     posts = [each for each in events if each["event"] == "post.published"]
     likes = Counter(each["post_id"] for each in events if each["event"] == "post.liked")
-    for root in cascades(read_log(folder))["root_id"].head(3):
+    for (root,) in read_log(folder).sql("select root_id from cascades limit 3").fetchall():
         own = [each["post_id"] for each in posts if root in (each["post_id"], each["root_id"])]
         for post in {own[0], own[-1]}:
             (thread,) = ask(client, "/post", post=post)["sections"]

@@ -4,12 +4,12 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import orjson
 import pytest
 
 from prism.watch._watched import Watched
+from tests.kit import make
 from tests.kit.waiting import wait_until
 
 WriteLog = Callable[..., Path]
@@ -49,7 +49,7 @@ def test_only_a_line_that_is_cut_off_is_told(folder: Path, follow: Follow, tmp_p
     assert note.endswith("events.jsonl: the last line is cut off and left out")
 
 
-def test_what_was_read_again_is_told_once(write_log: WriteLog, make: Any, follow: Follow) -> None:
+def test_what_was_read_again_is_told_once(write_log: WriteLog, follow: Follow) -> None:
     """However often a log is replaced, one note says that it was read again."""
     log = write_log([make.started(), make.joined("a", "x")])
     watched = follow(log)
@@ -64,7 +64,6 @@ def test_what_was_read_again_is_told_once(write_log: WriteLog, make: Any, follow
 @pytest.mark.slow
 def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
     write_log: WriteLog,
-    make: Any,
     follow: Follow,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -96,7 +95,7 @@ def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
     ],
 )
 def test_an_agent_that_runs_alone_has_turns_or_cycles(
-    event: str, agents: str, unit: str, write_log: WriteLog, make: Any, follow: Follow
+    event: str, agents: str, unit: str, write_log: WriteLog, follow: Follow
 ) -> None:
     """What a round is called follows from what the log tells of whom."""
     joined = [make.joined(agent, "x") for agent in agents]

@@ -16,8 +16,9 @@ from prism.programs.thinking._config import (
     ThinkingLog,
 )
 from prism.programs.thinking._cycle import CognitiveState, Cycle, cognitive_chart
-from prism.programs.thinking._memory import Match, Memory
+from prism.programs.thinking._memory import Memory
 from prism.programs.thinking._prompts import Paged
+from prism.programs.thinking._search import Match
 
 __all__ = [
     "ActionRefusedError",

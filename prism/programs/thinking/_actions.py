@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from prism.errors import DefinitionError, PrismError
-from prism.programs._layer import ProgramAgent
+from prism.programs._layer import ProgramAgent, Step
 from prism.programs.thinking._memory import Memory, as_tag, to_text
 from prism.programs.thinking._replies import AskedAction, clean
 from prism.reasoner._replies import quoted
@@ -257,7 +257,7 @@ Tag = Annotated[
 Content = Annotated[str, BeforeValidator(lambda value: clean(to_text(value))), Field(min_length=1)]
 
 
-class Acting(ProgramAgent):
+class Acting(ProgramAgent[Step]):
     """Carries out the actions of a program.
 
     Attributes:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from prism.errors import InputError
-from prism.programs._layer import ProgramResults
+from prism.programs._layer import ProgramResults, Step
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -18,7 +18,7 @@ from prism.programs.thinking._actions import (
     ActionResult,
     actions_of,
 )
-from prism.programs.thinking._config import Config
+from prism.programs.thinking._config import Config, with_window
 from prism.programs.thinking._cycle import (
     STEPS,
     CognitiveState,
@@ -29,7 +29,7 @@ from prism.programs.thinking._cycle import (
     state_of,
 )
 from prism.programs.thinking._memory import Memory, document_of, to_json
-from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt, with_window
+from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
 from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner._replies import quoted
 from prism.reasoner._spending import Cost
@@ -272,9 +272,13 @@ class CognitiveAgent(Acting):
 
     # Steps
 
-    def question(self, state: str) -> TextCall:
-        """Return the request to the model in a state."""
-        number, form = self._noted["number"], self._pager.form
+    def is_due(self, step: Step) -> bool:
+        """Return whether a step should run; a cycle that has paged does not think."""
+        return step.kind == "paging" or "paging" not in self._noted.values()
+
+    def question(self, step: Step) -> TextCall:
+        """Return the request of a step that asks a model."""
+        state, number, form = step.kind, self._noted["number"], self._pager.form
         self._prompt = prompt = self._pager.fit(self.memory, state)
         schema = form.schema(state)
         return TextCall(
@@ -288,24 +292,27 @@ class CognitiveAgent(Acting):
             how=HOW_AGAIN[state],
         )
 
-    def _reply_of(self, written: Written | None) -> AgentReply | None:
-        """Return the reply to a question; None if there is none, with the reason noted."""
-        assert written is not None
+    async def do(self, step: Step, written: Written | None) -> str:
+        """Page, or take the reply of the model; return the next state."""
+        if written is None:
+            return self._page()
         assert self._prompt is not None
         self._note(prompt_tokens=self._prompt.tokens, cost=written.cost)
         # what did not fit into the prompt goes first: the model wrote without having seen it
         self._note_paged(self._pager.make_room(self.memory, self._prompt))
-        if written.has_failed:
-            outcome = "failed" if written.text is None else "unusable"
-            self._note(outcome=outcome, reason=written.reason or "the model wrote nothing useful")
-            return None
-        reply: AgentReply = written.value
-        return reply
+        if not written.has_failed:
+            take = self._think if step.name == "think" else self._execute
+            return await take(written.value)
 
-    async def think(self, written: Written | None) -> str:
+        reason = written.reason or "the model wrote nothing useful"
+        self._note(outcome="failed" if written.text is None else "unusable", reason=reason)
+        if step.name == "execute" and written.text is not None:
+            self._note(outcome="refused")
+            self._refuse(None, reason)
+        return "thinking"
+
+    async def _think(self, reply: AgentReply) -> str:
         """Keep the thought of a reply, and return the state that it names."""
-        if (reply := self._reply_of(written)) is None:
-            return "thinking"
         if reply.action is not None:
             refusal = "an action is carried out while executing, not while thinking"
             self._refuse(reply.action, refusal)
@@ -331,14 +338,8 @@ class CognitiveAgent(Acting):
         if log.enable:
             memory.think(thought, key_prefix=log.key_prefix, max_entries=log.max_entries)
 
-    async def execute(self, written: Written | None) -> str:
+    async def _execute(self, reply: AgentReply) -> str:
         """Carry out the action of a reply; return to thinking, whatever the result."""
-        if (reply := self._reply_of(written)) is None:
-            if self._noted["outcome"] == "unusable":
-                self._note(outcome="refused")
-                self._refuse(None, self._noted["reason"])
-            return "thinking"
-
         asked = reply.action
         assert asked is not None
         try:
@@ -356,17 +357,12 @@ class CognitiveAgent(Acting):
         self._say(events.COGNITION_ACTION, **about, fields=dict(asked.fields))
         return "thinking"
 
-    async def page(self, _written: Written | None) -> str:
+    def _page(self) -> str:
         """Move what was used least to storage."""
         why: PagingReason = "asked" if self._noted["state"] == "paging" else "soft_limit"
         self._note(state="paging")
         self._note_paged(self._pager.page(self.memory, why))
         return "thinking"
-
-    @property
-    def has_paged(self) -> bool:
-        """Whether this cycle has paged, and so does not think."""
-        return "paging" in self._noted.values()
 
     # What is noted and logged
 

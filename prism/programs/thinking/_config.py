@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
@@ -10,6 +11,7 @@ from pydantic import AliasPath, ConfigDict, Field, model_validator
 
 from prism.files._source import Language, Problems
 from prism.files.declarations import Declaration, WholeNumber
+from prism.llm import Model
 from prism.programs._documents import Document, note_unknown, read_part
 
 ROLE = (
@@ -171,3 +173,21 @@ class Config(Declaration, Document):
     def to_json(self) -> str:
         """Return the text of a file that loads as this configuration."""
         return json.dumps(self.to_dict(), indent=2, ensure_ascii=False) + "\n"
+
+
+def with_window(client: Any, config: Config) -> Any:
+    """Return a model with a window for the largest prompt and a reply, if none is given.
+
+    Args:
+        client: A `Model` or the text of one; any other client is returned as it is.
+        config: Its hard limit is the largest prompt.
+    """
+    model = Model.of(client) if isinstance(client, str) else client
+    if not isinstance(model, Model) or not config.hard_limit.enable:
+        return client
+    # only Ollama loads a model with the window that it is asked for
+    if model.window is not None or model.client is not None or model.server != "ollama":
+        return model
+    hard = config.hard_limit.max_tokens
+    # an estimate may be too low
+    return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))

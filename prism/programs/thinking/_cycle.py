@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from itertools import takewhile
-from typing import Any, Literal
+from typing import Literal
 
 from prism.errors import FieldValueError
 from prism.programs._layer import Step
@@ -16,7 +16,6 @@ from prism.programs.thinking._config import Config
 from prism.programs.thinking._memory import Memory, Own
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner._spending import Cost
-from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
@@ -52,30 +51,12 @@ def cognitive_chart() -> Statechart[CognitiveState]:
     return Statechart(CognitiveState, rows, thinking, name="cognition")
 
 
-class _CycleStep(Step):
-    """Carries out the method of the agent that has its name."""
-
-    def is_due(self, agent: Any) -> bool:
-        return self.kind == "paging" or not agent.has_paged
-
-    def question(self, agent: Any) -> TextCall:
-        call: TextCall = agent.question(self.kind)
-        return call
-
-    async def do(self, agent: Any, written: Written | None) -> str | None:
-        return str(await getattr(agent, self.name)(written))
+def _step(name: str, state: str) -> Step:
+    asks = state != "paging"
+    return Step(name=name, kind=state, states=frozenset((state,)), asks=asks, trigger=name)
 
 
-def _step(name: str, state: str, *, asks: bool = True) -> Step:
-    states = frozenset((state,))
-    return _CycleStep(name=name, kind=state, states=states, asks=asks, trigger=name)
-
-
-STEPS = (
-    _step("page", "paging", asks=False),
-    _step("execute", "executing"),
-    _step("think", "thinking"),
-)
+STEPS = _step("page", "paging"), _step("execute", "executing"), _step("think", "thinking")
 
 
 def state_of(memory: Memory) -> CognitiveState | None:

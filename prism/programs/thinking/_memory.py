@@ -5,27 +5,23 @@ from __future__ import annotations
 import json
 import os
 import re
-import sqlite3
 import warnings
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from os import PathLike
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Annotated, Any, ClassVar, Self
-from weakref import finalize
 
 import orjson
 from pydantic import ConfigDict, Field
 
-from prism.agents.words import words_of
 from prism.errors import FieldValueError, InputError
 from prism.files._durable import lock, write_durably
 from prism.files._source import Source
 from prism.files.declarations import Declaration, read_document
 from prism.programs._documents import as_data
+from prism.programs.thinking._search import Match, WordIndex
 from prism.runs._documents import may_change
 
 _MISSING: Any = object()
@@ -55,84 +51,6 @@ def as_tag(text: str) -> str:
 def to_json(value: Any) -> bytes:
     """Return data as JSON that people can read."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
-
-
-# Searching
-
-_TABLE = "CREATE VIRTUAL TABLE words USING fts5(tag, value, tokenize='porter unicode61')"
-# the inner query takes the newest of the memories that have a very common word
-_FIND = """
-SELECT number, -score FROM (
-    SELECT rowid AS number, bm25(words, 3.0, 1.0) AS score FROM words
-    WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
-) ORDER BY score, number LIMIT ?
-"""
-_MOST_RANKED = 100
-"""How many memories a search ranks, those with its rarest words: 0.5 ms of 10,000 memories."""
-
-
-@dataclass(frozen=True, slots=True)
-class Match:
-    """A memory in storage that a search found.
-
-    Args:
-        tag: Its tag.
-        value: Its value, plain JSON data.
-        score: How well it matches, above 0; comparable only within one search.
-    """
-
-    tag: str
-    value: Any
-    score: float
-
-
-class _WordIndex:
-    """Which memories hold which words.
-
-    A memory keeps its number when its value changes: equal matches are in the order of numbers, and
-    must be in the same order in a process that has just read the memory from its file.
-    """
-
-    def __init__(self) -> None:
-        self._database = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        finalize(self, self._database.close)
-        self._database.execute(_TABLE)
-        self._database.execute("BEGIN")  # never ended: nothing is merged before it is needed
-        self._numbers: dict[str, int] = {}
-        self._tags: list[str] = []
-        self._counts: Counter[str] = Counter()
-
-    def put(self, tag: str, text: str) -> None:
-        """Add a memory, or replace its text."""
-        if (number := self._numbers.get(tag)) is None:
-            number = self._numbers[tag] = len(self._tags)
-            self._tags.append(tag)
-        else:
-            self._database.execute("DELETE FROM words WHERE rowid = ?", (number,))
-        in_tag, in_text = words_of(tag.replace("_", " ")), words_of(text)
-        row = (number, " ".join(in_tag), " ".join(in_text))
-        self._database.execute("INSERT INTO words (rowid, tag, value) VALUES (?, ?, ?)", row)
-        self._counts.update({*in_tag, *in_text})
-
-    def search(self, text: str, limit: int) -> list[tuple[str, float]]:
-        """Return the tags that match a text best, best first, with their scores."""
-        query = " OR ".join(f'"{word}"' for word in self._rarest(words_of(text)))
-        if not query or limit < 1:
-            return []
-        rows = self._database.execute(_FIND, (query, _MOST_RANKED, limit))
-        return [(self._tags[number], score) for number, score in rows]
-
-    def _rarest(self, words: Iterable[str]) -> Iterator[str]:
-        """Yield the rarest words, as many as can be ranked; at least one."""
-        total = 0
-        for word in sorted(dict.fromkeys(words), key=lambda word: self._counts[word]):
-            if total and total + self._counts[word] > _MOST_RANKED:
-                return
-            total += self._counts[word]
-            yield word
-
-
-# The memory
 
 
 class Own(Declaration):
@@ -186,7 +104,6 @@ class Memory:
         self.path: Path | None = path
         self._lock_file = lock_file
         self._take(source)
-        self._committed = self.revision
 
     @classmethod
     def open(cls, path: PathLike[str] | str) -> Self:
@@ -233,7 +150,6 @@ class Memory:
             warnings.warn(f"{error}: read from {backup}", RuntimeWarning, stacklevel=3)
             if lock_file is not None and path.exists():
                 path.replace(path.with_name(f"{path.name}.damaged"))
-            memory._committed = ""
             return memory
 
     # Contents
@@ -255,7 +171,7 @@ class Memory:
         self.state: str = document.state
         self.own: Own = own
         self._thoughts = thoughts
-        self._index: _WordIndex | None = None
+        self._index: WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)
         self.storage: Mapping[str, Any] = MappingProxyType(self._stored)
         self.thoughts: Mapping[str, str] = MappingProxyType(thoughts)
@@ -299,7 +215,7 @@ class Memory:
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that match a text best, best first."""
         if self._index is None:
-            self._index = _WordIndex()
+            self._index = WordIndex()
             for tag, value in self._stored.items():
                 self._index.put(tag, to_text(value))
         matches = self._index.search(text, limit)
@@ -415,17 +331,13 @@ class Memory:
     # The file
 
     def commit(self) -> None:
-        """Write everything to the file, atomically and durably, unless nothing has changed.
+        """Write everything to the file, atomically and durably; the file before is the backup.
 
         Raises:
             InputError: If the memory is closed, or open for reading only.
             OSError: If that fails; neither the file nor the memory is changed.
         """
         if self.path is None:
-            return
-        content = to_json(self.to_dict())
-        revision = sha256(content).hexdigest()
-        if revision == self._committed and self.path.exists():
             return
         if self._lock_file is None:
             raise InputError("is closed, or open only for reading", path=self.path)
@@ -435,8 +347,7 @@ class Memory:
             spare.unlink(missing_ok=True)
             os.link(self.path, spare)
             spare.replace(_backup(self.path))
-        write_durably(self.path, content)
-        self._committed = revision
+        write_durably(self.path, to_json(self.to_dict()))
 
     def close(self) -> None:
         """Close the file; uncommitted changes are lost."""

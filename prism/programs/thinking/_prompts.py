@@ -19,7 +19,6 @@ from math import inf
 from typing import Any, Literal, Self
 
 from prism.errors import InputError
-from prism.llm import Model
 from prism.programs.thinking._actions import Action, schema_of
 from prism.programs.thinking._config import INSTRUCTIONS, AvailableActions, Config, StateDescription
 from prism.programs.thinking._memory import Memory, to_text
@@ -391,21 +390,3 @@ def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:
         else:
             low = middle + 1
     return low
-
-
-def with_window(client: Any, config: Config) -> Any:
-    """Return a model with a window for the largest prompt and a reply, if none is given.
-
-    Args:
-        client: A `Model` or the text of one; any other client is returned as it is.
-        config: Its hard limit is the largest prompt.
-    """
-    model = Model.of(client) if isinstance(client, str) else client
-    if not isinstance(model, Model) or not config.hard_limit.enable:
-        return client
-    # only Ollama loads a model with the window that it is asked for
-    if model.window is not None or model.client is not None or model.server != "ollama":
-        return model
-    hard = config.hard_limit.max_tokens
-    # an estimate may be too low
-    return replace(model, window=hard * 3 // 2 + (model.reply_tokens or -(-hard // 3)))

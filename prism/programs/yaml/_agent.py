@@ -60,7 +60,7 @@ class Action:
 OnAction = Callable[[Action], Any | Awaitable[Any]]
 
 
-class WorkflowAgent(ProgramAgent):
+class WorkflowAgent(ProgramAgent[Step]):
     """An agent that carries out a workflow.
 
     Args:
@@ -176,7 +176,8 @@ class WorkflowAgent(ProgramAgent):
 
     def is_due(self, step: Step) -> bool:
         """Return whether a step's ``run_if`` holds; one that fails is logged."""
-        assert step.run_if is not None
+        if step.run_if is None:
+            return True
         try:
             return step.run_if.holds(self.variables)
         except StepFailedError as error:
@@ -204,14 +205,17 @@ class WorkflowAgent(ProgramAgent):
             how=step.reply.how,
         )
 
-    def run_code(self, step: Step) -> None:
-        """Run the code of a step."""
+    async def do(self, step: Step, written: Written | None) -> str | None:
+        """Run the code of a step, or take its reply; return the state that it leads to."""
+        if written is not None:
+            return await self._take_reply(step, written)
         assert step.code is not None
         # of a thousand agents each draws numbers of its own
         seed = f"{self.services.seed}:{self.agent_id}:{self.key(step)}"
         self.context = step.code.run(self.variables, self.context, seed)
+        return step.transition_to
 
-    async def take_reply(self, step: Step, written: Written) -> str | None:
+    async def _take_reply(self, step: Step, written: Written) -> str | None:
         """Keep a reply, carry out its action, and return the state that it leads to."""
         if written.has_failed:
             reason = written.reason or "there is no reply"

@@ -14,12 +14,12 @@ from pydantic import BeforeValidator, Field, model_validator
 from prism.errors import ReasonerError
 from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
-from prism.programs._layer import StepFailedError
+from prism.programs._layer import OnFailure, StepFailedError
+from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner._replies import quoted, read_choice, spoken
 from prism.reasoner._wording import read_data
 from prism.reasoner._words import MAX_CHARACTERS
 
-OnFailure = Literal["retry", "skip", "fail"]
 StepKind = Literal["llm", "code", "transition"]
 
 _Text = Annotated[str, Field(min_length=1)]
@@ -228,10 +228,6 @@ def _formatted(value: Any, form: str) -> str:
 # Replies
 
 
-class SchemaError(ValueError):
-    """A schema is not valid."""
-
-
 @dataclass(frozen=True, slots=True)
 class StepReply:
     """How a step's reply is asked for and read.
@@ -251,7 +247,7 @@ def reply_of(step: StepFile) -> StepReply:
     """Return how the reply of a step that asks a model is asked for and read.
 
     Raises:
-        SchemaError: If its schema is none.
+        CodeError: If its schema is none.
     """
     if step.type == "transition":
         return _decision_of(list(step.transition_map or ()))
@@ -280,13 +276,12 @@ def _read_action(text: str) -> dict[str, Any]:
 
 
 def _data_of(schema: Schema) -> StepReply:
-    from jsonschema import Draft202012Validator
-    from jsonschema import SchemaError as JSONSchemaError
+    from jsonschema import Draft202012Validator, SchemaError
 
     try:
         Draft202012Validator.check_schema(schema)
-    except JSONSchemaError as error:
-        raise SchemaError(f"is not a JSON Schema: {error.message[:200]}") from None
+    except SchemaError as error:
+        raise CodeError(f"is not a JSON Schema: {error.message[:200]}") from None
 
     def read(text: str) -> Any:
         data = read_data(text, schema)

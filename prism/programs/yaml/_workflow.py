@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
@@ -18,7 +18,6 @@ from prism.programs.yaml._file import (
     AgentFile,
     ComponentFile,
     LevelFile,
-    SchemaError,
     StepFile,
     StepReply,
     Template,
@@ -26,7 +25,6 @@ from prism.programs.yaml._file import (
     reply_of,
 )
 from prism.programs.yaml._sandbox import PROVIDED, CodeError, Condition, Program, require_monty
-from prism.reasoner._texts import TextCall, Written
 from prism.statechart import Statechart, Transition, state_enum
 
 TRIGGER = "step"
@@ -70,23 +68,6 @@ class Step(layer.Step):
     transition_to: str | None
     transition_map: Mapping[str, str]
 
-    def is_due(self, agent: Any) -> bool:
-        """Return whether ``run_if`` holds."""
-        return self.run_if is None or bool(agent.is_due(self))
-
-    def question(self, agent: Any) -> TextCall:
-        """Return the request to the model."""
-        call: TextCall = agent.question(self)
-        return call
-
-    async def do(self, agent: Any, written: Written | None) -> str | None:
-        """Run the code, or take the reply."""
-        if written is None:
-            agent.run_code(self)
-            return self.transition_to
-        target: str | None = await agent.take_reply(self, written)
-        return target
-
 
 @dataclass(frozen=True)
 class Workflow(Document):
@@ -124,10 +105,10 @@ class Workflow(Document):
         reader = _Reader(shape, problems, None if file is None else file.parent)
         name = next((level.name for level in reader.levels.values() if level.name), name)
         steps = reader.steps()
-        transitions = reader.transitions(steps)
+        transitions = reader.transitions()
         problems.raise_if_any()
-        reader.warn_of_refusals(steps, transitions)
-        reader.warn_of_misspellings(steps, transitions)
+        reader.warn_of_refusals(transitions)
+        reader.warn_of_misspellings(steps)
         files = (*([] if file is None else [file]), *reader.files)
         chart = _chart(name, reader.workflow, transitions)
         return cls(name, chart, steps, files, tuple(sorted(problems)))
@@ -187,10 +168,13 @@ class _Reader:
         self.files: dict[Path, ComponentFile | None] = {}
         self._problems, self._folder = problems, folder
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
+        # what the file names, and where: states that follow others, and variables
+        self._targets: list[tuple[Where, Sequence[str], str]] = []
+        self._reads: dict[Where, Iterable[str]] = {}
 
     # States and transitions
 
-    def transitions(self, steps: Iterable[Step]) -> list[AllowedTransition]:
+    def transitions(self) -> list[AllowedTransition]:
         """Return the allowed transitions, which lead from one state to one other."""
         machine, top = self.workflow.state_machine, (*self._top, "state_machine")
         self._require_distinct(machine.states, (*top, "states"), "states")
@@ -204,16 +188,13 @@ class _Reader:
                 self._require_states([None if source == ANY_STATE else source], (*where, "from"))
                 sources = machine.states if source == ANY_STATE else [source]
                 allowed += [(each, item.target, condition) for each in sources]
-        return allowed if machine.transitions else self._possible(steps)
+        return allowed if machine.transitions else self._possible()
 
-    def _possible(self, steps: Iterable[Step]) -> list[AllowedTransition]:
+    def _possible(self) -> list[AllowedTransition]:
         """Return what steps can name, once each, where any state may follow any other."""
-        states = self.workflow.state_machine.states
         pairs: dict[tuple[str, str], None] = {}
-        for step in steps:
-            for target in dict.fromkeys((step.transition_to, *step.transition_map.values())):
-                if target is not None:
-                    pairs |= dict.fromkeys((s, target) for s in sorted(step.states or states))
+        for _, states, target in self._targets:
+            pairs |= dict.fromkeys((state, target) for state in states)
             if len(pairs) > _MOST_FREE:
                 problem = (
                     f"more than {_MOST_FREE:,} transitions are possible: list the allowed ones"
@@ -224,39 +205,20 @@ class _Reader:
 
     # Probable mistakes
 
-    def warn_of_refusals(
-        self, steps: Iterable[Step], transitions: Iterable[AllowedTransition]
-    ) -> None:
+    def warn_of_refusals(self, transitions: Iterable[AllowedTransition]) -> None:
         """Warn of targets that no transition leads to from any state of their step."""
         pairs = {(source, target) for source, target, _ in transitions}
-        for number, step in enumerate(steps):
-            states = sorted(step.states or self.workflow.state_machine.states)
-            targets: list[tuple[Where, str | None]]
-            targets = [(("transition_map", each), to) for each, to in step.transition_map.items()]
-            for place, target in targets or [(("transition_to",), step.transition_to)]:
-                if target is not None and not pairs.intersection((s, target) for s in states):
-                    message = f"no transition leads from {' or '.join(states[:20])} to {target!r}"
-                    where = (*self._top, "steps", number, *place)
-                    self._problems.add(where, message, "refused", severity="warning")
+        for where, states, target in self._targets:
+            if pairs.isdisjoint((state, target) for state in states):
+                message = f"no transition leads from {' or '.join(states[:20])} to {target!r}"
+                self._problems.add(where, message, "refused", severity="warning")
 
-    def warn_of_misspellings(
-        self, steps: Iterable[Step], transitions: Iterable[AllowedTransition]
-    ) -> None:
+    def warn_of_misspellings(self, steps: Iterable[Step]) -> None:
         """Warn of names that nothing sets, and that are nearly those of variables."""
         known = {*PROVIDED, "time_remaining", "progress_percent", "context"}
-        named: dict[Where, Iterable[str]] = {}
-        for number, step in enumerate(steps):
-            where = (*self._top, "steps", number)
+        for step in steps:
             known |= {step.name} if step.code is None else step.code.sets
-            for key in ("run_if", "prompt", "code"):
-                part = getattr(step, key)
-                named[*where, key] = () if part is None else part.reads
-        conditions = {each.source: each for _, _, each in transitions if each is not None}
-        for number, item in enumerate(self.workflow.state_machine.transitions):
-            if item.condition is not None:
-                where = (*self._top, "state_machine", "transitions", number, "condition")
-                named[where] = conditions[item.condition].reads
-        for where, names in named.items():
+        for where, names in self._reads.items():
             for name in sorted({*names} - known):
                 if (meant := _meant_by(name, known)) is not None:
                     message = f"no step sets {name!r}; did you mean {meant!r}?"
@@ -317,18 +279,26 @@ class _Reader:
 
     def _step(self, step: StepFile, where: Where) -> Step:
         self._require_states(step.in_state or (), (*where, "in_state"))
-        self._require_states([step.transition_to], (*where, "transition_to"))
-        answers = step.transition_map or {}
+        answers, targets = step.transition_map or {}, dict[Where, str]()
+        if step.transition_to is not None:
+            targets[*where, "transition_to"] = step.transition_to
         for answer, state in answers.items():
-            self._require_states([state], (*where, "transition_map", answer))
+            targets[*where, "transition_map", answer] = state
+        states = sorted({*(step.in_state or self.workflow.state_machine.states)})
+        for place, state in targets.items():
+            self._require_states([state], place)
+            self._targets.append((place, states, state))
         retries = step.max_retries
         if retries is None:
             retries = self._usual(_DEFAULT_RETRIES, "max_retries", "default_max_retries")
-        asks, program = step.type != "code", None
-        if not asks:
+        asks, program, prompt = step.type != "code", None, None
+        if asks:
+            parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments[step.name]]
+            prompt = Template(*(part.rstrip("\n") for part in parts))
+            self._reads[*where, "prompt"] = prompt.reads
+        else:
             require_monty()  # without its sandbox it is not loaded: it would have to fail
             program = self._made(Program, step.code or "", (*where, "code"), "the code")
-        parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments.get(step.name, ())]
         made_reply = self._made(reply_of, step, (*where, "output"), "the output schema")
         return Step(
             name=step.name,
@@ -338,7 +308,7 @@ class _Reader:
             on_failure=step.on_failure or self._usual("retry", "default_on_failure"),
             max_retries=retries,
             run_if=self._condition(step.run_if, (*where, "run_if")),
-            prompt=Template(*(part.rstrip("\n") for part in parts)) if asks else None,
+            prompt=prompt,
             reply=made_reply,
             reply_tokens=step.reply_tokens,
             code=program,
@@ -365,13 +335,13 @@ class _Reader:
     def _made(self, make: Callable[[Any], Any], part: Any, where: Where, what: str) -> Any:
         """Return what is made of a value of the file; None, with the reason noted, on failure."""
         try:
-            return make(part)
-        except SchemaError as error:
-            problem, line = str(error), 0
+            made = make(part)
         except CodeError as error:
-            problem, line = error.problem, error.line or 0
-        self._problems.add(where, f"{what} {problem}", str(where[-1]), line=line)
-        return None
+            line = error.line or 0
+            self._problems.add(where, f"{what} {error.problem}", str(where[-1]), line=line)
+            return None
+        self._reads[where] = getattr(made, "reads", ())
+        return made
 
     def _require_states(self, names: Iterable[str | None], where: Where) -> None:
         states = self.workflow.state_machine.states

@@ -1,35 +1,30 @@
 """Opening logs: runs, notes on what is wrong with them, and the events of one kind."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import duckdb
 import pytest
 
-from prism.analysis import Note, read_log
+from prism.analysis import read_log
 from prism.analysis._growing import GrowingLog
 from prism.errors import InputError
-from tests.kit.logs import AGENTS
-from tests.kit.tables import events_of, transition_counts
+from tests.kit import make
+from tests.kit.logs import AGENTS, LogOf, WriteLog
 
-WriteLog = Callable[..., Path]
-
-
-def kinds(notes: tuple[Note, ...]) -> list[str]:
-    return [note.kind for note in notes]
+MOVES = [make.move("x", "a", "b")]
+LONG = [make.move("x", "a", "b", padding="x" * 900)] * 10_000
 
 
 def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
     """A sound log has one run with all of its facts, and no notes."""
-    logs = read_log(folder)
-    (run,) = logs.runs
+    log = read_log(folder)
+    (run,) = log.runs
     assert (run.label, run.path) == ("real", folder / "events.jsonl")
     assert (run.started, run.ended, run.agents, run.rounds) == (True, True, AGENTS, 4)
     assert (run.ticks_per_round, run.seed) == (12, 3)
-    assert logs.notes == ()
+    assert log.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -39,71 +34,59 @@ def test_real_run_has_one_run_and_no_notes(folder: Path) -> None:
         *(b'"latency": ' + number for number in (b"NaN", b"Infinity", b"-Infinity")),
     ],
 )
-def test_a_value_that_is_none_of_its_column_is_null(keys: bytes, write_log: WriteLog) -> None:
+def test_a_value_that_is_none_of_its_column_is_null(keys: bytes, log_of: LogOf) -> None:
     """A value of another type, or a number that JSON does not have: the line is read."""
-    line = b'{"event": "reasoner.decision", "agent_id": "x", ' + keys + b"}"
-    log = read_log(write_log([line]))
+    log = log_of([b'{"event": "reasoner.decision", "agent_id": "x", ' + keys + b"}"])
     columns = "agent_id, round, tick, latency, timestamp"
     assert log.sql(f"select {columns} from events").fetchall() == [("x", *[None] * 4)]
 
 
-def test_several_logs_make_one_table_with_labels(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_several_logs_make_one_table_with_labels(write_log: WriteLog) -> None:
     """Several logs are labelled by the ends of their paths that tell them apart."""
-    moves = [make.move("x", "a", "b")]
-    paths = [
-        write_log(moves, name)
-        for name in ("one/events.jsonl", "two/other.jsonl.gz", "three/other.jsonl")
-    ]
-    logs = read_log(*paths)
+    names = ("one/events.jsonl", "two/other.jsonl.gz", "three/other.jsonl")
+    paths = [write_log(MOVES, name) for name in names]
+    log = read_log(*paths)
     labels = [f"{paths[0].parent.parent.name}/one", "two/other", "three/other"]
-    assert [run.label for run in logs.runs] == labels
-    assert transition_counts(logs)["run"].to_list() == sorted(labels, key=labels.index)
+    assert [run.label for run in log.runs] == labels
+    assert [row["run"] for row in log.rows("transitions")] == labels
 
 
-def test_missing_log_does_not_prevent_reading_others(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """A log that cannot be opened is noted; only if none can be, it is an error."""
-    path = write_log([make.move("x", "a", "b")])
-    logs = read_log(path.parent / "nowhere", path)
-    assert kinds(logs.notes) == ["unreadable"]
-    assert transition_counts(logs).select("run", "count").rows() == [(path.parent.name, 1)]
-    with pytest.raises(InputError, match="nowhere: there is no such file"):
-        read_log(path.parent / "nowhere", path.parent / "nowhere either")
+def test_missing_log_does_not_prevent_reading_others(write_log: WriteLog) -> None:
+    """A log that cannot be opened is noted."""
+    path = write_log(MOVES)
+    log = read_log(path.parent / "nowhere", path)
+    assert [note.kind for note in log.notes] == ["unreadable"]
+    assert [(row["run"], row["count"]) for row in log.rows("transitions")] == [
+        (path.parent.name, 1)
+    ]
 
 
-def test_a_pipe_is_refused(tmp_path: Path) -> None:
-    """A log is read twice, so the message says to write it to a file."""
+def test_what_is_no_log_is_refused(tmp_path: Path, folder: Path) -> None:
+    """Nothing, the same log twice, logs of which none can be opened, and a pipe."""
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(InputError, match="is a pipe: write it to a file"):
-        read_log(tmp_path / "pipe")
+    for paths, words in (
+        ([], "no log given"),
+        ([folder, folder / "events.jsonl"], "given more than once"),
+        ([tmp_path / "nowhere", tmp_path / "nor here"], "nowhere: there is no such file"),
+        ([tmp_path / "pipe"], "is a pipe: write it to a file"),
+    ):
+        with pytest.raises(InputError, match=words):
+            read_log(*paths)
 
 
-def test_same_log_twice_is_refused(folder: Path) -> None:
-    """The same log is not counted twice, and no log at all is refused."""
-    with pytest.raises(InputError, match="given more than once"):
-        read_log(folder, folder / "events.jsonl")
-    with pytest.raises(InputError, match="no log given"):
-        read_log()
+def test_corrupt_lines_have_their_numbers(log_of: LogOf) -> None:
+    """All others are read."""
+    lines: list[Any] = [*MOVES * 150, b"?", *MOVES * 49]
+    log = log_of(lines)
+    assert [row["count"] for row in log.rows("transitions")] == [199]
+    assert [(note.kind, note.line) for note in log.notes] == [("corrupt", 151)]
 
 
-def test_logs_of_many_blocks_are_read_whole(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """A log of several blocks is read whole, and corrupt lines have their numbers."""
-    padding = "x" * 200
-    lines: list[Any] = [make.move("x", "a", "b", padding=padding) for _ in range(200)]
-    lines[150] = b"?"
-    logs = read_log(write_log(lines))
-    assert transition_counts(logs)["count"].sum() == 199
-    assert [(note.kind, note.line) for note in logs.notes] == [("corrupt", 151)]
-
-
-def test_keys_of_an_application_are_columns(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_keys_of_an_application_are_columns(log_of: LogOf) -> None:
     """Keys that prism does not know have the narrowest type that fits all values."""
-    values = [(1, True, "a", [1]), (2.5, None, 3, {"b": 1})]
-    lines = [make.event("vote.cast", n=n, sure=s, said=t, more=m) for n, s, t, m in values]
-    rows = events_of(read_log(write_log(lines)), "vote.cast").select("n", "sure", "more").rows()
+    values = [(1, True, [1]), (2.5, None, {"b": 1})]
+    log = log_of([make.event("vote.cast", n=n, sure=s, more=m) for n, s, m in values])
+    rows = log.table("events_of", "vote.cast").project("n, sure, more").fetchall()
     assert rows == [(1.0, True, "[1]"), (2.5, None, '{"b":1}')]
 
 
@@ -119,22 +102,20 @@ def test_a_query_may_use_every_table(folder: Path) -> None:
 
 
 def test_a_long_log_is_loaded_once(
-    write_log: WriteLog, make: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    write_log: WriteLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is kept in the user's cache by its content, and read into memory where none can be."""
-    path = write_log([make.move("x", "a", "b", padding="x" * 900)] * 10_000)
-    counts = [("a", "b", "go", 10_000, 1.0)]
+    path = write_log(LONG)
     for cache in (tmp_path / "cache", Path("/dev/null")):
         monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
         for _ in range(2):
-            assert transition_counts(read_log(path)).rows() == counts
+            assert [row["count"] for row in read_log(path).rows("transitions")] == [10_000]
     (kept,) = (tmp_path / "cache").rglob("*.duckdb")
-    again = [make.event("run.started"), *[make.move("x", "b", "a", padding="x" * 900)] * 5_000]
-    write_log(again * 2)
+    write_log([make.event("run.started"), *LONG[:5_000]] * 2)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     for all_runs, number in ((False, 5_000), (True, 10_000)) * 2:
-        table = transition_counts(read_log(path, all_runs=all_runs))
-        assert table["count"].to_list() == [number]
+        rows = read_log(path, all_runs=all_runs).rows("transitions")
+        assert [row["count"] for row in rows] == [number]
     assert len([*kept.parent.iterdir()]) == 3
 
 

@@ -1,51 +1,73 @@
-"""A run decided by a model that fails."""
+"""Logs of every kind, to be read by every table."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.agents import opening_posts, synthetic_population
-from prism.llm import OllamaChatClient
-from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed
-from prism.statechart import AgentState, Reasoner
-from prism.testing import FakeOllama, Fault
+from prism.examples import Day, Meadow
+from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.runlog import configure
+from prism.statechart import Written
+from prism.testing import ScriptedWriter
+from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
 from tests.kit.worlds import Leaving
 
+WORKFLOW = Workflow.from_text(
+    """
+name: walker
+workflow:
+  state_machine:
+    states: [home, out]
+    transitions:
+      - home->out
+      - {from: out, to: home, condition: tired}
+  steps:
+    - {name: count, type: code, code: "seen = context.get('seen', 0) + 1; tired = seen > 3"}
+    - {name: fall, type: code, in_state: out, code: "1 / 0", on_failure: skip}
+    - {name: go, type: llm, in_state: home, prompt: "{agent_id}?", output: text, transition_to: out}
+    - {name: back, type: transition, in_state: out, prompt: "?", transition_map: {back: home}}
+"""
+)
+
+
+async def walk() -> None:
+    """Carry out six turns: out, refused twice, home, a text that fails, and stopped by it."""
+    gone = Written(None, "failed", reason="E: gone")
+    writer = ScriptedWriter({"go": ["Off I go.", gone], "back": "back"})
+    agent = WorkflowAgent(WORKFLOW, writer, agent_id="ada")
+    for _ in range(5):
+        await agent.turn()
+
+    assert agent.failure == "step 'go': E: gone"
+
+
+async def think() -> None:
+    """Run through all that can happen to an agent."""
+    replies = [
+        thought("on", "executing"),
+        *(add("a", "1"), add("b", "2"), action("storage_burn", "all")),
+        *("nothing of use", OSError("down")),
+    ]
+    data = {**working(10, 250), "state": "dreaming"}
+    config = limited(FIXED + 2400)
+    await thinker(replies, data, config, count=letters, agent_id="ada").run(7)
+
 
 @pytest.fixture(scope="session")
-def faulty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the log of a run decided by a model, of whose answers many are of no use."""
-    path = tmp_path_factory.mktemp("model") / "model.jsonl"
-    population, clock = synthetic_population(12, seed=5), SimulatedClock()
-    with FakeOllama() as server, RunLog(path, clock) as log:
-
-        def choose(asked: Any) -> str:
-            if len(server.questions) % 3 == 1:
-                server.fail(Fault.body(b"nothing of use"))
-            return str(asked.options[len(server.questions) % len(asked.options)])
-
-        server.choose = choose
-        Run(
-            Feed(first_posts=opening_posts(population.agents, seed=5)),
-            population.agents,
-            reasoner=Reasoner(
-                OllamaChatClient(server.host, "llama3.2"), fallback=AgentState.SCROLLING, seed=5
-            ),
-            rounds=2,
-            seed=5,
-            logger=log.logger,
-            clock=clock,
-        ).run()
-    return path
-
-
-@pytest.fixture(scope="session")
-def carried(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run whose rounds carry open decisions over, and that some leave."""
-    folder = tmp_path_factory.mktemp("carried") / "run"
+def logs(run: Any, model_log: Path, market: Path, tmp_path_factory: Any) -> dict[str, Path]:
+    """Return logs of a feed, of agents who leave, of a model, of two charts, and so on."""
+    folder: Path = tmp_path_factory.mktemp("logs")
     values = {"preset": "twitter", "up_treated": 0.4}
-    Run(Leaving, 30, rounds=3, seed=3, treatments=["leave@2"], parameters=values).keep(folder)
-    return folder
+    Run(Leaving, 30, rounds=3, seed=3, treatments=["leave@2"], parameters=values).keep(
+        folder / "leaving"
+    )
+    Run(Day, 12, rounds=2, seed=1).keep(folder / "regions")
+    Run(Meadow, 60, rounds=5, seed=1).keep(folder / "births")
+    for name, program in (("workflow", walk), ("thinking", think)):
+        with configure(folder / name):
+            asyncio.run(program())
+    kept = {path.name: path for path in folder.iterdir()}
+    return {"feed": run[0], "model": model_log, "market": market, **kept}

@@ -1,42 +1,34 @@
 """Every agent, with what it is and did."""
 
-from collections.abc import Callable
-from pathlib import Path
-from types import SimpleNamespace
-
-from prism.analysis import check_log, read_log
+from prism.analysis import check_log
 from prism.statechart import Statechart, Transition, state_enum
-from tests.kit.tables import agents
+from tests.kit import make
+from tests.kit.logs import LogOf
 
-WriteLog = Callable[..., Path]
 
-
-def test_numbers_in_names_are_sorted_as_numbers(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_numbers_in_names_are_sorted_as_numbers(log_of: LogOf) -> None:
     """Agents come in natural order: by the numbers in their names, and not by the digits."""
-    names = ["b_1", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "a", "02", "2", "10"]
-    lines = [make.move(name, "on", "off") for name in names]
-    table = agents(read_log(write_log(lines)))
-    expected = ["02", "2", "10", "a", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "b_1"]
-    assert table["agent_id"].to_list() == expected
+    names = ["02", "2", "10", "a", "a_2", "a_2_x", "a_10", "a_10_2", "a_10_11", "a_100", "b_1"]
+    log = log_of([make.move(name, "on", "off") for name in sorted(names)])
+    assert [row["agent_id"] for row in log.rows("agents")] == names
 
 
-def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNamespace) -> None:
+def test_one_id_on_two_charts_is_two_agents(log_of: LogOf) -> None:
     """Ticket 1 and order 1 have a row each in every table of agents, and a check of its own."""
     ticket, order = {"chart": "ticket"}, {"chart": "order"}
-    refused = {"state": "open", "trigger": "close", "reason": "guards", "guards": ["is_done"]}
     lines = [
         make.event("run.started", schema=1),
         make.joined("1", "open", **ticket),
         make.joined("1", "open", **order),
-        make.event("statechart.event_refused", agent_id="1", **ticket, **refused),
+        make.joined("2", "sent", **order),
+        make.refused("1", "open", "close", "is_done", **ticket),
         make.move("1", "open", "paid", trigger="pay", **order),
         make.decision("1", ["sent", "kept"], "sent", state="paid", **order),
         make.move("1", "paid", "sent", trigger="go", **order),
         make.decision("1", ["closed"], "closed", state="open", trigger="close", **ticket),
         make.event("agent.left", agent_id="2", state="sent", **order),
     ]
-    lines.insert(3, make.joined("2", "sent", **order))
-    log = read_log(write_log(lines))
+    log = log_of(lines)
     shown = ("agent_id", "chart", "state", "transitions", "decisions")
     assert [tuple(row[name] for name in shown) for row in log.rows("agents")] == [
         ("1", "order", "sent", 2, 1),
@@ -59,10 +51,8 @@ def test_one_id_on_two_charts_is_two_agents(write_log: WriteLog, make: SimpleNam
     assert (found.checked, found.found) == (2, {})
 
 
-def test_the_log_of_a_loop_has_no_columns_of_a_feed(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_the_log_of_a_loop_has_no_columns_of_a_feed(log_of: LogOf) -> None:
     """A log whose first line names no chart has columns of posts only if something was posted."""
     loop = [make.event("run.started", schema=1), make.move("x", "a", "b")]
-    assert "posts" not in agents(read_log(write_log(loop))).columns
-    assert "posts" in agents(read_log(write_log([*loop, make.post("x", "p1")]))).columns
+    assert "posts" not in log_of(loop).table("agents").columns
+    assert "posts" in log_of([*loop, make.post("x", "p1")]).table("agents").columns

@@ -1,50 +1,27 @@
 """Tables of logs of every kind, beside what a plain reading of their lines gives."""
 
-import asyncio
-import json
 from collections import Counter, defaultdict
 from math import log2
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import pytest
 
-from prism import Run
-from prism.analysis import read_log
-from prism.examples import Day, Meadow
-from prism.runlog import configure
-from tests.analysis.test_cognition_logs import think
-from tests.analysis.test_workflow_logs import walk
+from prism.analysis import Log, read_log
+from tests.kit.logs import events_in
+from tests.kit.make import Event
 
 RUNS = ["feed", "leaving", "model", "market", "regions", "births", "workflow", "thinking"]
 STEPS = ("agent.joined", "statechart.transition", "agent.left")
 
-Event = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def logs(
-    run: Any, carried: Path, faulty: Path, market: Path, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, Path]:
-    """Return logs of a feed, of agents who leave, of a model, of two charts, and so on."""
-    folder = tmp_path_factory.mktemp("by hand")
-    Run(Day, 12, rounds=2, seed=1).keep(folder / "regions")
-    Run(Meadow, 60, rounds=5, seed=1).keep(folder / "births")
-    for name, program in (("workflow", walk), ("thinking", think)):
-        with configure(folder / f"{name}.jsonl"):
-            asyncio.run(program())
-    found = {"feed": run[0], "leaving": carried, "model": faulty, "market": market}
-    found |= {name: folder / name for name in ("regions", "births")}
-    return found | {name: folder / f"{name}.jsonl" for name in ("workflow", "thinking")}
+Both = tuple[Log, list[Event]]
 
 
 @pytest.fixture
-def both(request: pytest.FixtureRequest, logs: dict[str, Path]) -> tuple[Any, list[Event]]:
+def both(request: pytest.FixtureRequest, logs: dict[str, Path]) -> Both:
     """Return a log opened, and its events as a plain reading has them."""
     path = logs[request.param]
-    lines = (path if path.is_file() else path / "events.jsonl").read_bytes().splitlines()
-    return read_log(path), [json.loads(line) for line in lines]
+    return read_log(path), events_in(path)
 
 
 every_log = pytest.mark.parametrize("both", RUNS, indirect=True)
@@ -73,7 +50,7 @@ def target(event: Event) -> str:
 
 
 @every_log
-def test_transitions(both: Any) -> None:
+def test_transitions(both: Both) -> None:
     """Each kind is counted, and has its share of those that leave the state in its chart."""
     log, events = both
     moves = named(events, "statechart.transition")
@@ -88,7 +65,7 @@ def test_transitions(both: Any) -> None:
 
 
 @every_log
-def test_states_at_every_tick(both: Any) -> None:
+def test_states_at_every_tick(both: Both) -> None:
     """Agents are where their steps have brought them by the end of the tick."""
     log, events = both
     rows = log.sql("select round, tick, state, agents, share from states").fetchall()
@@ -109,7 +86,7 @@ def test_states_at_every_tick(both: Any) -> None:
 
 
 @every_log
-def test_visits_by_their_end(both: Any) -> None:
+def test_visits_by_their_end(both: Both) -> None:
     """A visit ends with a transition or as its agent leaves, is cut by a round, or stays open."""
     log, events = both
     ticks = next((each.get("ticks_per_round") for each in events), None)
@@ -129,8 +106,8 @@ def test_visits_by_their_end(both: Any) -> None:
 
 
 @every_log
-def test_decisions(both: Any) -> None:
-    """Decisions by state: asked, fallbacks, first of the list as it was shown, entropy in bits."""
+def test_decisions(both: Both) -> None:
+    """Decisions by state: asked, fallbacks, first of the list, entropy in bits."""
     log, events = both
     by_state = defaultdict[str, list[Event]](list)
     for event in named(events, "reasoner.decision"):
@@ -146,7 +123,7 @@ def test_decisions(both: Any) -> None:
             sum(each["source"] == "fallback" for each in own),
         )
         by_model = [each for each in own if each["source"] == "model"]
-        first = [each["options"][each.get("rotation") or 0] == each["chosen"] for each in by_model]
+        first = [each["options"][0] == each["chosen"] for each in by_model]
         assert row["chosen_first"] == (pytest.approx(mean(first)) if first else None)
         chances = [each["probabilities"].values() for each in own if each.get("probabilities")]
         bits = [-sum(p * log2(p) for p in each if p) for each in chances]
@@ -154,7 +131,7 @@ def test_decisions(both: Any) -> None:
 
 
 @every_log
-def test_agents(both: Any) -> None:
+def test_agents(both: Both) -> None:
     """Every agent has its last state, and what it did, counted."""
     log, events = both
     where = {step["agent_id"]: target(step) for step in named(events, *STEPS[:2])}
@@ -167,8 +144,8 @@ def test_agents(both: Any) -> None:
 
 
 @every_log
-def test_what_was_measured_said_and_went_wrong(both: Any) -> None:
-    """Measures, messages and fallbacks are those of the lines."""
+def test_what_was_measured_and_went_wrong(both: Both) -> None:
+    """Measures and fallbacks are those of the lines."""
     log, events = both
     measured = [
         (event["round"], name, None if value is None else float(value))
@@ -177,8 +154,6 @@ def test_what_was_measured_said_and_went_wrong(both: Any) -> None:
     ]
     rows = log.sql("select round, measure, value from measures").fetchall()
     assert sorted(rows, key=repr) == sorted(measured, key=repr)
-    sent = [(each["agent_id"], each["content"]) for each in named(events, "message.sent")]
-    assert log.sql("select sender, content from messages").fetchall() == sent
     fallbacks = [
         each for each in named(events, "reasoner.decision") if each["source"] == "fallback"
     ]

@@ -1,157 +1,126 @@
 """Decisions: sources, costs, entropy, latencies, and what texts cost."""
 
-from collections.abc import Callable
-from pathlib import Path
 from statistics import quantiles
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from prism.analysis import read_log
 from prism.errors import InputError
-from tests.kit.tables import costs, decisions
+from tests.kit import make
+from tests.kit.logs import LogOf
 
-WriteLog = Callable[..., Path]
+CALL = {"source": "model", "model": "small", "latency": 0.5, "request_seconds": 0.25}
+COST = {"attempts": 1, "input_tokens": 10, "output_tokens": 2}
+NO_TOKENS = {"input_tokens": None, "output_tokens": None}
+LATENCIES = [number / 10 for number in range(1, 102)]
+CUTS = quantiles([*LATENCIES, 1.0], n=100, method="inclusive")
+FELL_BACK = {"source": "fallback", "reason": "timed out"}
 
 
-def call(**keys: Any) -> dict[str, Any]:
-    """Return what the event of an answer says of its cost."""
-    known = {"latency": 0.5, "request_seconds": 0.25, "host": "h", "model": "small"}
-    return {**known, "attempts": 1, "input_tokens": 10, "output_tokens": 2, **keys}
-
-
-def asked(make: SimpleNamespace, **keys: Any) -> dict[str, Any]:
+def asked(**keys: Any) -> make.Event:
     """Return a decision that a model was asked for."""
-    return make.decision("x", ["b", "c"], "b", **call(**{"source": "model", **keys}))
+    return make.decision("x", ["b", "c"], "b", **{**CALL, **COST, **keys})
 
 
-def test_what_stood_first_is_told_from_how_the_list_was_rotated(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """With a rotation of 1, the second option stood first."""
-    for rotation, share in ((None, 1), (0, 1), (1, 0)):
-        log = read_log(write_log([asked(make, rotation=rotation)]))
-        assert decisions(log)["chosen_first"].to_list() == [share]
-
-
-def test_costs_are_added_up_and_latencies_described(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Requests and tokens are summed without unknown ones; percentiles are interpolated."""
-    latencies = [number / 10 for number in range(1, 102)]
-    lines = [asked(make, latency=latency) for latency in latencies]
-    lines += [asked(make, latency=1, attempts=3, input_tokens=None, output_tokens=None)]
-    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["attempts"], row["input_tokens"], row["output_tokens"]) == (104, 1010, 202)
-    cuts = quantiles([*latencies, 1.0], n=100, method="inclusive")
-    assert [row[f"latency_p{share}"] for share in (50, 90, 99)] == [
-        pytest.approx(cuts[share - 1]) for share in (50, 90, 99)
-    ]
-    assert row["latency_max"] == pytest.approx(10.1)
-
-
-def test_decisions_are_grouped_by_names(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Decisions are grouped by any of the names, null included; another name is refused."""
-    lines = [
-        asked(make, source="fallback", reason="timed out"),
-        asked(make, source="fallback", reason="timed out", round=2),
-        asked(make, host="other"),
-        make.decision("x", ["b", "c"], "c"),
-    ]
-    logs = read_log(write_log(lines))
-    by_reason = decisions(logs, by=["source", "reason"])
-    assert by_reason.select("source", "reason", "asked").rows() == [
-        ("fallback", "timed out", 2),
-        ("model", None, 1),
-        ("policy", None, 1),
-    ]
-    by_host = decisions(logs, by=["host", "model"]).select("host", "asked", "latency_max")
-    assert by_host.rows() == [(None, 1, None), ("h", 2, 0.5), ("other", 1, 0.5)]
-    assert decisions(logs, by=["round"])["asked"].to_list() == [3, 1]
-    assert decisions(logs, by=[]).select("asked").rows() == [(4,)]
-    with pytest.raises(
-        InputError, match="decisions_by cannot group by colour: use columns of events"
-    ):
-        decisions(logs, by=["colour"])
-
-
-def test_latency_excludes_fallbacks_without_a_request(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
-    """Latency counts fallbacks after a request and shared answers, not fallbacks without one."""
-    lines = [
-        *(
-            asked(make, source="fallback", reason="budget spent", latency=0.0, attempts=0)
-            for _ in range(5)
-        ),
-        asked(make, source="fallback", reason="timed out", latency=30.0, attempts=2),
-        asked(make, latency=10.0),
-        asked(make, latency=20.0, attempts=0),
-    ]
-    (row,) = decisions(read_log(write_log(lines))).iter_rows(named=True)
-    assert (row["asked"], row["from_fallback"], row["latency_p50"], row["latency_max"]) == (
-        8,
-        6,
-        20.0,
-        30.0,
-    )
-    bare = [{key: value for key, value in line.items() if key != "attempts"} for line in lines[5:7]]
-    (row,) = decisions(read_log(write_log(bare))).iter_rows(named=True)
-    assert row["latency_p50"] == 20.0
+def text(**keys: Any) -> make.Event:
+    """Return the event of a text."""
+    written = {"agent_id": "ada", "key": "k", "prompt_hash": "0", "text": "Hi.", "reason": None}
+    return make.event("text.written", **{**written, **CALL, **COST, **keys})
 
 
 @pytest.mark.parametrize(
-    ("values", "bits"),
+    ("lines", "columns"),
     [
-        ((1e-320, 1e308), 0.0),
-        ((5e-324, 5e-324), 1.0),
-        ((2**64 - 1, 1), 0.0),
-        ((3, 1), 0.8112781244591328),
+        *(
+            pytest.param([asked(rotation=turn)], {"chosen_first": share}, id=f"rotated by {turn}")
+            for turn, share in ((None, 1), (0, 1), (1, 0))
+        ),
+        # sums without unknown ones, and percentiles between two
+        (
+            [
+                *(asked(latency=each) for each in LATENCIES),
+                asked(latency=1, attempts=3, **NO_TOKENS),
+            ],
+            {
+                **{"attempts": 104, "input_tokens": 1010, "output_tokens": 202},
+                **{f"latency_p{share}": CUTS[share - 1] for share in (50, 90, 99)},
+                "latency_max": 10.1,
+            },
+        ),
+        # latencies without fallbacks that sent nothing
+        (
+            [
+                *[asked(**FELL_BACK, latency=0.0, attempts=0)] * 5,
+                asked(**FELL_BACK, latency=30.0, attempts=None),
+                asked(latency=10.0),
+                asked(latency=20.0, attempts=0),
+            ],
+            {"asked": 8, "from_fallback": 6, "latency_p50": 20.0, "latency_max": 30.0},
+        ),
+        *(
+            pytest.param(
+                [asked(probabilities=dict(zip("bc", weights, strict=True)))],
+                {"entropy": bits, "entropy_share": bits},
+                id=f"entropy of {weights[0]:g} and {weights[1]:g}",
+            )
+            for weights, bits in (
+                ((1e-320, 1e308), 0.0),
+                ((5e-324, 5e-324), 1.0),
+                ((2**64 - 1, 1), 0.0),
+                ((3, 1), 0.8112781244591328),
+            )
+        ),
     ],
 )
-def test_entropy_is_of_scaled_probabilities(
-    values: tuple[float, ...], bits: float, write_log: WriteLog, make: SimpleNamespace
+def test_columns(lines: list[make.Event], columns: dict[str, float], log_of: LogOf) -> None:
+    """Decisions of a state and a model are a row."""
+    (row,) = log_of(lines).rows("decisions")
+    assert {name: row[name] for name in columns} == pytest.approx(columns)
+
+
+DECIDED = [
+    asked(**FELL_BACK),
+    asked(**FELL_BACK, round=2),
+    asked(),
+    make.decision("x", ["b", "c"], "c"),
+]
+COSTS = [
+    asked(),
+    asked(source="fallback", attempts=3),
+    asked(source="fallback", model=None, attempts=0),
+    make.decision("x", ["b", "c"], "b"),
+    text(model="large", **NO_TOKENS),
+    text(model="large", source="failed", **NO_TOKENS),
+    text(model="small"),
+]
+
+
+@pytest.mark.parametrize(
+    ("lines", "table", "names", "columns", "rows"),
+    [
+        (
+            *(DECIDED, "decisions_by", ["source", "reason"], "source, reason, asked"),
+            [("fallback", "timed out", 2), ("model", None, 1), ("policy", None, 1)],
+        ),
+        (DECIDED, "decisions_by", ["round"], "round, asked", [(1, 3), (2, 1)]),
+        (
+            *(COSTS, "costs_by", ["model"], "*"),
+            [("large", 1, 2, None, None, 0.5), ("small", 2, 5, 30, 6, 0.75)],
+        ),
+        (
+            *(COSTS, "costs_by", ["what", "model"], "what, model, answers"),
+            [("texts", "large", 1), ("decisions", "small", 1), ("texts", "small", 1)],
+        ),
+    ],
+)
+def test_rows_by_names(
+    lines: list[make.Event], table: str, names: list[str], columns: str, rows: Any, log_of: LogOf
 ) -> None:
-    """Weights are scaled to 1; neither a very small nor a very large one disturbs the entropy."""
-    weights = dict(zip("ab", values, strict=True))
-    log = write_log([make.decision("x", ["a", "b"], "a", probabilities=weights)])
-    (row,) = decisions(read_log(log)).iter_rows(named=True)
-    assert row["entropy"] == row["entropy_share"] == pytest.approx(bits)
+    """Decisions and costs are grouped by any columns, null included; a fallback is no answer."""
+    assert log_of(lines).table(table, names).project(columns).fetchall() == rows
 
 
-def text(**keys: Any) -> dict[str, Any]:
-    """Return the event of a text."""
-    written = {"agent_id": "ada", "key": "k", "prompt_hash": "0", "text": "Hi.", "reason": None}
-    stamped = {"event": "text.written", "timestamp": "2026-01-01T00:00:00Z", "round": 1, "tick": 1}
-    return {**stamped, **written, "source": "model", **call(**keys)}
-
-
-def test_costs_are_those_of_decisions_and_texts(write_log: WriteLog, make: SimpleNamespace) -> None:
-    """Each model has its requests, tokens and seconds; a fallback costs, and is no answer."""
-    log = write_log(
-        [
-            make.decision("x", ["b", "c"], "b", **call(source="model")),
-            make.decision("x", ["b", "c"], "b", **call(source="fallback", attempts=3)),
-            make.decision("x", ["b", "c"], "b", **call(source="fallback", model=None, attempts=0)),
-            make.decision("x", ["b", "c"], "b"),
-            text(model="large", input_tokens=None, output_tokens=None),
-            text(model="large", source="failed", input_tokens=None, output_tokens=None),
-            text(model="small"),
-        ]
-    )
-    found = costs(read_log(log))
-    assert found.columns == [
-        "model",
-        "answers",
-        "calls",
-        "input_tokens",
-        "output_tokens",
-        "seconds",
-    ]
-    assert found.rows() == [("large", 1, 2, None, None, 0.5), ("small", 2, 5, 30, 6, 0.75)]
-    by_what = costs(read_log(log), by=["what", "model"]).select("what", "model", "answers")
-    rows = [("decisions", "small", 1), ("texts", "large", 1), ("texts", "small", 1)]
-    assert sorted(by_what.rows()) == rows
-    with pytest.raises(InputError, match="costs_by cannot group by colour"):
-        costs(read_log(log), by=["colour"])
+def test_another_name_is_refused(log_of: LogOf) -> None:
+    """The message names columns."""
+    with pytest.raises(InputError, match="costs_by cannot group by colour: use columns of events"):
+        log_of(COSTS).table("costs_by", ["colour"])

@@ -1,62 +1,55 @@
 """How long agents stay: visits that end, visits that are cut, and the ticks that they sum to."""
 
-from collections.abc import Callable
 from enum import StrEnum
 from math import log
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import read_log
-from tests.kit.tables import dwell_times
+from tests.kit import make
+from tests.kit.logs import LogOf, WriteLog
 
-WriteLog = Callable[..., Path]
 
-
-def test_censored_visits_are_those_of_a_textbook(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_censored_visits_are_those_of_a_textbook(log_of: LogOf) -> None:
     """Remission times under 6-MP have the published median and mean (Freireich et al. 1963)."""
     exits = [6, 6, 6, 7, 10, 13, 16, 22, 23]
     cuts = [6, 9, 10, 11, 17, 19, 20, 25, 32, 32, 34, 35]
     lines = [make.move("x", "a", "b", ticks_in_state=weeks) for weeks in exits]
     lines += [make.move("x", "a", "b", "round_ends", ticks_in_state=weeks) for weeks in cuts]
-    (row,) = dwell_times(read_log(write_log(lines))).filter(state="a").iter_rows(named=True)
-    assert (row["median"], row["p90"]) == (23, None)
+    row = log_of(lines).rows("dwell")[0]
+    assert (row["state"], row["median"], row["p90"]) == ("a", 23, None)
     assert (row["complete"], row["cut"], row["at_risk"]) == (9, 12, sum(exits + cuts))
     # the area under the curve to the longest visit, as R's survival package has it
     assert row["mean"] == pytest.approx(23.287, abs=1e-3)
 
 
-def test_a_state_that_is_never_left_has_no_median(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_a_state_that_is_never_left_has_no_median(log_of: LogOf) -> None:
     """A visit that is open at the end is censored: its length is known, not that of others."""
     lines = [make.started(), make.joined("x", "a"), make.joined("y", "a")]
     lines += [make.move("x", "a", "b", round=1, tick=2, ticks_in_state=2)]
     lines += [make.event("round.ended", round=2, tick=3)]
-    table = dwell_times(read_log(write_log(lines)))
-    columns = ("state", "complete", "open", "median", "p90", "max", "at_risk")
-    assert table.select(columns).rows() == [
+    columns = "state, complete, open, median, p90, max, at_risk"
+    assert log_of(lines).sql(f"select {columns} from dwell").fetchall() == [
         ("a", 1, 1, 2, None, 6, 8),
         ("b", 0, 1, None, None, 4, 4),
     ]
 
 
 Bulb = StrEnum("Bulb", ["LIT", "DARK"])
+LAMP = Statechart(
+    Bulb,
+    [Transition("goes out", Bulb.LIT, Bulb.DARK), Transition("is lit", Bulb.DARK, Bulb.LIT)],
+    Bulb.LIT,
+    name="lamp",
+)
 
 
 class Lamp(Agent):
     """Something that goes out and is replaced."""
 
-    chart = Statechart(
-        Bulb,
-        [Transition("goes out", Bulb.LIT, Bulb.DARK), Transition("is lit", Bulb.DARK, Bulb.LIT)],
-        Bulb.LIT,
-        name="lamp",
-    )
+    chart = LAMP
 
 
 class Lamps(World[Lamp]):
@@ -75,31 +68,24 @@ class Lamps(World[Lamp]):
         lamp.fire("is lit")
 
 
-@pytest.fixture(scope="module")
-def lamps(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run of the chain."""
-    folder = tmp_path_factory.mktemp("lamps") / "run"
-    Run(Lamps(), 200, seed=1).keep(folder)
-    return folder
-
-
-@pytest.mark.parametrize("depth", [None, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "table", [("dwell",), pytest.param(("dwell_at", 1), marks=pytest.mark.slow)]
+)
 def test_dwell_times_of_events_at_rates_are_in_rounds(
-    lamps: Path, depth: int | None, write_log: WriteLog, make: SimpleNamespace
+    table: tuple[str, int], write_log: WriteLog, tmp_path: Path
 ) -> None:
     """Means and medians are those of the chain's rates, also beside a run in ticks."""
-    table = dwell_times(read_log(lamps), depth=depth)
+    Run(Lamps(), 200, seed=1).keep(tmp_path / "run")
+    rows = {row["state"]: row for row in read_log(tmp_path / "run").rows(*table)}
     for state, rate in (("lit", 0.7), ("dark", 2.0)):
-        (row,) = table.filter(state=state).iter_rows(named=True)
+        row = rows[state]
         assert row["complete"] / row["at_risk"] == pytest.approx(rate, rel=0.1)
         assert row["mean"] == pytest.approx(1 / rate, rel=0.1)
         assert row["median"] == pytest.approx(log(2) / rate, rel=0.1)
     # agents are always in one of the two states
-    assert table["at_risk"].sum() == pytest.approx(200 * 20)
+    assert sum(row["at_risk"] for row in rows.values()) == pytest.approx(200 * 20)
     in_ticks = write_log([make.move("x", "a", "b", ticks_in_state=3)])
-    both = dwell_times(read_log(in_ticks, lamps), depth=depth)
-    assert both.filter(state="a")["median"].to_list() == [3]
-    assert (
-        both.filter(state="lit")["median"].to_list()
-        == table.filter(state="lit")["median"].to_list()
-    )
+    both = {
+        row["state"]: row["median"] for row in read_log(in_ticks, tmp_path / "run").rows(*table)
+    }
+    assert (both["a"], both["lit"]) == (3, rows["lit"]["median"])

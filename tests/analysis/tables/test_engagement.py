@@ -1,23 +1,14 @@
 """Who takes part, and how unequally."""
 
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import polars as pl
 import pytest
 
 from prism.analysis import read_log
-from tests.kit.logs import AGENTS
-from tests.kit.tables import participation
-
-WriteLog = Callable[..., Path]
-ACTS = (
-    *("agent_id", "posts", "replies", "reshares", "likes"),
-    *("replies_received", "reshares_received", "likes_received"),
-)
+from tests.kit import make
+from tests.kit.logs import AGENTS, LogOf
 
 
 def gini(counts: list[int]) -> float:
@@ -39,34 +30,26 @@ def test_shares_are_those_of_the_events(
     number: int | None, folder: Path, events: list[dict[str, Any]]
 ) -> None:
     """Counts and shares of a round and of all rounds are those counted plainly."""
-    wrote, created, liked = Counter[str](), set[str](), set[str]()
-    for event in events:
-        if event["round"] == 0 or number not in (None, event["round"]):
-            continue
-        if event["event"] == "post.published":
-            wrote[event["agent_id"]] += 1
-            created |= {event["agent_id"]} if event["kind"] == "post" else set()
-        elif event["event"] == "post.liked":
-            liked.add(event["agent_id"])
-
-    table = participation(read_log(folder))
-    (row,) = table.filter(pl.col("round").eq_missing(number)).iter_rows(named=True)
+    here = [each for each in events if each["round"] != 0 and number in (None, each["round"])]
+    posts = [each for each in here if each["event"] == "post.published"]
+    wrote = Counter(each["agent_id"] for each in posts)
+    created = {each["agent_id"] for each in posts if each["kind"] == "post"}
+    liked = {each["agent_id"] for each in here if each["event"] == "post.liked"}
     counts = [*wrote.values(), *[0] * (AGENTS - len(wrote))]
-    shares = {name: top_share(counts, share) for name, share in (("top_1", 0.01), ("top_10", 0.1))}
-    assert (row["agents"], row["written"]) == (AGENTS, wrote.total())
-    assert row["silent"] == pytest.approx(1 - len(wrote) / AGENTS)
-    assert row["creating"] == pytest.approx(len(created) / AGENTS)
-    assert row["silent"] + row["writing"] + row["creating"] == pytest.approx(1)
-    assert row["liking"] == pytest.approx(len(liked) / AGENTS)
-    assert row["gini"] == pytest.approx(gini(counts))
-    assert {name: row[name] for name in shares} == pytest.approx(shares)
-    assert row["next_9"] == pytest.approx(row["top_10"] - row["top_1"])
-    assert row["top_10"] + row["other_90"] == pytest.approx(1)
+    top_1, top_10 = (top_share(counts, share) for share in (0.01, 0.1))
+    (row,) = (row for row in read_log(folder).rows("participation") if row["round"] == number)
+    assert row == pytest.approx(
+        {
+            **{"round": number, "agents": AGENTS, "written": wrote.total()},
+            **{"silent": 1 - len(wrote) / AGENTS, "creating": len(created) / AGENTS},
+            **{"writing": (len(wrote) - len(created)) / AGENTS, "liking": len(liked) / AGENTS},
+            **{"top_1": top_1, "next_9": top_10 - top_1, "top_10": top_10, "other_90": 1 - top_10},
+            "gini": gini(counts),
+        }
+    )
 
 
-def test_a_round_in_which_nobody_writes_has_no_shares(
-    write_log: WriteLog, make: SimpleNamespace
-) -> None:
+def test_a_round_in_which_nobody_writes_has_no_shares(log_of: LogOf) -> None:
     """Everybody is silent, and nothing is nobody's; opening posts are from before."""
     lines = [
         make.started(),
@@ -75,9 +58,8 @@ def test_a_round_in_which_nobody_writes_has_no_shares(
         make.event("round.ended", round=1, tick=3),
         make.post("x", "p1", round=2),
     ]
-    table = participation(read_log(write_log(lines)))
-    columns = ("round", "silent", "creating", "written", "top_1", "gini")
-    assert table.select(columns).rows() == [
+    columns = "round, silent, creating, written, top_1, gini"
+    assert log_of(lines).sql(f"select {columns} from participation").fetchall() == [
         (1, 1.0, 0.0, 0, None, None),
         (2, 0.0, 1.0, 1, 0.01, 0.0),
         (None, 0.0, 1.0, 1, 0.01, 0.0),

@@ -2,59 +2,54 @@
 
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
-import polars as pl
 import pytest
 
-from prism.analysis import read_log
+from prism.analysis import Log, read_log
 from prism.examples import Day
 from prism.worlds import Run
-from tests.kit.tables import dwell_times, events_of, state_counts, transition_counts
+from tests.kit.logs import events_in
+from tests.kit.make import Event
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """Return the log of a run, and the world after it."""
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a run."""
     folder = tmp_path_factory.mktemp("day") / "run"
-    run = Run(Day, 20, seed=2, rounds=2)
-    run.keep(folder)
-    return folder, run
+    Run(Day, 20, seed=2, rounds=2).keep(folder)
+    return folder
 
 
-def counted(log: Any, depth: int | None, where: pl.Expr) -> dict[str, int]:
-    """Return the numbers of agents at one tick."""
-    table = state_counts(read_log(log[0]), depth=depth).filter(where)
-    return dict(table.select("state", "agents").iter_rows())
+@pytest.fixture
+def log(folder: Path) -> Log:
+    """Return its log."""
+    return read_log(folder)
 
 
-@pytest.mark.parametrize(
-    ("depth", "states"),
-    [
-        (1, {"awake": 20, "asleep": 0}),
-        (2, {"place": 20, "phone": 20, "asleep": 0}),
-        (3, {"work": 20, "home": 0, "asleep": 0}),
-    ],
-)
-@pytest.mark.sampled(3)
-def test_states_are_counted_on_a_level(log: Any, depth: int, states: dict[str, int]) -> None:
+@pytest.fixture
+def moves(folder: Path) -> list[Event]:
+    """Return its transitions."""
+    return [each for each in events_in(folder) if each["event"] == "statechart.transition"]
+
+
+def at_noon(log: Log, *table: str | int) -> dict[str, int]:
+    """Return the agents in each state at one tick, whose shares are those of everybody."""
+    rows = [row for row in log.rows(*table) if (row["round"], row["tick"]) == (2, 5)]
+    assert [row["share"] for row in rows] == pytest.approx([row["agents"] / 20 for row in rows])
+    return {row["state"]: row["agents"] for row in rows}
+
+
+def test_states_are_counted_on_a_level(log: Log) -> None:
     """Whoever is in two regions is in both, and a state without others is on every level."""
-    at_noon = (pl.col("round") == 2) & (pl.col("tick") == 5)
-    found = counted(log, depth, at_noon)
-    assert {name: found[name] for name in states} == states
-    if depth == 3:
-        assert found["pocket"] + found["feed"] == 20
-        assert counted(log, 9, at_noon) == found
-    shares = state_counts(read_log(log[0]), depth=depth).filter(at_noon)
-    assert shares["share"].to_list() == pytest.approx([n / 20 for n in shares["agents"]])
-    by_configuration = counted(log, None, at_noon)
+    assert at_noon(log, "states_at", 1) == {"awake": 20, "asleep": 0}
+    assert at_noon(log, "states_at", 2) == {"place": 20, "phone": 20, "asleep": 0}
+    leaves = at_noon(log, "states_at", 3)
+    assert (leaves["work"], leaves["home"], leaves["asleep"]) == (20, 0, 0)
+    assert leaves["pocket"] + leaves["feed"] == 20
+    assert at_noon(log, "states_at", 9) == leaves
+    by_configuration = at_noon(log, "states")
     assert sum(by_configuration.values()) == 20
     assert {*by_configuration} >= {"work+feed", "work+pocket", "asleep"}
-
-
-def moves(folder: Path) -> list[dict[str, Any]]:
-    """Return the transitions of a log."""
-    return events_of(read_log(folder), "statechart.transition").to_dicts()
 
 
 def on_top(state: str) -> str:
@@ -62,45 +57,37 @@ def on_top(state: str) -> str:
     return state if "+" not in state else "awake"
 
 
-def test_transitions_are_counted_on_a_level(log: Any) -> None:
+def test_transitions_are_counted_on_a_level(log: Log, moves: list[Event]) -> None:
     """Only those that leave a state of the level, by the region that reacts."""
-    logs = read_log(log[0])
     made = Counter(
-        (on_top(each["from_state"]), on_top(each["to_state"]), each["trigger"])
-        for each in moves(log[0])
+        (on_top(each["from_state"]), on_top(each["to_state"]), each["trigger"]) for each in moves
     )
-    found = transition_counts(logs, depth=1)
-    counts = {tuple(row[:3]): row[3] for row in found.iter_rows()}
-    assert counts == {key: n for key, n in made.items() if key[0] != key[1]}
+    columns = 'select from_state, to_state, "trigger", count, probability from transitions_at'
+    counts = {tuple(ends): count for *ends, count, _ in log.sql(f"{columns}(1)").fetchall()}
+    assert counts == {key: number for key, number in made.items() if key[0] != key[1]}
 
-    inner = transition_counts(logs, depth=3).select("from_state", "to_state", "trigger")
-    rows = set(inner.iter_rows())
-    assert ("pocket", "feed", "buzzes") in rows
-    assert not any("+" in state for row in rows for state in row[:2])
-    assert not {row for row in rows if {"work", "feed"} == {*row[:2]}}
-    outer = transition_counts(logs, depth=2).filter(from_state="asleep")
-    assert outer.select("to_state", "probability").sort("to_state").rows() == [
-        ("phone", 1.0),
-        ("place", 1.0),
-    ]
+    inner = {row[:3] for row in log.sql(f"{columns}(3)").fetchall()}
+    assert ("pocket", "feed", "buzzes") in inner
+    assert not any("+" in state for row in inner for state in row[:2])
+    assert not {row for row in inner if {"work", "feed"} == {*row[:2]}}
+    outer = log.sql(f"{columns}(2) where from_state = 'asleep' order by to_state").fetchall()
+    assert [(row[1], row[4]) for row in outer] == [("phone", 1.0), ("place", 1.0)]
 
 
 @pytest.mark.slow
-def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Any) -> None:
+def test_visits_to_a_composite_go_on_while_agents_are_inside(log: Log, moves: list[Event]) -> None:
     """The ticks of the visits inside add up, whichever region has moved."""
-    lengths: Counter[int] = Counter()
+    lengths: list[int] = []
     stayed: Counter[str] = Counter()
-    for each in moves(log[0]):
+    for each in moves:
         if on_top(each["from_state"]) == "awake":
             stayed[each["agent_id"]] += each["ticks_in_state"]
             if on_top(each["to_state"]) != "awake":
-                lengths[stayed.pop(each["agent_id"])] += 1
+                lengths.append(stayed.pop(each["agent_id"]))
         else:
             stayed[each["agent_id"]] = 0
 
-    logs = read_log(log[0])
-    described = dwell_times(logs, depth=1).row(by_predicate=pl.col("state") == "awake", named=True)
+    (row,) = (row for row in log.rows("dwell_at", 1) if row["state"] == "awake")
     assert lengths
-    assert described["complete"] == sum(lengths.values())
-    assert described["open"] == len(stayed)
-    assert described["max"] >= max(lengths)
+    assert (row["complete"], row["open"]) == (len(lengths), len(stayed))
+    assert row["max"] >= max(lengths)
