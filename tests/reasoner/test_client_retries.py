@@ -112,7 +112,7 @@ async def test_what_lasts_is_not_retried(fault: Fault, client: Any, server: Fake
 
 async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:
     """The pause of a bare client is at least as long as its server asks for."""
-    server.fail(Fault.status(503, retry_after="20"))
+    server.fail(Fault.status(503, headers={"Retry-After": "20"}))
     deciding = asyncio.create_task(decide(bare))
     await loop_clock.passes(19.9, when=lambda: bare.ended)
     # long enough for a request that does not wait

@@ -83,7 +83,7 @@ async def test_a_model_that_samples_writes_anew_for_each_call(
 
 # Faults
 
-BUSY = Fault.status(503, retry_after="0")
+BUSY = Fault.status(503, headers={"Retry-After": "0"})
 NONSENSE, EMPTY = Fault.says("nonsense"), Fault.says("")
 
 
