@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism._faults import place_in, suggestion
+from prism._faults import suggestion
 from prism.errors import PrismError
 from prism.examples.rumour import Rumour
 from prism.worlds import Agent, World, draw, during, measure, ring
@@ -216,10 +216,9 @@ def test_a_name_that_is_not_there_has_the_suggestion_of_python(code: str, told: 
     assert suggestion(caught.value) == told
 
 
-def test_the_example_worlds_are_code_of_a_user() -> None:
+def test_the_example_worlds_are_code_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fault in a world to copy is told by its own line, as in a copy, and not by prism's."""
-    example, own = Rumour.talk.__code__, World.count.__code__
-    place = place_in(example, 0)
-    assert place is not None
-    assert Path(place.file).name == "rumour.py"
-    assert place_in(own, 0) is None
+    monkeypatch.setattr("prism.examples.rumour.Mind", None)
+    with pytest.raises(AttributeError) as caught:
+        Run(Rumour(), 20, rounds=2).run()
+    assert "rumour.py:" in caught.value.__notes__[0]

@@ -54,7 +54,7 @@ async def test_a_tool_call_has_no_content(server: FakeOllama) -> None:
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     """An error has Ollama's form unless a body is given, and Retry-After only on request."""
     server.fail(
-        Fault.status(503, "busy", retry_after="7"),
+        Fault.status(503, "busy", headers={"Retry-After": "7"}),
         Fault.status(503),
         Fault.status(404, body=b"nothing here"),
     )
