@@ -38,21 +38,14 @@ async def decided(server: FakeOllama, count: int = 60, **settings: Any) -> list[
         return await reasoner.decide_many(questions(count))
 
 
-async def test_the_order_is_the_charts_unless_it_is_drawn() -> None:
-    """By default every prompt has the options as the chart has them, and the log no rotation."""
-    with FakeOllama() as server:
-        decisions = await decided(server)
-    assert {each.prompt.split("options:\n- ")[1].split(":")[0] for each in server.questions} == {
-        "composing"
-    }
-    assert {decision.rotation for decision in decisions} == {None}
-
-
 async def test_of_many_questions_each_rotation_has_its_share(heard: list[Any]) -> None:
     """A model that takes the first option takes each about as often; the log keeps the chart's."""
     with FakeOllama() as server:
         plain = await decided(server, 200)
+        # by default every prompt has the options as the chart has them
+        told = {asked.prompt.split("options:\n- ")[1].split(":")[0] for asked in server.questions}
         decisions = await decided(server, 200, rotations="drawn")
+    assert (told, {each.rotation for each in plain}) == ({"composing"}, {None})
     by_number = [Counter[Any]() for _ in OPTIONS]
     for question, decision, event in zip(questions(200), decisions, heard[200:], strict=True):
         assert decision.chosen == question.options[decision.rotation]

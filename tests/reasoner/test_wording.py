@@ -136,11 +136,8 @@ def test_what_the_schema_allows_is_taken(reply: Any) -> None:
     ("reply", "problem"),
     [
         ({"mood": "happy"}, "$.mood of the reply: 'happy' is not one of"),
-        ({"mood": 1}, "$.mood of the reply: 1 is not of type 'string'"),
         ({"mood": "calm", "age": "34"}, "$.age of the reply: '34' is not of type 'integer'"),
         ({"mood": "calm", "age": True}, "True is not of type 'integer', 'null'"),
-        ({"mood": "calm", "age": 1.5}, "1.5 is not of type 'integer', 'null'"),
-        ({"mood": "calm", "age": -1}, "-1 is less than the minimum of 0"),
         ({"mood": "calm", "age": 121}, "121 is greater than the maximum of 120"),
         ({"mood": "calm", "marks": [1, "2"]}, "$.marks[1] of the reply: '2' is not of type"),
         ({"mood": "calm", "more": 2**64}, "too large, or none, for a log"),
