@@ -287,9 +287,11 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
 async def test_a_reasoner_asked_by_a_chart_knows_it(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
-    """An event fired on a chart is asked about with its description, and the log names it."""
+    """What the model answers to the chart's description is committed; the log names the chart."""
     reasoner = Reasoner(connect(), mode="chat", prompt="{description}")
-    await CHART.afire(SimpleNamespace(name="Bo", state=Mood.CALM), "hears", reasoner=reasoner)
+    server.choose = lambda question: "cross"
+    bo = SimpleNamespace(name="Bo", state=Mood.CALM)
+    assert await CHART.afire(bo, "hears", reasoner=reasoner) is bo.state is Mood.CROSS
     assert server.questions[0].prompt.startswith("People who hear news {name}.\n\nChoose one")
     assert heard[0]["chart"] == "temper"
 

@@ -7,7 +7,7 @@ import pytest
 
 from prism.errors import TooManyFallbacksError
 from prism.reasoner import Decision, Router
-from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
+from prism.statechart import Budget, PolicyReasoner, Reasoner
 from tests.kit.reasoners import S, answer, crowd, outcomes
 
 
@@ -41,13 +41,6 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
     mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Says(""))})
     assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
     assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
-
-
-async def test_texts_go_through_a_router_as_decisions_do() -> None:
-    """A router of writers does with text calls what one of reasoners does with questions."""
-    calls = [TextCall(question.agent, "greeting", "Hello?") for question in crowd(2)]
-    writer = Router({"all": Writer(Says("Hi."))})
-    assert [written.text for written in await writer.write_many(calls)] == ["Hi.", "Hi."]
 
 
 @pytest.mark.parametrize(
