@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Decision, Question, Reasoner, Router, TextCall, Writer
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import S, answer, ask, crowd
+from tests.kit.reasoners import S, answer, ask
 from tests.kit.servers import Connect
 
 
@@ -79,8 +78,6 @@ async def test_a_resumed_run_knows_what_it_has_asked(server: FakeOllama, connect
     router.skip(ask(), decision)
     assert (await router.decide_many([ask()]))[0].source == "cache"
     assert len(server.questions) == 1
-    # its random numbers are drawn all the same
-    await asked.decide_many(crowd(1))
 
 
 # Answers that a model samples
@@ -112,12 +109,13 @@ def chosen(decisions: list[Decision]) -> list[Any]:
 
 
 @pytest.mark.slow
-async def test_agents_with_one_prompt_draw_independently() -> None:
+async def test_agents_with_one_prompt_draw_independently(
+    server: FakeOllama, connect: Connect
+) -> None:
     """At another temperature than 0 the shares are those of the model, at a request for each."""
-    with FakeOllama(choose=sampled) as server:
-        async with Model("llama3.2", server.host, temperature=0.8) as model:
-            reasoner = Reasoner(model, mode="chat", seed=3)
-            first, second = [await reasoner.decide_many(twins()) for _ in range(2)]
+    server.choose = sampled
+    reasoner = Reasoner(connect(temperature=0.8), mode="chat", seed=3)
+    first, second = [await reasoner.decide_many(twins()) for _ in range(2)]
     assert is_near(chosen(first).count(S.COMPOSING), SHARE)
     assert is_near(chosen(second).count(S.COMPOSING), SHARE)
     # whether an agent accepts says nothing about its next answer
@@ -128,13 +126,10 @@ async def test_agents_with_one_prompt_draw_independently() -> None:
     assert len({*seeds}) == 2 * AGENTS
 
 
-async def test_a_seed_repeats_every_draw() -> None:
+async def test_a_seed_repeats_every_draw(server: FakeOllama, connect: Connect) -> None:
     """The same seed gives the same answers, whoever is asked first; another gives others."""
-    found = []
-    with FakeOllama(choose=sampled) as server:
-        for seed, step in ((1, 1), (1, -1), (2, 1)):
-            async with Model("llama3.2", server.host, temperature=0.8) as model:
-                reasoner = Reasoner(model, mode="chat", seed=seed)
-                decisions = await reasoner.decide_many(twins(40)[::step])
-            found.append(chosen(decisions)[::step])
+    found, server.choose = [], sampled
+    for seed, step in ((1, 1), (1, -1), (2, 1)):
+        reasoner = Reasoner(connect(temperature=0.8), mode="chat", seed=seed)
+        found.append(chosen(await reasoner.decide_many(twins(40)[::step]))[::step])
     assert found[0] == found[1] != found[2]

@@ -15,10 +15,10 @@ from tests.kit.charts import ANY
 SHORT = Wording(20)
 
 
-def read(reply: Any, wording: Wording = SHORT) -> Any:
-    """Return what the call for a text makes of a reply."""
+def read(reply: Any, wording: Wording = SHORT, schema: Any = None) -> Any:
+    """Return what the call for a text, or for data of a schema, makes of a reply."""
     text = reply if isinstance(reply, str) else json.dumps(reply)
-    return wording.call("ada", "post", "Write.").read(text)
+    return wording.call("ada", "post", "Write.", schema=schema).read(text)
 
 
 @pytest.mark.parametrize(
@@ -117,19 +117,13 @@ SCHEMA = {
 }
 
 
-def read_data(reply: Any) -> Any:
-    """Return what a call with the schema makes of a reply."""
-    text = reply if isinstance(reply, str) else json.dumps(reply)
-    return Wording().call("ada", "k", "How?", schema=SCHEMA).read(text)
-
-
 @pytest.mark.parametrize(
     "reply",
     [{"mood": "calm"}, {"mood": "cross", "age": None, "marks": [1, 2.5], "more": {"a": [True]}}],
 )
 def test_what_the_schema_allows_is_taken(reply: Any) -> None:
     """Data of the schema is given as it is, with keys that it does not name."""
-    assert read_data(reply) == reply
+    assert read(reply, schema=SCHEMA) == reply
 
 
 @pytest.mark.parametrize(
@@ -148,5 +142,5 @@ def test_what_the_schema_allows_is_taken(reply: Any) -> None:
 def test_what_it_does_not_allow_cannot_be_used(reply: Any, problem: str) -> None:
     """The message names the place; what no checkpoint could hold is refused whatever it says."""
     with pytest.raises(ValueError, match="reply") as raised:
-        read_data(reply)
+        read(reply, schema=SCHEMA)
     assert problem in str(raised.value)
