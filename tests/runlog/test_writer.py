@@ -25,10 +25,6 @@ def lines(log: RunLog) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.path.read_bytes().splitlines()]
 
 
-def leave_unconfigured() -> None:
-    """Do not configure structlog."""
-
-
 def configure_for_a_terminal() -> None:
     """Configure structlog for errors only, as text, cached, with a context."""
     structlog.contextvars.bind_contextvars(request="r1")
@@ -130,9 +126,7 @@ def test_with_a_clock_bound_keys_are_not_written(open_log: OpenLog) -> None:
     assert (list(line), line["tick"]) == (["event", "timestamp", "round", "tick"], 0)
 
 
-@pytest.mark.parametrize(
-    "configure", [leave_unconfigured, configure_for_a_terminal, configure_to_drop_everything]
-)
+@pytest.mark.parametrize("configure", [configure_for_a_terminal, configure_to_drop_everything])
 def test_the_log_does_not_depend_on_the_configuration(
     open_log: OpenLog, capsys: pytest.CaptureFixture[str], configure: Callable[[], None]
 ) -> None:
