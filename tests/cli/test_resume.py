@@ -216,7 +216,6 @@ def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
     assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
         "BudgetSpentError: budget spent: 300 calls"
     }
-    assert [event["round"] for event in events_of(run) if event["event"] == "round.ended"] == list(
-        range(1, ROUNDS + 1)
-    )
+    ended = [event["round"] for event in events_of(run) if event["event"] == "round.ended"]
+    assert ended == list(range(1, ROUNDS + 1))
     assert sorted(tree(run)) == ["answers.jsonl", "events.jsonl", "run.json"]
