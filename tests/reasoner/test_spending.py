@@ -69,24 +69,6 @@ async def test_cancelling_all_equal_questions_cancels_the_request(
     assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
 
 
-async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
-    """Every request comes out of the budget, also a second one, and none is sent beyond it."""
-    reasoner = Reasoner(unpaused(connect(attempts=3)), mode="chat", budget=Budget(max_calls=4))
-    server.fail(
-        Fault.status(503, headers={"Retry-After": "0"}),
-        Fault.status(503, headers={"Retry-After": "0"}),
-    )
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
-    assert reasoner.budget.calls == 3
-    server.fail(*[BUSY] * 3)
-    for attempts in (1, 0):
-        (decision,) = await reasoner.decide_many([ask("Bo")])
-        assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
-        assert decision.cost is not None
-        assert decision.cost.attempts == attempts
-    assert reasoner.budget.calls == len(server.questions) == 4
-
-
 async def test_the_deadline_ends_calls_under_way(
     server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
