@@ -11,13 +11,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from prism._lazy import import_extra
 from prism.errors import InputError
-from prism.files._records import reading
 
 Where = tuple[str | int, ...]
 """The place of a value in a document: keys and indices of lists, from the top."""
@@ -56,16 +54,6 @@ class YamlDocument:
     places: dict[Where, Position] = field(default_factory=dict)
     values: dict[Where, Position] = field(default_factory=dict)
     blocks: set[Where] = field(default_factory=set)
-
-
-def yaml_text(path: Path) -> str:
-    """Return the text of a YAML file, cut just above the maximum length.
-
-    Raises:
-        InputError: If it cannot be read.
-    """
-    with reading(path), path.open(encoding="utf-8") as file:
-        return file.read(MAX_CHARACTERS + 1)
 
 
 def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDocument:

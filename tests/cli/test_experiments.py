@@ -138,8 +138,6 @@ def test_a_page_is_made_and_replaces_only_pages(prism: Prism) -> None:
         (("compare", "nowhere", "other"), "nowhere"),
         (("report", "nowhere"), "nowhere: there is no such file or folder"),
         (("report", "plan.toml", "-o", "no/page.html"), "no/page.html: cannot be written"),
-        (("calibrate", "nowhere"), "nowhere"),
-        (("resume", "nowhere"), "nowhere: holds no run"),
     ],
 )
 @pytest.mark.sampled(6)

@@ -21,6 +21,7 @@ from prism.statechart._parts import Action, EventDescriptor, done
 from prism.statechart.memory import histories, random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -255,14 +256,16 @@ class Moment:
 
     def passes(self, arc: Arc) -> bool:
         """Return whether the guard of a transition passes."""
-        if arc not in self.verdicts:
-            self.verdicts[arc] = verdict = evaluate(arc.guard, self._agent, self._context)
-            if arc.guard is not None:
+        verdict = self.verdicts.get(arc)
+        if verdict is None:
+            verdict = evaluate(arc.guard, self._agent, self._context)
+            self.verdicts[arc] = verdict
+            if engine_hooks or verdict.error is not None:
                 self.judged(arc, verdict)
-        return self.verdicts[arc] is PASSED
+        return verdict is PASSED
 
     def judged(self, arc: Arc, verdict: Verdict) -> None:
-        """Look at the verdict of a guard."""
+        """Look at the verdict of a guard that raised; of any while somebody observes charts."""
 
     def draw(self) -> float:
         """Return a random number below 1."""

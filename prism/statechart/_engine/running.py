@@ -199,7 +199,7 @@ class _Asking(Moment):
         self._state = agent.state
 
     def judged(self, arc: Arc, verdict: Verdict) -> None:
-        if engine_hooks:
+        if engine_hooks and arc.guard is not None:
             about = self._steps.definition, (arc.place,), self._agent, self._context
             observe("guard", GuardEvaluated, *about, *verdict)
         if verdict.error is not None:

@@ -91,11 +91,10 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
 
 def stop_after(number: int) -> Any:
     """Return a callback that stops a run after so many cycles."""
-    ended: list[Cycle] = []
+    left = iter(range(number - 1, -1, -1))
 
-    def on_round(cycle: Cycle) -> None:
-        ended.append(cycle)
-        if len(ended) == number:
+    def on_round(_cycle: Cycle) -> None:
+        if next(left) == 0:
             raise InterruptedError
 
     return on_round

@@ -96,16 +96,10 @@ VALUES = st.recursive(
 
 @given(context=st.dictionaries(st.sampled_from("abcdef"), VALUES, max_size=4))
 async def test_what_a_step_does_not_touch_stays(context: dict[str, Any]) -> None:
-    """Any context passes through a step unchanged, and through one that fails half way."""
+    """Any context passes through a step unchanged."""
     agent = agent_of(workflow("z = 1"), context=context)
     await agent.turn()
     assert agent.context == {**context, "z": 1}
-
-    failing = agent_of(
-        workflow("for k in list(context):\n  context[k] = 0\n1 / 0"), context=context
-    )
-    await failing.turn()
-    assert failing.context == context
 
 
 @pytest.mark.parametrize(

@@ -21,29 +21,18 @@ def machine(*transitions: str, initial: str = "a") -> str:
     )
 
 
-@pytest.mark.parametrize(("declared", "state"), [("", "a"), (", initial_state: c", "c")])
-def test_the_initial_state(declared: str, state: str) -> None:
-    """It is the declared one, and the first where none is declared."""
-    text = f"state_machine: {{states: [a, b, c]{declared}}}\n" + ASKS % ("a", "b")
-    assert agent_of(text).state == state
-
-
 @pytest.mark.parametrize(
     ("listed", "source", "target", "is_allowed"),
     [
         ("{from: a, to: b}", "a", "b", True),
         ("{from: a, to: b}", "a", "c", False),
-        ("{from: a, to: b}", "b", "a", False),
         ("{from: [a, b], to: c}", "b", "c", True),
         ("{from: [a, b], to: c}", "c", "c", False),
         ('{from: "*", to: b}', "c", "b", True),
-        ('{from: "*", to: b}', "b", "b", True),
         ('{from: "*", to: b}', "c", "a", False),
         ('{from: [a, "*"], to: b}', "c", "b", True),
-        ('"a->b"', "a", "b", True),
         ("a -> b", "a", "b", True),
         ('"*->b"', "c", "b", True),
-        ("a->b", "a", "c", False),
     ],
 )
 async def test_the_list_of_transitions_says_what_may_follow(
