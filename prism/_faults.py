@@ -10,7 +10,7 @@ from functools import cache
 from linecache import getline
 from pathlib import Path
 from traceback import walk_tb
-from types import CodeType, TracebackType
+from types import TracebackType
 from typing import Any
 
 from prism.errors import PrismError
@@ -97,22 +97,6 @@ def place_of_method(cls: type, name: str) -> str:
     return str(Place(code.co_filename, code.co_firstlineno, code.co_qualname, ""))
 
 
-def place_in(code: CodeType, instruction: int) -> Place | None:
-    """Return the line of an instruction of a user's code; None if the code is prism's own.
-
-    Args:
-        code: The code.
-        instruction: Where in its bytes the instruction is, as a frame has it.
-    """
-    if _is_prisms(code.co_filename):
-        return None
-
-    lines = (line for begin, end, line in code.co_lines() if begin <= instruction < end)
-    line = next(lines, None) or code.co_firstlineno
-
-    return _at(code, line)
-
-
 def place_of(error: BaseException) -> Place | None:
     """Return the innermost line of a user's code that prism had called; None if there is none."""
     called = _called(error)
@@ -168,11 +152,8 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
 
 def _place(traceback: TracebackType) -> Place:
     frame, line = next(walk_tb(traceback))
-    return _at(frame.f_code, line, frame.f_globals)
-
-
-def _at(code: CodeType, line: int, names: dict[str, Any] | None = None) -> Place:
-    text = getline(code.co_filename, line, names).strip()
+    code = frame.f_code
+    text = getline(code.co_filename, line, frame.f_globals).strip()
     return Place(code.co_filename, line, code.co_qualname, text)
 
 

@@ -16,7 +16,6 @@ import pytest
 from prism.llm import Model
 from prism.reasoner import Cost
 from prism.statechart import Reasoner, TextCall, Writer
-from tests.kit.commands import Prism
 from tests.kit.llama_server import free_port
 from tests.kit.modules import environment
 from tests.kit.reasoners import crowd
@@ -117,22 +116,3 @@ async def test_it_finds_no_fault_with_the_retries(serve: Serve, llmock: Path, st
     # two random waits that happen to be alike are a constant interval to it; that waits grow from
     # one to the next on the average is for the tests of the client
     assert {each["code"] for each in found["findings"]} <= {"no_backoff"}
-
-
-async def test_a_second_server_answers_what_the_first_cannot(serve: Serve) -> None:
-    """Beside a server that always fails inside, another one answers everything."""
-    hosts = [serve("--error-rate", "500=1"), serve()]
-    async with Model(MODEL, hosts, server="openai").as_client() as pool:
-        decisions = await Reasoner(pool).decide_many(crowd(60))
-        assert {decision.source for decision in decisions} == {"model"}
-        assert pool.servers[0].is_gone
-
-
-def test_the_command_line_asks_it(prism: Prism, serve: Serve) -> None:
-    """A doctor finds it well, and a simulation has its decisions from it."""
-    asking = ("--model", f"openai:{MODEL}@{serve()}")
-    assert prism("doctor", *asking).status == 0
-    ran = prism("simulate", "--agents", 10, "--rounds", 2, *asking, "--json")
-    totals = json.loads(ran.stdout)["results"]["totals"]
-    assert totals["decisions_answered"] == totals["decisions_asked"] > 0
-    assert "fallbacks" not in totals

@@ -93,13 +93,11 @@ class Scenario:
     """A command, and what it leaves when nothing disturbs it.
 
     Args:
-        home: Folder in which its inputs are.
         line: The command.
         left: Every file that it leaves, hidden ones included, with its digest.
         seconds: How long it lives.
     """
 
-    home: Path
     line: tuple[str | int, ...]
     left: dict[str, str]
     seconds: float
@@ -167,7 +165,7 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
             complete(home, *MODEL_RUN, *asked, "--out", "recorded")
         line = ("replay", str(home / "recorded"))
     seconds = complete(home, *line, *OUT)
-    return Scenario(home, line, files(home / "run"), seconds)
+    return Scenario(line, files(home / "run"), seconds)
 
 
 def written(prompt: str, *_more: object) -> str:

@@ -38,6 +38,7 @@ from typing import Any, NamedTuple
 import pytest
 import typer
 
+from prism.agents import load_population
 from prism.cli._main import app
 from prism.files._yaml import parse_yaml
 from prism.testing import FakeOllama
@@ -243,25 +244,6 @@ def check_json(code: str) -> None:
 
 README = ROOT / "README.md"
 ADOPTING = ROOT / "docs" / "adopting.md"
-SLOW = (
-    "analysis",
-    "charts",
-    "cognition",
-    "feed",
-    "mesa",
-    "gallery",
-    "index",
-    "models",
-    "running",
-    "science",
-    "testing",
-    "tutorial",
-    "watching",
-    "workflows",
-    "worlds",
-)
-"""Pages that start many processes, or whose examples take as long as those of twenty others."""
-
 PAGES = [
     README,
     *(page for page in sorted((ROOT / "docs").rglob("*.md")) if page != ADOPTING),
@@ -273,8 +255,8 @@ def blocks(language: str, page: Path = README) -> list[Block]:
     return [block for block in found if block.language == language]
 
 
-def lines_of(code: str) -> int:
-    return sum(1 for line in code.splitlines() if line.strip())
+def starts_processes(page: Path) -> bool:
+    return any(blocks(language, page) for language in ("console", "pycon", "python"))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +265,7 @@ def lines_of(code: str) -> int:
         pytest.param(
             page,
             id=page.relative_to(ROOT).as_posix(),
-            marks=[pytest.mark.slow] if page.stem in SLOW else [],
+            marks=[pytest.mark.slow] if page != README and starts_processes(page) else [],
         )
         for page in PAGES
     ],
@@ -296,7 +278,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
 def test_a_model_decides_after_one_word_is_changed(tmp_path: Path) -> None:
     """Fifteen lines of the README run without a model, and with one in the place of a word."""
     example = blocks("python")[0].code
-    assert lines_of(example) <= 15
+    assert sum(bool(line.strip()) for line in example.splitlines()) <= 15
     assert example.count("None") == 1
     reader = Reader(tmp_path)
     counted = ast.literal_eval(reader.started("python", "-c", example).stdout)
@@ -312,13 +294,7 @@ def test_a_model_decides_after_one_word_is_changed(tmp_path: Path) -> None:
 
 def test_json_example_is_a_valid_population_line(tmp_path: Path) -> None:
     """The population line of the page loads, together with the agent it follows."""
-    from prism.agents import load_population
-
-    followed = '{"agent_id": "bo", "interests": ["music"]}\n'
-    (tmp_path / "agents.jsonl").write_text(
-        blocks("json", ROOT / "docs" / "feed.md")[0].code + followed, encoding="utf-8"
-    )
-    assert [agent.agent_id for agent in load_population(tmp_path / "agents.jsonl").agents] == [
-        "ada",
-        "bo",
-    ]
+    (example,) = blocks("json", ROOT / "docs" / "feed.md")
+    path = tmp_path / "agents.jsonl"
+    path.write_text(example.code + '{"agent_id": "bo", "interests": ["music"]}\n', encoding="utf-8")
+    assert [agent.agent_id for agent in load_population(path).agents] == ["ada", "bo"]

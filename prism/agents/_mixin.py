@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
+from prism.statechart._engine.writing import write_kept
 from prism.statechart.memory import restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -22,7 +23,6 @@ from prism.statechart.transitions import (
     append_record,
     make_record,
     shared_edge,
-    write_kept,
 )
 
 _WRITTEN_BY_ENGINE = (

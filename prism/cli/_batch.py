@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import AsJson, DryRun, MaxCalls, NewFolder, OutFolder, Runs, Seed
+from prism.cli._options import (
+    AsJson,
+    DryRun,
+    MaxCalls,
+    ModelText,
+    NewFolder,
+    OutFile,
+    OutFolder,
+    Runs,
+    Seed,
+    Workers,
+)
 from prism.cli._screen import (
     counted,
     note,
@@ -32,15 +43,9 @@ PlanFile = Annotated[
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="Number of seeds for each configuration, from 0.")
 ]
-Workers = Annotated[
-    int | None, typer.Option(min=1, help="Runs at a time; else one for each processor.")
-]
 Keep = Annotated[
     Literal["logs", "tables"],
     typer.Option(help="Keep the folder of each run, or only its rows of the tables."),
-]
-Model = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Model that decides, instead of the plan's.")
 ]
 
 
@@ -50,7 +55,7 @@ def batch(
     seeds: Seeds = None,
     workers: Workers = None,
     keep: Keep = "logs",
-    model: Model = None,
+    model: ModelText = None,
     max_calls: MaxCalls = None,
     dry_run: DryRun = False,
     as_json: AsJson = False,
@@ -150,10 +155,7 @@ def fit(
 
 def calibrate(
     runs: Runs,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", metavar="FILE", help="File for the policy, for run --policy."),
-    ] = None,
+    out: OutFile = None,
     least: Annotated[
         int, typer.Option(min=1, help="Decisions that a probability needs at least.")
     ] = 10,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._screen import note, print_findings, print_json, print_table, say, write_bytes
+from prism.cli._screen import print_findings, print_json, print_table, say, write_bytes
 from prism.errors import InputError, UnknownStateError
 
 if TYPE_CHECKING:
@@ -93,8 +93,6 @@ def check(
 ) -> None:
     """List probable mistakes in a chart, one on each line.
 
-    A chart may have no time-outs on purpose, so only a note mentions it.
-
     The exit status is 0 if there are none, 1 if there are some, and 2 if the chart cannot be read.
 
     **Example**
@@ -106,12 +104,6 @@ def check(
 
     found = chart_from(chart)
     findings = found.check()
-    never_moves = not found.definition.timeouts and not any(
-        each.trigger in (None, "timeout") or each.after is not None or each.rate is not None
-        for each in found.transitions
-    )
-    if never_moves and not as_json:
-        note("the chart has no time-outs: an agent stays in a state until an event moves it")
 
     listing = [
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}

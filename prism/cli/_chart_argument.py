@@ -11,16 +11,15 @@ from prism.errors import DefinitionError, InputError
 from prism.files import reading
 from prism.statechart import (
     Statechart,
-    social_feed_chart,
     social_media_chart,
     social_media_guards,
 )
 
 _BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
     "social_media": social_media_chart,
-    "social_feed": social_feed_chart,
+    "social_feed": partial(social_media_chart, has_ideas=True),
     "social_media_acts": partial(social_media_chart, acts=True),
-    "social_feed_acts": partial(social_feed_chart, acts=True),
+    "social_feed_acts": partial(social_media_chart, has_ideas=True, acts=True),
 }
 _MOST_CHARACTERS = 10_000_000
 

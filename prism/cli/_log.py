@@ -34,7 +34,6 @@ select coalesce(decision_id, text_id) as id, round, tick,
        source, agent_id, line, reason, context, options, probabilities, model
 from events
 where event in ('reasoner.decision', 'text.written')
-  and agent_id = coalesce($agent, agent_id) and round is not distinct from coalesce($round, round)
 order by line
 """
 _ONE = "from events where coalesce(decision_id, text_id) = $id order by line"
@@ -189,10 +188,6 @@ def decision(
             "agent_0001:3, the agent's third. Without one, all are listed.",
         ),
     ],
-    agent: Annotated[str | None, typer.Option(help="List only those of this agent.")] = None,
-    round_: Annotated[
-        int | None, typer.Option("--round", min=0, help="List only those of this round.")
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show a decision or a text: the question, the prompt, the reply, and the choice.
@@ -202,7 +197,7 @@ def decision(
 
     **Examples**
 
-    * `prism log decision runs/model --agent agent_0001`
+    * `prism log decision runs/model`
 
     * `prism log decision agent_0001:3 runs/model`
     """
@@ -213,8 +208,7 @@ def decision(
     if ids:
         _show(run, ids[0], as_json=as_json)
         return
-    listed = open_logs([run]).sql(_LISTED, agent=agent, round=round_)
-    write_table(listed, None, [run], as_json=as_json, shown=_LISTED_SHOWN)
+    write_table(open_logs([run]).sql(_LISTED), None, as_json=as_json, shown=_LISTED_SHOWN)
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:

@@ -34,6 +34,12 @@ _COMMANDS = {
 _ELSEWHERE = dict.fromkeys(("simulate", "resume", "replay", "rerun"), "_run")
 _ELSEWHERE |= dict.fromkeys(("sensitivity", "fit", "calibrate"), "_batch")
 _ELSEWHERE |= dict.fromkeys(("workflow", "think", "memory"), "_programs")
+_PASSES_ON = {
+    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
+    "add_help_option": False,
+}
+"""Settings of ``simulate``, whose options are those of ``run``."""
+
 _PANELS = {name: panel for panel, names in _COMMANDS.items() for name in names}
 
 
@@ -65,7 +71,7 @@ def command_named(name: str) -> Any:
         group: Any = typer.main.get_command(holder)
         return group.commands[name]
 
-    options = getattr(module, "SETTINGS", {}).get(name, {})
+    options: Any = _PASSES_ON if name == "simulate" else {}
     holder.command(name, rich_help_panel=_PANELS[name], **options)(found)
     return typer.main.get_command(holder)
 

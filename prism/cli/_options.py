@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -100,8 +100,8 @@ Charts = Annotated[
         "--chart", metavar="CHART", help="Your own chart, as for prism chart. Repeatable."
     ),
 ]
-FigureKind = Annotated[
-    Literal["svg", "png", "pdf"], typer.Option(help="Format of the saved figures.")
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Runs at a time; else one for each processor.")
 ]
 
 
@@ -111,7 +111,7 @@ def command_group(text: str) -> typer.Typer:
 
 
 def parameters_in(file: Path | None) -> dict[str, Any]:
-    """Return the parameters in a file: TOML, or JSON or YAML by its suffix.
+    """Return the parameters in a file: TOML, JSON or YAML, by its suffix.
 
     Raises:
         InputError: If it cannot be read, or holds something else.
@@ -120,8 +120,7 @@ def parameters_in(file: Path | None) -> dict[str, Any]:
 
     if file is None:
         return {}
-    is_other = file.suffix.lower() in (".json", ".yaml", ".yml")
-    source = Source.read(file, None if is_other else "toml")
+    source = Source.read(file)
     if not isinstance(source.value, dict | None):
         raise source.error("must map names of parameters to values")
     return source.value or {}

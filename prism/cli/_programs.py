@@ -11,7 +11,8 @@ import typer
 
 from prism.cli._chart import ChartFormat, write_chart
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._screen import note, print_facts, print_findings, print_json, print_table, say
+from prism.cli._screen import note, print_facts, print_findings, print_json, say
+from prism.cli._tables import draw_rows
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -125,7 +126,6 @@ File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, a JSON
 def show(
     file: File,
     tag: Annotated[str | None, typer.Argument(help="Show this memory alone.")] = None,
-    stored: Annotated[int, typer.Option(min=0, help="Most memories in storage to list.")] = 20,
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the working memory, the thoughts and the storage.
@@ -141,7 +141,7 @@ def show(
     from prism.programs.thinking import Memory
 
     memory = Memory.read(file)
-    entries = [*_entries(memory, None if tag else stored)]
+    entries = [*_entries(memory)]
     if tag is not None:
         entries = [each for each in entries if each["tag"] == tag.replace(" ", "_")]
         entries += _versions(memory, tag)
@@ -185,10 +185,10 @@ def search(
     _print_entries(entries, "nothing in storage contains any of these words", as_json=as_json)
 
 
-def _entries(memory: Memory, most_stored: int | None) -> Iterator[dict[str, Any]]:
+def _entries(memory: Memory) -> Iterator[dict[str, Any]]:
     """Yield what a memory holds, and where."""
-    stored = list(memory.to_dict()["storage"].items())[:most_stored]
-    parts = {"working memory": memory.working, "thought": memory.thoughts, "storage": dict(stored)}
+    stored = memory.to_dict()["storage"]
+    parts = {"working memory": memory.working, "thought": memory.thoughts, "storage": stored}
     for where, values in parts.items():
         for tag, value in values.items():
             yield {"where": where, "tag": tag, "value": value}
@@ -204,4 +204,4 @@ def _print_entries(entries: list[dict[str, Any]], none: str, *, as_json: bool) -
         note(none)
         raise typer.Exit(1)
     if not as_json:
-        print_table(map(dict.values, entries), "where", "tag", "value")
+        draw_rows(entries)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from prism.cli._options import Charts, FigureKind
+from prism.cli._options import Charts
 from prism.cli._screen import Screen, note, output_file, say
 from prism.errors import InputError
 
@@ -21,21 +21,15 @@ def report(
     out: Annotated[
         Path, typer.Option("--out", "-o", metavar="FILE", help="File for the page.")
     ] = Path("report.html"),
-    figures: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for every figure, for a paper.")
-    ] = None,
-    figure_format: FigureKind = "svg",
     charts: Charts = None,
 ) -> None:
     """Make one self-contained HTML page of a run, which works offline.
 
     An existing page is replaced; any other file is not.
 
-    **Examples**
+    **Example**
 
     * `prism report runs/first -o first.html`
-
-    * `prism report runs/first --figures figures --figure-format pdf`
     """
     from prism.cli._chart_argument import chart_from
 
@@ -51,8 +45,6 @@ def report(
     for each in made.notes:
         note(str(each))
     write_page(page, out, [run])
-    if figures is not None:
-        say(f"{figures}: {len(made.save_figures(figures, figure_format))} figures")
 
 
 def require_page(out: Path) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from prism.cli._screen import (
+    cell,
     counted,
     note,
     print_facts,
@@ -15,7 +16,6 @@ from prism.cli._screen import (
     print_json,
     say,
     shortened,
-    shown,
 )
 from prism.cli._tables import draw, draw_rows
 
@@ -122,14 +122,11 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     from prism.reasoner._router import place_effect
 
     by_model = spent.get("by_model", {})
-    # some servers count no tokens, and refused requests cost none
-    is_known = spent["tokens"] or not spent["calls"]
-    tokens = counted(spent["tokens"], "token") if is_known else "no tokens reported"
-    yield f"spent: {counted(spent['calls'], 'call')}{_of_them(spent)}, {tokens}{_money(spent)}"
+    yield f"spent: {_costs(spent, spent['tokens'], _of_them(spent))}"
     if effect := place_effect(spent.get("places", {})):
         yield f"beware: {effect}"
     for model, costs in by_model.items() if len(by_model) > 1 else ():
-        yield f"  {shown(model)}: {_counts(costs)}{_money(costs)}"
+        yield f"  {model}: {_costs(costs, costs['input_tokens'] + costs['output_tokens'])}"
 
 
 def _of_them(spent: Mapping[str, Any]) -> str:
@@ -142,22 +139,12 @@ def _of_them(spent: Mapping[str, Any]) -> str:
     return f" ({', '.join(parts)})" if parts else ""
 
 
-def _counts(costs: Mapping[str, int]) -> str:
-    calls, read, written = costs["calls"], costs["input_tokens"], costs["output_tokens"]
-    is_known = read or written or not calls
-    tokens = f"{read:,} tokens read, {written:,} written" if is_known else "no tokens reported"
-    return f"{counted(calls, 'call')}, {tokens}"
-
-
-def _money(spent: Mapping[str, Any]) -> str:
-    money = spent.get("money")
-    return "" if money is None else f", {in_words(money)} by its prices"
-
-
-def in_words(money: float) -> str:
-    """Return an amount of money, in the currency of the prices."""
-    digits = 2 if money >= 1 else 4 if money >= 0.01 else 6
-    return f"{money:,.{digits}f}"
+def _costs(costs: Mapping[str, Any], tokens: int, of_them: str = "") -> str:
+    calls, money = costs["calls"], costs.get("money")
+    # some servers count no tokens, and refused requests cost none
+    counts = counted(tokens, "token") if tokens or not calls else "no tokens reported"
+    price = "" if money is None else f", {cell(money)} by its prices"
+    return f"{counted(calls, 'call')}{of_them}, {counts}{price}"
 
 
 def print_estimate(found: Estimate, *, as_json: bool) -> None:

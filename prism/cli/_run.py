@@ -23,6 +23,7 @@ from prism.cli._options import (
     Set,
     Ticks,
     Treat,
+    Workers,
     WriterText,
     model_of,
     named_values,
@@ -33,14 +34,6 @@ from prism.cli._screen import note, print_json, say, shortened
 from prism.errors import InputError
 
 _MOST_SHOWN = 160
-
-SETTINGS = {
-    "simulate": {
-        "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-        "add_help_option": False,
-    }
-}
-"""Settings of commands for Typer: ``simulate`` passes its options on."""
 
 
 def run(
@@ -162,9 +155,7 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder of the run, or of the batch.")
     ],
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Runs of a batch at a time; else one a processor.")
-    ] = None,
+    workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
     """Continue what was stopped, however that was: a run, a rerun, a batch, an analysis or a fit.

@@ -111,7 +111,7 @@ def draw(
     parts = [f"the first {_MOST_ROWS} rows"] * (len(rows) > _MOST_ROWS)
     parts += [f"{len(drawn)} of {len(names)} columns"] * (len(drawn) < len(names))
     if parts:
-        say(f"{' and '.join(parts)}; all with -o FILE.csv or --json")
+        say(f"{' and '.join(parts)}; all with --json")
 
 
 def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> None:

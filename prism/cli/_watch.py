@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from prism.cli._options import (
+    Agents,
     Charts,
     ModelText,
     Set,
@@ -39,9 +40,7 @@ def watch(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
-    agents: Annotated[
-        str | None, typer.Option(metavar="N|FILE", help="Agents of a world to play with.")
-    ] = None,
+    agents: Agents = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a world to play with.")] = None,
     model: ModelText = None,
     parameters: Set = None,

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from prism.cli._options import (
+    Agents,
     AsJson,
     Rounds,
     Seed,
@@ -142,9 +143,7 @@ def init(
 @world.command()
 def check(
     world: WorldArgument,
-    agents: Annotated[
-        str, typer.Option(metavar="N|FILE", help="Number of agents, or a table of them.")
-    ] = "100",
+    agents: Agents = None,
     parameters: Set = None,
     treatments: Treat = None,
     rounds: Rounds = None,
@@ -154,8 +153,9 @@ def check(
 ) -> None:
     """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
-    Report the first field or event that differs. Without `--treat`, every treatment is applied
-    once. Notes name events that did nothing or were never fired, and states nobody entered.
+    Report the first field or event that differs. Without `--agents`, there are 100; without
+    `--treat`, every treatment is applied once. Notes name events that did nothing or were never
+    fired, and states nobody entered.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
@@ -171,7 +171,7 @@ def check(
         note("running the world in fresh processes, to compare the runs")
     checked = check_world(
         world,
-        agents,
+        agents or 100,
         rounds=rounds,
         ticks=ticks,
         seed=seed,

@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from prism.errors import InputError
 from prism.files._json import parse_json
 from prism.files._records import reading
-from prism.files._yaml import Position, Where, YamlDocument, parse_yaml
+from prism.files._yaml import MAX_CHARACTERS, Position, Where, YamlDocument, parse_yaml
 
 __all__ = [
     "DocumentError",
@@ -63,10 +63,13 @@ class Source:
             MissingExtraError: If it is YAML and PyYAML is not installed.
         """
         path = Path(path)
-        with reading(path):
-            text = path.read_bytes().decode()
+        language = language or _LANGUAGES.get(path.suffix.lower(), "json")
+        # of a text that is too long, which is refused, no more is held
+        most = MAX_CHARACTERS + 1 if language == "yaml" else None
+        with reading(path), path.open(encoding="utf-8", newline="") as file:
+            text = file.read(most)
 
-        return cls.parse(text, language or _LANGUAGES.get(path.suffix.lower(), "json"), path=path)
+        return cls.parse(text, language, path=path)
 
     @classmethod
     def parse(

@@ -1,23 +1,21 @@
 """The only reader of untrusted YAML, and the only module that imports PyYAML.
 
-It reads the scalars of YAML 1.2's core schema, so ``on``, ``no`` and ``1:30`` stay texts. It reads
-events rather than nodes, so depth and size are limited before anything is built.
+It reads the scalars of YAML 1.2's core schema, so ``on``, ``no`` and ``1:30`` stay texts. Depth and
+size are checked on the parser's events, before anything is built.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from prism._lazy import import_extra
 from prism.errors import InputError
-from prism.files._records import reading
 
 Where = tuple[str | int, ...]
 """The place of a value in a document: keys and indices of lists, from the top."""
@@ -58,16 +56,6 @@ class YamlDocument:
     blocks: set[Where] = field(default_factory=set)
 
 
-def yaml_text(path: Path) -> str:
-    """Return the text of a YAML file, cut just above the maximum length.
-
-    Raises:
-        InputError: If it cannot be read.
-    """
-    with reading(path), path.open(encoding="utf-8") as file:
-        return file.read(MAX_CHARACTERS + 1)
-
-
 def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDocument:
     """Return the one document of a YAML text, which need not be trusted.
 
@@ -76,119 +64,102 @@ def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDoc
         path: The file it comes from, for the error.
 
     Raises:
-        InputError: If it is not valid YAML, contains a repeated key, a tag, several documents or an
-            alias that refers to itself, or exceeds a limit; the error names line and column.
+        InputError: If it is not valid YAML, contains a repeated key, a tag or several documents, or
+            exceeds a limit, with its aliases expanded; the error names line and column.
         MissingExtraError: If PyYAML is not installed.
     """
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"has more than {MAX_CHARACTERS:,} characters", path=path)
 
     yaml = import_extra("yaml", "programs")
-    reader = _Reader(yaml, text, path)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    reader = _Reader(path)
     try:
-        return reader.document()
+        reader.check(yaml, yaml.parse(text, Loader=loader))
+        node = yaml.compose(text, Loader=loader)
     except yaml.YAMLError as error:
         raise _unreadable(error, path) from None
+    if node is None:
+        raise InputError("is empty", path=path)
+
+    return reader.document(node)
 
 
 def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
     mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    context = getattr(error, "context", None)
     column = "" if mark is None else f" (column {mark.column + 1})"
     line = None if mark is None else mark.line + 1
 
     # libyaml scans ahead, and since PyYAML 6.0.4 it has its own limit, far beyond ours
     if problem == "exceeded maximum nesting depth":
         return InputError(f"is nested more than {MAX_DEPTH} levels deep", path=path, line=line)
-    return InputError(f"is not valid YAML: {problem}{column}", path=path, line=line)
 
-
-@dataclass(frozen=True, slots=True)
-class _Node:
-    """A value that was read, for aliases to repeat."""
-
-    value: Any
-    size: int
-    depth: int
+    words = f"{context}, {problem}" if context else problem
+    return InputError(f"is not valid YAML: {words}{column}", path=path, line=line)
 
 
 class _Reader:
-    """Builds plain data from the events of PyYAML's parser, the C one if available."""
+    """Builds plain data from the nodes that PyYAML composes."""
 
-    def __init__(self, yaml: ModuleType, text: str, path: PathLike[str] | str | None) -> None:
-        self._yaml = yaml
+    def __init__(self, path: PathLike[str] | str | None) -> None:
         self._path = path
-        self._events: Iterator[Any] = yaml.parse(text, Loader=_loader(yaml))
-        self._anchors: dict[str, _Node | None] = {}
         self._places: dict[Where, Position] = {}
         self._values: dict[Where, Position] = {}
         self._blocks: set[Where] = set()
         self._size = 0
 
-    def document(self) -> YamlDocument:
-        next(self._events)  # the start of the stream
-        if isinstance(next(self._events), self._yaml.StreamEndEvent):
-            raise InputError("is empty", path=self._path)
+    def check(self, yaml: ModuleType, events: Iterable[Any]) -> None:
+        """Check a document before its nodes exist, which take much memory, and depth the stack."""
+        depth = size = 0
+        for event in events:
+            if getattr(event, "tag", None) is not None:
+                problem = f"has the tag {event.tag!r}: prism reads plain values only"
+                raise self._wrong(event, problem)
 
-        node = self._node(next(self._events), ())
-        next(self._events)  # the end of the document
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            size += isinstance(event, yaml.NodeEvent)
+            self._limit(event, depth, size)
 
-        event = next(self._events)
-        if not isinstance(event, self._yaml.StreamEndEvent):
-            raise self._wrong(event, "contains a second document: prism reads one per file")
+    def document(self, node: Any) -> YamlDocument:
+        return YamlDocument(self._value(node, ()), self._places, self._values, self._blocks)
 
-        return YamlDocument(node.value, self._places, self._values, self._blocks)
-
-    def _node(self, event: Any, where: Where) -> _Node:
-        yaml = self._yaml
-        self._values[where] = _position(event)
+    def _value(self, node: Any, where: Where) -> Any:
+        self._values[where] = _position(node)
         self._places.setdefault(where, self._values[where])
-        if isinstance(event, yaml.AliasEvent):
-            return self._alias(event, where)
-        if len(where) >= MAX_DEPTH:
-            raise self._wrong(event, f"is nested more than {MAX_DEPTH} levels deep")
-        if event.tag not in (None, "!"):
-            raise self._wrong(event, f"has the tag {event.tag!r}: prism reads plain values only")
+        self._size += 1
+        self._limit(node, len(where), self._size)
 
-        self._grow(event, 1)
-        anchor = event.anchor
-        if anchor is not None:
-            self._anchors[anchor] = None  # until it is complete
-        if isinstance(event, yaml.ScalarEvent):
-            node = _Node(self._scalar(event), 1, 0)
-            if event.style in ("|", ">"):
-                self._blocks.add(where)
-        elif isinstance(event, yaml.SequenceStartEvent):
-            node = self._sequence(where)
-        else:
-            node = self._mapping(where)
-        if anchor is not None:
-            self._anchors[anchor] = node
+        # an alias is the node of its anchor, of which each repetition is read as if written out
+        if node.id == "sequence":
+            return [self._value(item, (*where, index)) for index, item in enumerate(node.value)]
+        if node.id == "mapping":
+            return self._mapping(node, where)
+        if node.style in ("|", ">"):
+            self._blocks.add(where)
+        return node.value if node.style else self._resolved(node)
 
-        return node
+    def _mapping(self, node: Any, where: Where) -> dict[str, Any]:
+        items: dict[str, Any] = {}
+        for key_node, value in node.value:
+            if key_node.id != "scalar":
+                raise self._wrong(key_node, "a key must be text")
 
-    def _alias(self, event: Any, where: Where) -> _Node:
-        if event.anchor not in self._anchors:
-            raise self._wrong(event, f"there is no earlier anchor &{event.anchor}")
+            # the written form is the name, so a state may be called no, null or 1
+            key = str(key_node.value)
+            if key in items:
+                raise self._wrong(key_node, f"the key {key!r} appears twice")
 
-        node = self._anchors[event.anchor]
-        if node is None:
-            raise self._wrong(event, f"*{event.anchor} refers to itself")
-        if len(where) + node.depth >= MAX_DEPTH:
-            raise self._wrong(event, f"is nested more than {MAX_DEPTH} levels deep")
+            self._size += 1
+            self._places[*where, key] = _position(key_node)
+            items[key] = self._value(value, (*where, key))
 
-        # each repetition counts as if it were written out, since a few lines can mean billions of
-        # values
-        self._grow(event, node.size)
+        return items
 
-        return _Node(_copied(node.value), node.size, node.depth)
-
-    def _scalar(self, event: Any) -> Any:
-        is_plain = event.implicit[0]
-        return self._resolved(event) if is_plain else event.value
-
-    def _resolved(self, event: Any) -> Any:
-        text = event.value
+    def _resolved(self, node: Any) -> Any:
+        text = node.value
         if text in _CONSTANTS:
             return _CONSTANTS[text]
         if _INTEGER.fullmatch(text):
@@ -196,81 +167,27 @@ class _Reader:
         if _INTEGER_OF_BASE.fullmatch(text):
             return int(text, base=0)
         if _ENDLESS.fullmatch(text):
-            raise self._wrong(
-                event, f"contains {text}, which is not finite: if it is text, quote it"
-            )
-        if _FLOAT.fullmatch(text):
-            number = float(text)
-            if not math.isfinite(number):
-                raise self._wrong(event, f"contains a number that is too large: {text}")
-            return number
+            problem = f"contains {text}, which is not finite: if it is text, quote it"
+            raise self._wrong(node, problem)
+        if not _FLOAT.fullmatch(text):
+            return text
 
-        return text
+        number = float(text)
+        if not math.isfinite(number):
+            raise self._wrong(node, f"contains a number that is too large: {text}")
+        return number
 
-    def _sequence(self, where: Where) -> _Node:
-        items: list[Any] = []
-        size, depth = 1, 0
-        for event in self._events:
-            if isinstance(event, self._yaml.SequenceEndEvent):
-                break
+    def _limit(self, node: Any, depth: int, size: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._wrong(node, f"is nested more than {MAX_DEPTH} levels deep")
+        if size > MAX_VALUES:
+            problem = f"contains more than {MAX_VALUES:,} values, with its aliases expanded"
+            raise self._wrong(node, problem)
 
-            node = self._node(event, (*where, len(items)))
-            items.append(node.value)
-            size, depth = size + node.size, max(depth, node.depth + 1)
-
-        return _Node(items, size, depth)
-
-    def _mapping(self, where: Where) -> _Node:
-        items: dict[str, Any] = {}
-        size, depth = 1, 0
-        for event in self._events:
-            if isinstance(event, self._yaml.MappingEndEvent):
-                break
-
-            key = self._key(event)
-            if key in items:
-                raise self._wrong(event, f"the key {key!r} appears twice")
-
-            self._places[*where, key] = _position(event)
-            node = self._node(next(self._events), (*where, key))
-            items[key] = node.value
-            size, depth = size + node.size + 1, max(depth, node.depth + 1)
-
-        return _Node(items, size, depth)
-
-    def _key(self, event: Any) -> str:
-        if not isinstance(event, self._yaml.ScalarEvent):
-            raise self._wrong(event, "a key must be text")
-
-        self._grow(event, 1)
-        # the written form is the name, so a state may be called no, null or 1
-        return str(event.value)
-
-    def _grow(self, event: Any, values: int) -> None:
-        self._size += values
-        if self._size > MAX_VALUES:
-            raise self._wrong(
-                event, f"contains more than {MAX_VALUES:,} values, with its aliases expanded"
-            )
-
-    def _wrong(self, event: Any, problem: str) -> InputError:
-        line, column = _position(event)
+    def _wrong(self, node: Any, problem: str) -> InputError:
+        line, column = _position(node)
         return InputError(f"{problem} (column {column})", path=self._path, line=line)
 
 
-def _loader(yaml: ModuleType) -> Any:
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-def _position(event: Any) -> Position:
-    return event.start_mark.line + 1, event.start_mark.column + 1
-
-
-def _copied(value: Any) -> Any:
-    """Return a copy of the value that shares nothing with the first."""
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_copied(item) for item in value]
-
-    return value
+def _position(node: Any) -> Position:
+    return node.start_mark.line + 1, node.start_mark.column + 1

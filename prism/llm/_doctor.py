@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
 from time import perf_counter
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from prism.errors import (
     BadReplyError,
@@ -24,6 +23,7 @@ from prism.llm._pool import ModelPool, OllamaServer
 from prism.llm._servers import ModelServer
 from prism.reasoner._prompts import Kind, PromptSettings, request_for
 from prism.reasoner._questions import Question
+from prism.reasoner._reasoner import farthest
 from prism.reasoner._replies import Reply, Request, answered
 from prism.reasoner._spending import Cost
 
@@ -83,8 +83,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
         check = await _checked("load", _load, server)
         yield check
     if check.ok:
-        kinds: tuple[Kind, ...] = ("letter", "name")
-        for kind in kinds:
+        for kind in get_args(Kind):
             yield await _checked(kind, partial(_in_all_rotations, kind), server)
 
 
@@ -138,8 +137,8 @@ async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
 
     mean = {each: sum(one[each] for one in answers) / len(answers) for each in _OPTIONS}
     shares = ", ".join(f"{each} {chance:.0%}" for each, chance in mean.items())
-    apart = _farthest(answers)
-    same_place = 1 - _farthest([_by_place(one, number) for number, one in enumerate(answers)])
+    apart = farthest(answers)
+    same_place = 1 - farthest([_by_place(one, number) for number, one in enumerate(answers)])
     text = (
         f"answers {shares} on average over {len(answers)} orders of the options; the "
         f"order changes up to {apart:.0%} of an answer"
@@ -154,12 +153,6 @@ async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
         "model",
         is_doubtful=True,
     )
-
-
-def _farthest(answers: Sequence[Mapping[str, float]]) -> float:
-    """Return the largest total variation distance of any two distributions."""
-    pairs = combinations(answers, 2)
-    return max(sum(abs(one[each] - other[each]) for each in one) / 2 for one, other in pairs)
 
 
 def _by_place(chances: Mapping[str, float], rotation: int) -> dict[str, float]:

@@ -22,12 +22,7 @@ from prism.errors import (
     PromptTooLongError,
     UnreachableError,
 )
-from prism.llm._addresses import (
-    is_local,
-    same_address,
-    secrets_in,
-    shown_address,
-)
+from prism.llm._addresses import is_local, same_address, secrets_in, shown_address
 from prism.reasoner._calls import Call, ClientServer
 from prism.reasoner._replies import ChatReply, Request
 from prism.reasoner._spending import Cost

@@ -14,7 +14,6 @@ from prism.programs.thinking._config import with_window
 from prism.programs.thinking._cycle import number_of_cycles
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
-from prism.runlog import SimulatedClock
 from prism.runs._makers import make_writer
 from prism.runs._options import naming
 from prism.runs._services import TemplateWriter
@@ -121,4 +120,4 @@ def _loop_of(run: AloneRun, agent: ProgramAgent[Any], logger: EventLogger | None
         raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
     else:
         writer = TemplateWriter()
-    return AloneLoop(agent, writer, run.rounds, run.seed, logger, SimulatedClock())
+    return AloneLoop(run, agent, writer, logger)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from functools import cache
 from math import exp, floor, inf, isfinite, lgamma, log, log1p, sqrt
-from typing import Any
+from random import Random
+from typing import Any, cast
 
 _SMALLEST = 2.0**-54
 """What stands for a 0 where its logarithm or quantile is needed: half the smallest number drawn."""
@@ -67,7 +68,7 @@ class Distributions(ABC):
         return -mean * log1p(-self.random())
 
     def gamma(self, shape: float, scale: float = 1.0) -> float:
-        """Draw from a gamma distribution (Marsaglia and Tsang 2000); its mean is shape times scale.
+        """Draw from a gamma distribution, by Python's `random`; its mean is shape times scale.
 
         Args:
             shape: Above 0.
@@ -78,7 +79,7 @@ class Distributions(ABC):
         """
         is_right = 0 < shape < inf and 0 <= scale < inf
         _require(is_right, "gamma(shape, scale)", (shape, scale), "shape above 0, scale 0 or more")
-        return scale * exp(self._log_of_gamma(shape))
+        return scale * self._standard_gamma(shape)
 
     def beta(self, alpha: float, beta: float) -> float:
         """Draw from a beta distribution, from 0 to 1; its mean is ``alpha / (alpha + beta)``.
@@ -93,9 +94,9 @@ class Distributions(ABC):
         is_right = 0 < alpha < inf and 0 < beta < inf
         _require(is_right, "beta(alpha, beta)", (alpha, beta), "both above 0")
 
-        odds = self._log_of_gamma(beta) - self._log_of_gamma(alpha)
-
-        return 1 / (1 + exp(odds)) if odds < 0 else exp(-odds) / (1 + exp(-odds))
+        # as Python's own `betavariate`, whose numbers of a very small alpha are 0
+        first = self._standard_gamma(alpha)
+        return first / (first + self._standard_gamma(beta)) if first else 0.0
 
     def poisson(self, mean: float) -> int:
         """Draw a number of events from a Poisson distribution.
@@ -140,22 +141,8 @@ class Distributions(ABC):
     def _standard_normal(self) -> float:
         return float(_normal_quantile()(self.random() or _SMALLEST))
 
-    def _log_of_gamma(self, shape: float) -> float:
-        """Draw the logarithm of a gamma number, as that of a small shape may be too small."""
-        if shape < 1:
-            return self._log_of_gamma(shape + 1) + log(self.random() or _SMALLEST) / shape
-
-        base = shape - 1 / 3
-        while True:
-            normal = self._standard_normal()
-            root = 1 + normal / sqrt(9 * base)
-            if root <= 0:
-                continue
-
-            cube = root**3
-            bound = normal**2 / 2 + base * (1 - cube + log(cube))
-            if log(self.random() or _SMALLEST) < bound:
-                return log(base) + log(cube)
+    def _standard_gamma(self, shape: float) -> float:
+        return Random.gammavariate(cast("Random", self), shape, 1.0)
 
     def _many_events(self, mean: float) -> int:
         """Draw from a Poisson distribution by rejection (Hoermann 1993, algorithm PTRS)."""

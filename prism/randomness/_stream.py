@@ -115,14 +115,6 @@ class RandomStream(Distributions):
     def __init__(self, seed: int, *key: str | int) -> None:
         self.begin_at(keys_of(1, seed, *key)[0])
 
-    @classmethod
-    def of_key(cls, key: int) -> RandomStream:
-        """Return the stream of a 64-bit key."""
-        stream = cls.__new__(cls)
-        stream.begin_at(key)
-
-        return stream
-
     def begin_at(self, key: int) -> None:
         """Turn this into the stream of another 64-bit key."""
         self._key = self._at = key

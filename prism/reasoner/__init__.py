@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from prism.reasoner._router import Router
     from prism.reasoner._situations import STATE_DESCRIPTIONS, format_context
     from prism.reasoner._spending import Budget, Cost
-    from prism.reasoner._texts import BaseWriter, TextCall, Written
+    from prism.reasoner._texts import BaseWriter, TextCall, Writer, Written
     from prism.reasoner._wording import Wording
-    from prism.reasoner._writer import Writer
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

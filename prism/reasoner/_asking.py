@@ -209,7 +209,7 @@ class AsksModel:
         try:
             return await answered(request, ask, tries)
         except LLMError as error:
-            cost.host = cost.host or error.host
+            cost.host = cost.host or error.host or None
             raise
         finally:
             cost.settle(perf_counter() - began)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp
 from typing import Any
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream, Taken, index_at, total_of
-from prism.reasoner._questions import (
-    BaseReasoner,
-    Decision,
-    Question,
-)
+from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.names import given_name
 from prism.statechart.reporting import announce
 from prism.statechart.states import AgentState, state_text
@@ -80,15 +76,12 @@ class Draw:
             self.stream.put_back(self.taken)
 
 
-_PULLED = frozenset(
-    state.value
-    for state in (
-        AgentState.COMPOSING,
-        AgentState.ENGAGING_LIKE,
-        AgentState.ENGAGING_REPLY,
-        AgentState.ENGAGING_RESHARE,
-    )
-)
+_PULLED: Collection[str] = {
+    AgentState.COMPOSING,
+    AgentState.ENGAGING_LIKE,
+    AgentState.ENGAGING_REPLY,
+    AgentState.ENGAGING_RESHARE,
+}
 """Options that a post's relevance favours."""
 
 _PULL = 2.0

@@ -28,12 +28,7 @@ from prism.reasoner._prompts import (
     own_prompt,
     request_for,
 )
-from prism.reasoner._questions import (
-    BaseReasoner,
-    Decision,
-    Question,
-    Source,
-)
+from prism.reasoner._questions import BaseReasoner, Decision, Question, Source
 from prism.reasoner._replies import Reply
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import STATE_DESCRIPTIONS
@@ -394,17 +389,18 @@ def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision
     ]
     mean = {text: sum(each[text] for each in chances) / len(chances) for text in options}
     masses = [each.option_mass for each in answered if each.option_mass is not None]
-    apart = max((distance(*pair) for pair in combinations(chances, 2)), default=0.0)
     return replace(
         first,
         probabilities=mean,
         cost=cost,
         rotation=None,
-        rotations_apart=round(apart, 6),
+        rotations_apart=round(farthest(chances), 6),
         option_mass=round(sum(masses) / len(masses), 6) if masses else None,
     )
 
 
-def distance(one: Mapping[str, float], other: Mapping[str, float]) -> float:
-    """Return the total variation distance of two distributions, from 0 to 1."""
-    return sum(abs(one[text] - other[text]) for text in one) / 2
+def farthest(answers: Sequence[Mapping[str, float]]) -> float:
+    """Return the largest total variation distance of any two distributions, from 0 to 1."""
+    pairs = combinations(answers, 2)
+    apart = (sum(abs(one[text] - other[text]) for text in one) / 2 for one, other in pairs)
+    return max(apart, default=0.0)

@@ -77,15 +77,11 @@ class Router(BaseReasoner, BaseWriter):
         """Answer everything concurrently; return the answers in order."""
         answers: list[Any] = await self.part.answer(asked)
         for each, answer in zip(asked, answers, strict=True):
-            self._count(each, answer)
+            if isinstance(each, Question):
+                self.places.add(each, answer)
+            if self._fallbacks is not None:
+                self._fallbacks.count(answer)
         return answers
-
-    def _count(self, asked: Any, answer: Any) -> None:
-        """Count the place of a choice in its list, and whether it fell back."""
-        if isinstance(asked, Question):
-            self.places.add(asked, answer)
-        if self._fallbacks is not None:
-            self._fallbacks.count(answer)
 
     @property
     def sends_schemas(self) -> bool:

@@ -8,8 +8,7 @@ from time import time
 from typing import Any
 
 from prism.llm import Model
-from prism.reasoner._texts import BaseWriter, TextCall, Written, fallback_text
-from prism.reasoner._writer import Writer
+from prism.reasoner._texts import BaseWriter, TextCall, Writer, Written, fallback_text
 from prism.telemetry.loggers import EventLogger
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from prism.agents import Archetype, SocialAgent
 from prism.agents.words import Terms, relevance, terms_of
 from prism.social._posts import Draft, Post, PostKind
-from prism.statechart import AgentState, Statechart, social_feed_chart, social_media_chart
+from prism.statechart import AgentState, Statechart, social_media_chart
 from prism.statechart.social import DECIDES
 from prism.worlds import Agent, state
 
@@ -41,11 +41,9 @@ def chart_of(resting: int, *, has_ideas: bool, acts: bool) -> Statechart[AgentSt
         has_ideas: Whether agents write on their own initiative.
         acts: Whether agents choose among all acts if a model decides.
     """
-    if has_ideas:
-        chart = social_feed_chart(should_engage=_always, resting_ticks=resting, acts=acts)
-    else:
-        chart = social_media_chart(should_engage=_always, acts=acts)
-        chart = chart.extended(timeouts={AgentState.RESTING: resting})
+    chart = social_media_chart(
+        should_engage=_always, acts=acts, has_ideas=has_ideas, resting_ticks=resting
+    )
     # an agent that is not engaged is never asked, so the options need no guard
     guards: dict[Any, Any] = dict.fromkeys((AgentState.COMPOSING, AgentState.ENGAGING_LIKE))
     if acts:

@@ -43,6 +43,11 @@ def kept_beside(agent: Any) -> Beside:
     return _beside[key]
 
 
+def memory_beside(agent: Any) -> dict[str, Any]:
+    """Return the memory that is kept beside an agent; an empty one if it is not kept there."""
+    return _beside[id(agent)].memory if id(agent) in _beside else {}
+
+
 def records_beside(agent: Any) -> deque[Any] | None:
     """Return the records that are kept beside an agent; None if they are not kept there."""
     return _beside[id(agent)].records if id(agent) in _beside else None

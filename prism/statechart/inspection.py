@@ -12,11 +12,10 @@ from typing import Any, Literal
 
 from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
-from prism.statechart._engine.machine import evaluate
-from prism.statechart._engine.rows import NestedRows
+from prism.statechart._engine.machine import Verdict
+from prism.statechart._engine.rows import Moment, NestedRows
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
-from prism.statechart.memory import histories
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import Transition
@@ -103,6 +102,21 @@ class _StoppedError(Exception):
     """A fire would end here: by an exception of a guard, or by drawing a number."""
 
 
+class _Trial(Moment):
+    """The moment of an event that is only explained."""
+
+    def __init__(self, chart: Definition[Any], agent: Any, context: Any) -> None:
+        super().__init__(chart.hierarchy, agent, context)
+        self._is_strict = chart.strict
+
+    def judged(self, arc: Arc, verdict: Verdict) -> None:  # noqa: ARG002 - any guard may raise
+        if verdict.error is not None and self._is_strict:
+            raise _StoppedError("raises")
+
+    def draw(self) -> float:
+        raise _StoppedError("draws")
+
+
 def explain(
     chart: Definition[Any], agent: Any, trigger: str, context: Any, state: Any
 ) -> Explanation:
@@ -117,27 +131,15 @@ def explain(
     """
     tree, rows = chart.hierarchy, NestedRows(chart.hierarchy)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
-    memory = histories(getattr(agent, "state_memory", None) or {}, tree)
-    verdicts: dict[Arc, tuple[str, Exception | None]] = {}
-
-    def passes(arc: Arc) -> bool:
-        if arc not in verdicts:
-            verdicts[arc] = evaluate(arc.guard, agent, context)
-        if verdicts[arc][0] == "raised" and chart.strict:
-            raise _StoppedError("raises")
-        return verdicts[arc][0] == "passed"
-
-    def draw() -> float:
-        raise _StoppedError("draws")
-
+    trial = _Trial(chart, agent, context)
     outcome: FireOutcome = "no reaction" if reaction is None else "refused"
     target, options = None, dict[Any, None]()
     try:
-        if edge := reaction and reaction.first(passes, draw, lambda: memory):
+        if edge := reaction and reaction.first(trial):
             target = edge.to_state
             outcome = "stays" if target == state else "moves"
         if reaction and not chart.decision_states.isdisjoint(leaf_texts(state)):
-            edges = [*reaction.enabled(passes, lambda: memory)]
+            edges = [*reaction.enabled(trial)]
             options = dict.fromkeys(each.to_state for each in edges)
     except _StoppedError as stopped:
         outcome = stopped.args[0] if target is None else outcome
@@ -147,7 +149,7 @@ def explain(
         agent_name(agent),
         state,
         trigger,
-        tuple(_line(arc.written, *verdicts.get(arc, ("not asked", None))) for arc in arcs),
+        tuple(_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs),
         outcome,
         target,
         tuple(options) if len(options) > 1 else (),

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from prism.statechart._beside import kept_beside
+from prism.statechart._beside import kept_beside, memory_beside
 from prism.statechart._hierarchy import CHART, Hierarchy
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
@@ -47,6 +47,12 @@ def memory_of(agent: Any) -> dict[str, Any]:
             agent.state_memory = memory = {}
             memory = agent.state_memory
     return memory if isinstance(memory, dict) else kept_beside(agent).memory
+
+
+def remembered(agent: Any) -> dict[str, Any]:
+    """Return what charts remember about an agent, which may be nothing, and change nothing."""
+    memory = getattr(agent, "state_memory", None)
+    return memory if isinstance(memory, dict) else memory_beside(agent)
 
 
 def random_of(agent: Any) -> Any:

@@ -33,6 +33,8 @@ def social_media_chart(
     *,
     should_engage: Guard | None = None,
     acts: bool = False,
+    has_ideas: bool = False,
+    resting_ticks: int = RESTING_TICKS,
     strict: bool = False,
     logger: EventLogger | None = None,
     clock: Callable[[], float] = time,
@@ -49,7 +51,11 @@ def social_media_chart(
             for classes whose method has other arguments. For a method that takes a number: ``lambda
             agent, post: agent.should_engage(rate(agent, post))``.
         acts: Whether agents can also decide in EVALUATING to reply or reshare, as in a run of the
-            feed where a model decides. The chart is then called ``social_media_acts``.
+            feed where a model decides. The chart's name then ends with ``_acts``.
+        has_ideas: Whether agents also write unprompted: with ``has_idea`` an agent in IDLE or
+            SCROLLING begins to compose a new post. The chart is then called ``social_feed``, else
+            ``social_media``.
+        resting_ticks: Ticks that an agent rests.
         strict: Let exceptions of guards propagate.
         logger: A structlog logger for this chart's events.
         clock: Returns the current time in seconds since the epoch.
@@ -63,43 +69,20 @@ def social_media_chart(
             arguments.
     """
     guards = social_media_guards(should_engage=should_engage)
+    ideas = Transition(HAS_IDEA, [AgentState.IDLE, AgentState.SCROLLING], AgentState.COMPOSING)
     return Statechart(
         states=AgentState,
-        transitions=_transitions(guards["should_engage"], acts=acts),
+        transitions=[
+            *_transitions(guards["should_engage"], acts=acts),
+            *([ideas] if has_ideas else []),
+        ],
         initial=AgentState.IDLE,
-        name="social_media_acts" if acts else "social_media",
+        name=("social_feed" if has_ideas else "social_media") + ("_acts" if acts else ""),
         decision_states=(AgentState.EVALUATING,),
-        timeouts={AgentState.RESTING: RESTING_TICKS},
+        timeouts={AgentState.RESTING: resting_ticks},
         strict=strict,
         logger=logger,
         clock=clock,
-    )
-
-
-def social_feed_chart(
-    *, resting_ticks: int = RESTING_TICKS, acts: bool = False, **options: Any
-) -> Statechart[AgentState]:
-    """Make the chart of a feed whose agents also write unprompted.
-
-    It is `social_media_chart` with one more event: with ``has_idea`` an agent in IDLE or SCROLLING
-    begins to compose a new post.
-
-    Args:
-        resting_ticks: Ticks that an agent rests.
-        acts: As for `social_media_chart`. The chart is then called ``social_feed_acts``.
-        options: The other arguments of `social_media_chart`.
-
-    Raises:
-        DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
-            arguments.
-    """
-    return social_media_chart(acts=acts, **options).extended(
-        name="social_feed_acts" if acts else "social_feed",
-        transitions=[
-            Transition(HAS_IDEA, state, AgentState.COMPOSING)
-            for state in (AgentState.IDLE, AgentState.SCROLLING)
-        ],
-        timeouts={AgentState.RESTING: resting_ticks},
     )
 
 

@@ -2,8 +2,8 @@
 
 `Statechart` is the definition together with the interpreter that runs it, plus ways to inspect it
 and to write it as a document. The chart has no agents: everything that changes lives in the agents
-themselves. What inspects, writes and draws is imported when it is first used, since an application
-that only runs charts needs none of it.
+themselves. What inspects is imported when it is first used, since an application that only runs
+charts needs none of it.
 """
 
 from __future__ import annotations
@@ -15,194 +15,21 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from prism.statechart._definition import Definition, arguments_of
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import State
+from prism.statechart._written import Written
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
 
 AgentT = TypeVar("AgentT")
-
-
-class Described(Driving[StateT]):
-    """The parts of a chart, read from its definition."""
-
-    @property
-    def states(self) -> frozenset[StateT]:
-        """The states; ``definition.states`` has them in order."""
-        return frozenset(self.definition.states)
-
-    @property
-    def state_type(self) -> type[StateT]:
-        """The enum of the states, for ``state_type`` in the class of agents."""
-        return self.definition.state_type
-
-    @property
-    def transitions(self) -> tuple[Transition[StateT], ...]:
-        """The transitions in definition order, wildcards replaced."""
-        return self.definition.transitions
-
-    @property
-    def triggers(self) -> tuple[str, ...]:
-        """The events that the chart knows, in definition order."""
-        return tuple(self._triggers)
-
-    @property
-    def initial(self) -> StateT:
-        """State that new agents start in."""
-        return self.definition.initial
-
-    @property
-    def decision_states(self) -> frozenset[StateT]:
-        """States in which `afire` asks a reasoner."""
-        return self.definition.decision_states
-
-    @property
-    def final_states(self) -> frozenset[StateT]:
-        """States in which an agent is done."""
-        return self.definition.final_states
-
-    def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
-        """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
-        return distinct(each.to_state for each in outcomes)
-
-    def valid_triggers(self, state: StateT) -> list[str]:
-        """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
-        return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
-
-    @property
-    def _rows_as_it_runs(self) -> NestedRows:
-        from prism.statechart._engine.rows import NestedRows
-
-        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
-
-
-class Written(Described[StateT]):
-    """A chart as a document and as a picture, and reading one from a document."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the definition as plain data, ready for JSON; ``docs/charts.md`` shows the shape.
-
-        Guards and actions are written by their names (``__qualname__``, or a ``__name__`` that a
-        callable object has).
-
-        Raises:
-            DefinitionError: If a function has no name, or two have the same; lists all of them.
-        """
-        from prism.statechart._document import to_data
-
-        return to_data(self._as_it_runs)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any], **options: Any) -> Statechart[Any]:
-        """Make a chart from plain data, as `to_dict` returns it.
-
-        Nothing in the data is imported or evaluated.
-
-        Args:
-            data: The definition. A transition whose source is ``"*"`` stands for one from every
-                state, unless a state has that text.
-            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
-                ``str``-based Enum whose members the states are, without which one is made by
-                `state_enum`; ``logger`` and ``clock`` as for the chart itself.
-
-        Raises:
-            DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
-                names that nothing has; and else what a chart itself refuses.
-        """
-        from prism.files._source import Source
-        from prism.statechart._document import read_chart
-
-        source = data if isinstance(data, Source) else Source.of(data)
-        return cls._read(partial(read_chart, source.value, source.line_of), **options)
-
-    @classmethod
-    def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
-        functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
-        make: Callable[..., Statechart[Any]] = cls  # type: ignore[assignment] # always a Statechart
-        return make(**read(*functions), **options)
-
-    def to_json(self) -> str:
-        """Return the definition as JSON text: see `to_dict`."""
-        return format(self, "json")
-
-    @classmethod
-    def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
-        """Make a chart from JSON text.
-
-        Args:
-            text: What `to_json` returns, or a document of that shape.
-            options: As for `from_dict`.
-
-        Raises:
-            InputError: If the text is not valid JSON; names the line.
-            DefinitionError: As `from_dict`.
-        """
-        from prism.files._source import Source
-
-        source: Any = Source.parse(text, "json")
-        return cls.from_dict(source, **options)
-
-    def to_scxml(self) -> str:
-        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents."""
-        return format(self, "scxml")
-
-    @classmethod
-    def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
-        """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
-
-        Nothing in the document is imported, fetched or evaluated.
-
-        Args:
-            text: The document.
-            options: As for `from_dict`; guards may be named by the texts of conditions.
-
-        Raises:
-            InputError: If the text is not well-formed XML; names the line.
-            DefinitionError: Listing everything that is not read, each with its line.
-        """
-        from prism.statechart._scxml import read_scxml
-
-        return cls._read(partial(read_scxml, text), **options)
-
-    def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
-        """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
-
-        Args:
-            traffic: How often agents moved from source to target; the more often, the wider the
-                arrow.
-        """
-        from prism.drawing import draw_svg
-        from prism.statechart.outline import to_outline
-
-        return draw_svg(to_outline(self._as_it_runs), traffic)
-
-    def __format__(self, spec: str) -> str:
-        """Write the chart as ``mermaid``, ``dot``, ``scxml``, ``json`` or ``svg``, else as `str`.
-
-        Raises:
-            ValueError: If the format is another one.
-        """
-        if not spec:
-            return str(self)
-        from prism.statechart.outline import as_text
-
-        return as_text(self._as_it_runs, spec)
-
-    def _repr_svg_(self) -> str:
-        """Offer a notebook a picture."""
-        return self.to_svg()
 
 
 class Statechart(Written[StateT]):
@@ -287,6 +114,69 @@ class Statechart(Written[StateT]):
                 ``HierarchicalMachine``, or lacks a state that has a time-out.
         """
         return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any], **options: Any) -> Statechart[Any]:
+        """Make a chart from plain data, as `to_dict` returns it.
+
+        Nothing in the data is imported or evaluated.
+
+        Args:
+            data: The definition. A transition whose source is ``"*"`` stands for one from every
+                state, unless a state has that text.
+            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
+                ``str``-based Enum whose members the states are, without which one is made by
+                `state_enum`; ``logger`` and ``clock`` as for the chart itself.
+
+        Raises:
+            DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
+                names that nothing has; and else what a chart itself refuses.
+        """
+        from prism.files._source import Source
+        from prism.statechart._document import read_chart
+
+        source = data if isinstance(data, Source) else Source.of(data)
+        return cls._read(partial(read_chart, source.value, source.line_of), **options)
+
+    @classmethod
+    def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
+        """Make a chart from JSON text.
+
+        Args:
+            text: What `to_json` returns, or a document of that shape.
+            options: As for `from_dict`.
+
+        Raises:
+            InputError: If the text is not valid JSON; names the line.
+            DefinitionError: As `from_dict`.
+        """
+        from prism.files._source import Source
+
+        source: Any = Source.parse(text, "json")
+        return cls.from_dict(source, **options)
+
+    @classmethod
+    def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
+        """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
+
+        Nothing in the document is imported, fetched or evaluated.
+
+        Args:
+            text: The document.
+            options: As for `from_dict`; guards may be named by the texts of conditions.
+
+        Raises:
+            InputError: If the text is not well-formed XML; names the line.
+            DefinitionError: Listing everything that is not read, each with its line.
+        """
+        from prism.statechart._scxml import read_scxml
+
+        return cls._read(partial(read_scxml, text), **options)
+
+    @classmethod
+    def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
+        functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
+        return cls(**read(*functions), **options)
 
     def history(self, agent: Any) -> Sequence[StateTransition]:
         """Return an agent's last transitions, oldest first, wherever they are kept.

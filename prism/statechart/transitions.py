@@ -361,20 +361,3 @@ def append_record(history: Any, record: StateTransition, depth: int | None) -> N
     history.append(record)
     while depth is not None and len(history) > depth:
         del history[0]
-
-
-class MovedError(Exception):
-    """The agent is not in the state that the transition leaves: a guard has moved it."""
-
-
-def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write an agent of a kept class."""
-    # asked here, since the property of the state takes three times as long
-    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
-        raise MovedError
-    record = make_record(edge, time, context)
-    dwell: int = agent._prism_ticks
-    agent._prism_state = edge.to_state
-    agent._prism_ticks = 0
-    agent._prism_history.append(record)
-    return dwell

@@ -124,7 +124,6 @@ class Fault:
         code: int,
         message: str = "",
         *,
-        retry_after: str | None = None,
         body: bytes | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Fault:
@@ -133,13 +132,10 @@ class Fault:
         Args:
             code: HTTP status.
             message: Text of the error, sent in the form of the server.
-            retry_after: Value of the Retry-After header; None for no such header.
             body: Raw body instead of the message.
-            headers: Further headers.
+            headers: Further headers, such as ``{"Retry-After": "7"}``.
         """
         fields = dict(headers or {})
-        if retry_after is not None:
-            fields["Retry-After"] = retry_after
 
         def reply(exchange: Exchange) -> None:
             if body is None:

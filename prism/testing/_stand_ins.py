@@ -105,10 +105,6 @@ class TransitionLog(Instrument):
             if event["event"] == TRANSITION
         ]
 
-    def clear(self) -> None:
-        """Forget the events so far."""
-        self.events.clear()
-
 
 class RecordingReasoner(BaseReasoner):
     """Returns another reasoner's answers, and records the questions.

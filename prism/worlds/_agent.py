@@ -90,7 +90,6 @@ class Agent(Declares):
         neighbours: ClassVar[AgentSet[Self]]
         state_history: ClassVar[list[Any]]
         _key: ClassVar[int]
-        _place: ClassVar[int]
         _since: ClassVar[Any]
         _due: ClassVar[Any]
         _acts_from: ClassVar[int]
@@ -127,11 +126,10 @@ class Agent(Declares):
 
     # Joining, which the run does
 
-    def _join(self, world: Any, number: int, keys: Sequence[int]) -> None:
+    def _join(self, world: Any, keys: Sequence[int]) -> None:
         # attribute by attribute: an object whose `__dict__` has been asked for is slower
         me = cast(Any, self)
-        me.world, me._place = world, number
-        now = world.turns.now
+        me.world, now = world, world.turns.now
         me._since = me._due = me._passed_in = now
         me._acts_from = now + 1
         me._key = keys[0]

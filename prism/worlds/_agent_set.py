@@ -23,7 +23,7 @@ class AgentSet(tuple[AgentT, ...]):
     ``world.agents`` and ``agent.neighbours`` are such sets, and their methods return further sets:
     ``world.agents.where(state=Mind.SPREADER).sample(5)``. A set never changes, even if its agents
     do. Draws use the random stream of the agent whose step is running, or else the world's, and do
-    not depend on the order of the set, unless the world's order is ``"listed"``.
+    not depend on the order of the set.
     """
 
     __slots__ = ()
@@ -176,8 +176,7 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
 
 def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
     """Return agents in an order that does not depend on that of the set."""
-    turns = agents[0].world.turns
-    found: Sequence[Any] = agents if turns.is_listed else turns.population.canonical(agents)
+    found: Sequence[Any] = agents[0].world.turns.population.canonical(agents)
     return found
 
 

@@ -7,128 +7,83 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from prism._faults import note_place
 from prism.errors import InputError
 from prism.reasoner._texts import BaseWriter
-from prism.runlog import SimulatedClock
 from prism.runs._options import Repeats, digest, naming, read_decider
-from prism.runs._services import Services
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    ROUND_ENDED,
-    ROUND_STARTED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-)
-from prism.telemetry.loggers import EventLogger, counting_unheard
-from prism.worlds._arguments import decider_of, require_seed
-from prism.worlds._events import Events
-from prism.worlds._loop import BaseLoop
+from prism.telemetry.loggers import EventLogger
+from prism.worlds._arguments import decider_of, require_seed, require_whole
+from prism.worlds._fields import state
+from prism.worlds._guests import Guest
+from prism.worlds._loop import Loop
 from prism.worlds._run import Run
+from prism.worlds._world import World
 
 NOBODY = "nobody"
 """The entry of ``run.json`` for a run that asks no model."""
 
 
-class AloneLoop(BaseLoop):
+class Soloist(Guest[Any]):
+    """The agent of a run of its own, which takes a turn or a cycle in each round."""
+
+    async def act(self, world: Any) -> None:
+        """Take a round."""
+        world.taken.append(await self.object.take_round())
+
+
+class Alone(World[Any]):
+    """The world of a single agent.
+
+    Attributes:
+        agent: The agent, which says what a round is, when the run is over, and what its results
+            are.
+        taken: What came of each round so far.
+    """
+
+    agent: Any = state(None)
+    taken: list[Any] = state(list)
+
+    def populate(self, agents: int) -> list[Soloist]:  # noqa: ARG002 - there is one
+        """Let the agent take part."""
+        return [Soloist(object=self.agent)]
+
+    def tick_ends(self) -> None:
+        """End the run if the agent says so."""
+        reason = self.agent.reason_to_end(self.taken)
+        if reason is not None:
+            self.stop(reason)
+
+
+class AloneLoop(Loop):
     """Runs a single agent, a turn or a cycle a round.
 
     Args:
-        agent: The agent, which says what a round is, when the run is over, and what its results
-            are.
-        writer: Answers its prompts.
-        rounds: Most rounds.
-        seed: The run's seed.
-        logger: Where events go.
-        clock: The run's clock.
-
-    Attributes:
+        run: The run.
         agent: The agent.
-        world: The loop itself, as there is no other world.
-        agents: The agent alone.
-        rounds: Most rounds.
-        ticks_per_round: Ticks in a round.
-        finished: What came of each round so far.
-        reasoner: None, as nobody decides.
         writer: Answers its prompts.
-        clock: The run's clock.
+        logger: Where events go.
     """
 
-    ticks_per_round = 1
-    reasoner = None
-
     def __init__(
-        self,
-        agent: Any,
-        writer: BaseWriter,
-        rounds: int,
-        seed: int,
-        logger: EventLogger | None,
-        clock: SimulatedClock,
+        self, run: AloneRun, agent: Any, writer: BaseWriter, logger: EventLogger | None
     ) -> None:
-        self.agent, self.writer, self.rounds = agent, writer, rounds
-        self.clock = clock
-        self.world = self
-        self.agents: Sequence[Any] = (agent,)
-        self.finished: list[Any] = []
-        self._seed, self._events = seed, Events(logger)
-        self._transitions = 0
-        agent.join(Services(writer, logger, self._seconds, seed))
+        world = Alone()
+        world.agent = agent
+        super().__init__(run, world, None, writer, logger)
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run all rounds; the async twin of `run`."""
-        self.has_run = True
-        agent, clock = self.agent, self.clock
-        with clock.bound(), closing(agent), counting_unheard():
-            self._events.emit(
-                RUN_STARTED,
-                schema=SCHEMA_VERSION,
-                chart=agent.chart.name,
-                agents=1,
-                rounds=self.rounds,
-                ticks_per_round=1,
-                seed=self._seed,
-            )
-            self._events.emit(AGENT_JOINED, agent_id=agent.agent_id, state=agent.state.value)
-            for number in range(1, self.rounds + 1):
-                if agent.reason_to_end(self.finished) is not None:
-                    break
-                self.finished.append(await self._round(number))
-                if on_round is not None:
-                    on_round(self.finished[-1])
-            results = agent.results(self.finished)
-            self._events.emit(RUN_ENDED, **results.totals())
-        return results
-
-    @property
-    def round(self) -> int:
-        """The round, counted from 1; 0 before the first."""
-        return self.clock.round
+        """Run all rounds, and close the agent."""
+        with closing(self.world.agent):
+            return await super().arun(on_round)
 
     async def _round(self, number: int) -> Any:
-        self.clock.begin_round(number)
-        self._events.emit(ROUND_STARTED, round=number)
-        self.clock.advance()
-        self._transitions = 0
-        try:
-            result = await self.agent.take_round()
-        except Exception as error:
-            note_place(error, None, number, 1)
-            raise
-        self._events.emit(
-            ROUND_ENDED,
-            round=number,
-            states={self.agent.state.value: 1},
-            agent_ticks=1,
-            transitions=self._transitions,
-        )
-        return result
+        await super()._round(number)
+        return self.world.taken[-1]
 
-    def _seconds(self) -> float:
-        # a chart asks for the time exactly once for each transition
-        self._transitions += 1
-        return self.clock.moment.seconds
+    def _results(self) -> Any:
+        return self.world.agent.results(self.finished)
+
+    def _about_world(self) -> dict[str, Any]:
+        return {}
 
 
 class AloneRun(Run[Any]):
@@ -155,8 +110,9 @@ class AloneRun(Run[Any]):
     takes: ClassVar[Mapping[str, Any]] = {"rounds": None, "agent_id": "agent", "seed": 0}
 
     is_alone = True
-    writer = _logger = _clock = None
+    writer = log_agents = _logger = _clock = None
     treatments = ()
+    ticks = 1
     _is_class, _agents = True, 1
 
     file: Path
@@ -177,8 +133,7 @@ class AloneRun(Run[Any]):
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        if self.rounds < 1:
-            raise InputError(f"must be 1 or more, got {self.rounds}", field="rounds")
+        self.rounds = require_whole("rounds", self.rounds, 1)
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")

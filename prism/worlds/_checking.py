@@ -139,7 +139,7 @@ class Finding:
         cure = (
             "sort sets before you draw from them or loop over them"
             if self.cause == "hash seed"
-            else "draw from agent.random, or set  order = 'listed'  if the order matters"
+            else "draw from agent.random, and leave the order of turns to prism"
         )
         return (
             f"with another {self.cause}, line {self.line} of the log differs: {cure}\n"
@@ -218,7 +218,7 @@ def check_world(
                 notes = json.loads((Path(folder) / "first.notes").read_text())
         first = _lines(Path(folder) / "first.jsonl")
         found = _compared("hash seed", first, _lines(Path(folder) / "hash seed.jsonl"))
-        if not found and cls.order != "listed":
+        if not found:
             other = _lines(Path(folder) / "order of agents.jsonl")
             found = _compared("order of agents", _unlisted(first), _unlisted(other))
 

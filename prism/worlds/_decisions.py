@@ -332,7 +332,7 @@ def discard(turns: Any, asked: Asked) -> None:
 
 
 def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any, float]:
-    """Return the weights of the targets. A configuration gets that of its distinctive leaves.
+    """Return the weights of the targets.
 
     Raises:
         FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
@@ -352,28 +352,15 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any,
                 f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
                 f"got {weight!r}"
             )
-        if state not in options and not kind.chart.definition.leaves_of(state):
+        if not all(map(kind.chart.definition.leaves_of, leaves_in(state))):
             raise FieldValueError(
                 f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
                 "the chart"
             )
-    if isinstance(options[0], Configuration):
-        common = frozenset.intersection(*(frozenset(leaves_in(each)) for each in options))
-        weights = {option: _of_leaves(option, weights, common) for option in options}
     if not any(weights.get(each) for each in options):
         listed = ", ".join(map(state_text, options))
         raise FieldValueError(f"{owner} for {asked.trigger!r} must be above 0 for one of {listed}")
     return weights
-
-
-def _of_leaves(option: Any, weights: Mapping[Any, float], common: frozenset[Any]) -> float:
-    if option in weights:
-        return weights[option]
-    own = [leaf for leaf in leaves_in(option) if leaf not in common]
-    product = 1.0
-    for leaf in own or leaves_in(option):
-        product *= weights.get(leaf, 0.0)
-    return product
 
 
 # Messages

@@ -52,11 +52,6 @@ class Field:
     least: float | None = None
     most: float | None = None
 
-    @property
-    def is_required(self) -> bool:
-        """Whether a value must be given."""
-        return self.default is MISSING and self.make is None and self.draw is None
-
 
 @overload
 def state(default: Callable[[], ValueT]) -> ValueT: ...

@@ -64,6 +64,11 @@ class Guest(Agent, Generic[ObjectT]):
             raise AttributeError(name)
         return getattr(self.object, name)
 
+    def act(self, world: Any) -> Any:
+        """Let the object take its turn."""
+        own: Any = self.object
+        return own.act(world)
+
     @property
     def state(self) -> Any:
         """The object's state."""
@@ -153,7 +158,7 @@ def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int | None) -
 
 def act(world: Any, guest: Any) -> Any:
     """Let an object take its turn; this is the step of every guest."""
-    return guest.object.act(world)
+    return guest.act(world)
 
 
 class TurnWriter(BaseWriter):
@@ -189,6 +194,11 @@ class TurnWriter(BaseWriter):
     def is_repeating(self) -> bool:
         """Whether the run takes answers from its journal."""
         return bool(self._guest.world.turns.answers.writer.is_repeating)
+
+    async def window(self) -> int | None:
+        """Return the smallest window of the servers of the run's writer; None if unknown."""
+        window: int | None = await self._guest.world.turns.answers.writer.window()
+        return window
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect, and keep its result in the run's journal."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
@@ -51,57 +50,7 @@ _FEWEST_FIRED, _IDLE_SHARE = 100, 0.95
 _logger = logging.getLogger("prism.worlds")
 
 
-class BaseLoop(ABC):
-    """Runs something through rounds, once.
-
-    Attributes:
-        has_run: Whether it has begun.
-        reasoner: Makes the decisions, or None.
-        writer: Writes the texts, or None.
-    """
-
-    has_run = False
-    reasoner: Any
-    writer: Any
-
-    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run all rounds in an event loop of their own.
-
-        The connections of reasoner and writer belong to that event loop and are closed.
-
-        Args:
-            on_round: Called with every round when it ends.
-
-        Raises:
-            SimulationError: If it was run before, which has changed the agents.
-        """
-        was_enabled = gc.isenabled()
-        # the collector would scan the growing history of all agents again and again, which took a
-        # fifth of the time at 10,000 agents
-        gc.disable()
-        try:
-            return run_to_end(self._run_and_close(on_round))
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
-        finally:
-            if was_enabled:
-                gc.enable()
-
-    @abstractmethod
-    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
-        """Run all rounds; the async twin of `run`."""
-
-    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
-        try:
-            return await self.arun(on_round)
-        finally:
-            for each in (self.reasoner, self.writer):
-                if (close := getattr(each, "close", None)) is not None:
-                    await close()
-
-
-class Loop(BaseLoop):
+class Loop:
     """Runs a world through rounds and ticks, as its `Run` specifies.
 
     Args:
@@ -113,6 +62,7 @@ class Loop(BaseLoop):
             configured.
 
     Attributes:
+        has_run: Whether it has begun.
         world: The world.
         rounds: Number of rounds.
         ticks_per_round: Ticks in a round.
@@ -122,6 +72,8 @@ class Loop(BaseLoop):
         clock: The run's clock.
         pace: Awaited before every round and after every tick, so that a player can wait there.
     """
+
+    has_run = False
 
     def __init__(
         self,
@@ -137,7 +89,7 @@ class Loop(BaseLoop):
 
         self.world: Any = world
         self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
-        self.finished: list[WorldRound] = []
+        self.finished: list[Any] = []
         self.reasoner, self.writer = reasoner or PolicyReasoner(run.seed), writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
         self._treatments = Treatments(world, run.treatments, run.rounds)
@@ -167,7 +119,31 @@ class Loop(BaseLoop):
         """The population, in the order in which it joined."""
         return self.turns.population.everybody()
 
-    async def arun(self, on_round: Callable[[Any], object] | None = None) -> WorldResults:
+    def run(self, on_round: Callable[[Any], object] | None = None) -> Any:
+        """Run all rounds in an event loop of their own.
+
+        The connections of reasoner and writer belong to that event loop and are closed.
+
+        Args:
+            on_round: Called with every round when it ends.
+
+        Raises:
+            SimulationError: If it was run before, which has changed the agents.
+        """
+        was_enabled = gc.isenabled()
+        # the collector would scan the growing history of all agents again and again, which took a
+        # fifth of the time at 10,000 agents
+        gc.disable()
+        try:
+            return run_to_end(self._run_and_close(on_round))
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
+        finally:
+            if was_enabled:
+                gc.enable()
+
+    async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds; the async twin of `run`.
 
         Raises:
@@ -191,11 +167,22 @@ class Loop(BaseLoop):
                 if self.turns.stopped is not None:
                     break
 
-            results = WorldResults(len(self.agents), tuple(self.finished))
+            results = self._results()
             self.turns.events.emit(RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
+
+    def _results(self) -> Any:
+        return WorldResults(len(self.agents), tuple(self.finished))
+
+    async def _run_and_close(self, on_round: Callable[[Any], object] | None) -> Any:
+        try:
+            return await self.arun(on_round)
+        finally:
+            for each in (self.reasoner, self.writer):
+                if (close := getattr(each, "close", None)) is not None:
+                    await close()
 
     def treat(self, treatment: str) -> None:
         """Add a treatment in a round that has not begun.
@@ -227,11 +214,11 @@ class Loop(BaseLoop):
         turns.begin()
 
     def _begin(self) -> None:
-        turns, world = self.turns, self.world
+        turns = self.turns
         kinds = turns.population.kinds.values()
         trees = {each.chart.name: each.chart.definition.tree for each in kinds}
         nested = {name: inside(tree) for name, tree in trees.items() if tree is not None}
-        more: dict[str, Any] = {"charts": nested} if nested else {}
+        more = {**self._about_world(), **({"charts": nested} if nested else {})}
         if self._sampled is not None:
             more["logged_agents"] = len(self._sampled.logged or ())
         if turns.population.by_rate:
@@ -245,13 +232,15 @@ class Loop(BaseLoop):
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,
             seed=self._seed,
-            world=type(world).__name__,
-            parameters=identify(parameter_values(world)) or {},
             **more,
         )
         turns.announce()
         self._emit_picture(self._picture())
         turns.enter()
+
+    def _about_world(self) -> dict[str, Any]:
+        parameters = identify(parameter_values(self.world)) or {}
+        return {"world": type(self.world).__name__, "parameters": parameters}
 
     def _warn_of_idle_events(self) -> None:
         """Warn of charts that almost always were where the events did nothing."""
@@ -270,7 +259,7 @@ class Loop(BaseLoop):
 
     # Rounds
 
-    async def _round(self, number: int) -> WorldRound:
+    async def _round(self, number: int) -> Any:
         world, turns = self.world, self.turns
         await self.pace()
         stream = RandomStream(self._seed, "world", "", number)

@@ -14,10 +14,9 @@ from prism.worlds.pairs import (
     Pair,
     grid_pairs,
     random_pairs,
-    require_even,
+    rewired_pairs,
     ring_pairs,
     scale_free_pairs,
-    small_world_pairs,
 )
 
 AgentT = TypeVar("AgentT")
@@ -153,13 +152,9 @@ def small_world(world: Any, neighbours: int, rewired: float) -> Network[Any]:
         FieldValueError: If a number is out of its range.
     """
     size = len(world.agents)
-    require_even(size, neighbours)
-    links = size * neighbours // 2
+    pairs = ring_pairs(size, neighbours)
     _require_share("rewired", rewired)
-
-    pairs = small_world_pairs(size, links, rewired, _stream(world))
-
-    return Network(world.agents, pairs)
+    return Network(world.agents, rewired_pairs(size, pairs, rewired, _stream(world)))
 
 
 def grid(world: Any, width: int | None = None, *, diagonal: bool = False) -> Network[Any]:

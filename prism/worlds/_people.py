@@ -136,14 +136,14 @@ def population_of(agents: Any) -> Any:
         agents = int(agents)
     if isinstance(agents, (str, Path)):
         return AgentTable(agents)
-    if isinstance(agents, Integral):
-        agents = int(agents)
-    if isinstance(agents, int) and agents < 1:
-        raise InputError(f"must be 1 or more, got {agents}", field="agents")
-    if agents is not None and not isinstance(agents, (int, AgentTable, Iterable)):
-        problem = f"must be a number of agents, a file, or the agents, got {agents!r}"
+    if isinstance(agents, (AgentTable, Iterable)):
+        return agents
+    if agents is None:
+        return DEFAULT_AGENTS
+    if not isinstance(agents, Integral) or agents < 1:
+        problem = f"must be a number from 1 on, a file, or the agents, got {agents!r}"
         raise InputError(problem, field="agents")
-    return DEFAULT_AGENTS if agents is None else agents
+    return int(agents)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

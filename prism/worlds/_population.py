@@ -85,7 +85,7 @@ class Population:
         self._name(agent, before)
         if type(agent) not in self.kinds:
             self._add_kind(type(agent))
-        agent._join(self._world, len(self._ids), self._keys_of(agent.agent_id))
+        agent._join(self._world, self._keys_of(agent.agent_id))
         arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
         seed = self._seed
         try:

@@ -15,7 +15,7 @@ AgentT = TypeVar("AgentT")
 
 Cell = tuple[int, int]
 
-_BY_ID, _BY_PLACE = attrgetter("agent_id"), attrgetter("_place")
+_BY_ID = attrgetter("agent_id")
 _ROUNDING = 1e-9
 _DIGITS = 4
 
@@ -293,7 +293,7 @@ class Plane(Generic[AgentT]):
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
         """Return the other agents within a distance.
 
-        They are in the order of their ids, or that of the list if the world's order is "listed".
+        They are in the order of their ids.
 
         Args:
             agent: The agent in the middle.
@@ -310,9 +310,7 @@ class Plane(Generic[AgentT]):
             for other in cell
             if other is not agent and _square(*away(here, positions[other])) <= square
         ]
-
-        is_listed = bool(near) and near[0].world.order == "listed"
-        return AgentSet(sorted(near, key=_BY_PLACE if is_listed else _BY_ID))
+        return AgentSet(sorted(near, key=_BY_ID))
 
     def distance(self, one: AgentT, other: AgentT) -> float:
         """Return the shortest distance between two agents.

@@ -63,7 +63,6 @@ class Turns:
         transitions: Transitions in this round.
         timeouts: Time-outs in this round, by the state that was left.
         agent_ticks: Agents that were there in the ticks of this round.
-        is_listed: Whether the world's order is that of the list.
         has_begun: Whether the first round has begun.
         refusing: Why no event can be fired now, or None.
         stopped: When and why the run was stopped, or None.
@@ -89,7 +88,6 @@ class Turns:
         self.acting: Any = None
         self.transitions = self.agent_ticks = 0
         self.timeouts: Counter[str] = Counter()
-        self.is_listed = world.order == "listed"
         self.has_begun = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
         self.stopped: dict[str, Any] | None = None
@@ -320,15 +318,12 @@ class Turns:
 
     def place_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
-        return agent._place if self.is_listed else mixed(agent._key + self.now * GOLDEN)
+        return mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
-        if self.is_listed:
-            places = [each._place for each in chosen]
-        else:
-            places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
+        places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
         return sorted(zip(places, chosen, strict=True), key=_PLACE)
 
     def begin_tick(self) -> None:

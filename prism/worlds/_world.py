@@ -12,7 +12,6 @@ from typing import (
     Any,
     ClassVar,
     Generic,
-    Literal,
     TypeVar,
     get_args,
     get_origin,
@@ -53,8 +52,6 @@ class World(Declares, Generic[AgentT]):
     Attributes:
         rounds: The default number of rounds.
         ticks: The default number of ticks in a round.
-        order: The order of turns: ``"random"``, keyed by seed, tick and id in every tick, or
-            ``"listed"``, that of the population.
         together: Whether events, messages and decisions take effect at the end of the tick.
         independent: Whether agents change only themselves, so that those that wait for a model hold
             up nobody; see `depends`.
@@ -74,7 +71,6 @@ class World(Declares, Generic[AgentT]):
 
     rounds: ClassVar[int] = DEFAULT_ROUNDS
     ticks: ClassVar[int] = 1
-    order: ClassVar[Literal["random", "listed"]] = "random"
     together: ClassVar[bool] = False
     independent: ClassVar[bool] = False
     meanings: ClassVar[Mapping[Any, str]] = {}

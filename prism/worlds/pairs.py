@@ -4,28 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
-from math import ceil, isqrt
+from math import isqrt
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 
-__all__ = ["random_pairs", "scale_free_pairs", "small_world_pairs"]
+__all__ = ["random_pairs", "rewired_pairs", "ring_pairs", "scale_free_pairs"]
 
 Pair = tuple[int, int]
 """Places of two agents that are connected."""
-
-
-def require_even(size: int, neighbours: int) -> None:
-    """Refuse an impossible number of neighbours in a ring.
-
-    Raises:
-        FieldValueError: If it is odd, or too large.
-    """
-    if neighbours % 2 or not 2 <= neighbours < size:
-        raise FieldValueError(
-            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
-            f"got {neighbours}"
-        )
 
 
 def ring_pairs(size: int, neighbours: int) -> list[Pair]:
@@ -34,8 +21,11 @@ def ring_pairs(size: int, neighbours: int) -> list[Pair]:
     Raises:
         FieldValueError: If the number of neighbours is odd, or too large.
     """
-    require_even(size, neighbours)
-
+    if neighbours % 2 or not 2 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
+            f"got {neighbours}"
+        )
     return [
         (place, (place + away) % size)
         for away in range(1, neighbours // 2 + 1)
@@ -43,29 +33,17 @@ def ring_pairs(size: int, neighbours: int) -> list[Pair]:
     ]
 
 
-def small_world_pairs(size: int, links: int, rewired: float, stream: RandomStream) -> list[Pair]:
-    """Return a ring with some connections rewired (Watts and Strogatz 1998).
+def rewired_pairs(
+    size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream
+) -> list[Pair]:
+    """Return connections, some of which lead to a random agent instead (Watts and Strogatz 1998).
 
     Args:
         size: Number of agents.
-        links: Number of connections. If it is not a multiple of the size, some connections to the
-            farthest neighbours are left out at random.
-        rewired: Probability that a connection leads to a random agent instead, from 0 to 1.
+        pairs: The connections.
+        rewired: Probability that a connection is rewired, from 0 to 1.
         stream: Random numbers.
     """
-    if not links:
-        return []
-
-    layers = ceil(links / size)
-    pairs = ring_pairs(size, 2 * layers) if 2 * layers < size else _all_pairs(size)
-    if links < len(pairs):
-        inner = size * (layers - 1)
-        pairs = pairs[:inner] + stream.sample(pairs[inner:], links - inner)
-
-    return _rewired(size, pairs, rewired, stream)
-
-
-def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
     links: list[set[int]] = [set() for _ in range(size)]
     for one, other in pairs:
         links[one].add(other)
@@ -134,10 +112,6 @@ def _pair_numbered(number: int) -> Pair:
     """Return the pair with a number among (1, 0), (2, 0), (2, 1), (3, 0) and so on."""
     one = (1 + isqrt(1 + 8 * number)) // 2
     return one, number - one * (one - 1) // 2
-
-
-def _all_pairs(size: int) -> list[Pair]:
-    return [(one, other) for one in range(size) for other in range(one)]
 
 
 def grid_pairs(width: int, height: int, steps: Sequence[Pair]) -> Iterator[Pair]:

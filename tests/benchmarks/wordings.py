@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping, Sequence
-from itertools import combinations
 from pathlib import Path
 from string import ascii_uppercase
 from types import SimpleNamespace
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 from prism import Model
 from prism.reasoner import Question
 from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
-from prism.reasoner._reasoner import distance
+from prism.reasoner._reasoner import farthest
 from prism.reasoner._replies import LEAST_MASS, Request, prompted, read_letter
 from prism.reasoner._spending import Cost
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
@@ -136,8 +135,7 @@ async def _measured(
                     mass, shares = await _answer(client, wording, asked, number)
                     masses.append(mass)
                     chances += [shares] if shares else []
-                pairs = combinations(chances, 2)
-                distances.append(max((distance(*pair) for pair in pairs), default=1.0))
+                distances.append(farthest(chances) if len(chances) > 1 else 1.0)
             results[name] = masses, distances
 
     return results

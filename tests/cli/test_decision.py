@@ -94,18 +94,12 @@ def test_json_has_everything(recorded: Path, log: Prism) -> None:
 
 
 @pytest.mark.slow
-def test_decisions_are_listed_by_agent_and_round(recorded: Path, log: Prism) -> None:
-    """The list has one line for each, of one agent or round where asked, and fits 80 columns."""
+def test_decisions_are_listed(recorded: Path, log: Prism) -> None:
+    """The list has one line for each, and fits 80 columns."""
     rows = log("decision", recorded, "--json").rows
-    agent = rows[0]["agent_id"]
-    of_agent = log("decision", recorded, "--agent", agent, "--json").rows
-    assert of_agent == [row for row in rows if row["agent_id"] == agent]
-    of_round = log("decision", recorded, "--round", 2, "--json").rows
-    assert of_round == [row for row in rows if row["round"] == 2] != []
     said = log("decision", recorded)
     assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
     assert all(row["id"] in said.out for row in rows[:20])
-    assert "no rows" in log("decision", recorded, "--agent", "nobody").err
 
 
 def test_an_unknown_id_is_refused(recorded: Path, log: Prism) -> None:

@@ -20,7 +20,8 @@ class Person(Agent):
 
 
 class Divides(World[Person]):
-    order = "listed"
+    async def tick(self):
+        await self.activate(self.agents)
 
     @during(Mood.GOOD)
     def live(self, person: Person) -> None:
@@ -34,7 +35,8 @@ class Connects(World[Person]):
 
 
 class Reads(World[Person]):
-    order = "listed"
+    async def tick(self):
+        await self.activate(self.agents)
 
     @during(Mood.GOOD)
     def live(self, person: Person) -> None:
@@ -53,7 +55,7 @@ def half(person: Person) -> float:
             "Divides",
             1,
             [
-                "prism: town_divides.py:37, in half: ZeroDivisionError: division by zero",
+                "prism: town_divides.py:39, in half: ZeroDivisionError: division by zero",
                 "  return 1 / 0",
                 "  in the step of <Person person_1 in good>, round 2, tick 1",
                 "  correct it and try again; prism --traceback COMMAND shows the full traceback",
@@ -63,7 +65,7 @@ def half(person: Person) -> float:
             "Connects",
             2,
             [
-                "prism: town_connects.py:25, in Connects.setup: neighbours must be even, at "
+                "prism: town_connects.py:26, in Connects.setup: neighbours must be even, at "
                 "least 2 and below the number of agents, 5; got 3",
                 "  self.network = ring(self, 3)",
                 "  in Connects.setup",
@@ -73,7 +75,7 @@ def half(person: Person) -> float:
             "Reads",
             1,
             [
-                "prism: town_reads.py:33, in Reads.live: FileNotFoundError: [Errno 2] No such "
+                "prism: town_reads.py:35, in Reads.live: FileNotFoundError: [Errno 2] No such "
                 "file or directory: 'nothing.txt'",
                 '  open("nothing.txt")',
                 "  in the step of <Person person_1 in good>, round 1, tick 1",
@@ -99,7 +101,7 @@ def test_all_that_was_called_is_shown_where_it_is_asked_for(prism: Prism) -> Non
     (prism.folder / "town_traced.py").write_text(WORLDS)
     line = ("run", "town_traced.py:Divides", "--agents=5", "--rounds", "3")
     lines = prism("--traceback", *line).err.splitlines()
-    assert lines[0].startswith("prism: town_traced.py:37, in half: ")
+    assert lines[0].startswith("prism: town_traced.py:39, in half: ")
     assert "Traceback (most recent call last):" in lines
     assert any(str(Path("worlds", "_turns.py")) in line for line in lines)
     assert "Traceback (most recent call last):" not in prism(*line).err
@@ -111,4 +113,4 @@ def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:
     (prism.folder / "town_wrong.py").write_text(WORLDS + wrong)
     ran = prism("run", "town_wrong.py:Divides")
     assert ran.status == 2
-    assert ran.err.startswith("prism: town_wrong.py:40, in <module>: Wrong.round would hide")
+    assert ran.err.startswith("prism: town_wrong.py:42, in <module>: Wrong.round would hide")

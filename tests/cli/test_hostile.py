@@ -31,7 +31,6 @@ ON_LOG: list[tuple[Argument, ...]] = [
     ("log", "agent", f"nobody{EVIL}", LOG),
     ("log", "decision", LOG),
     ("log", "decision", LOG, "--json"),
-    ("log", "decision", LOG, "--agent", f"agent_0001{EVIL}"),
     ("log", "decision", f"agent_0001{EVIL}:1", LOG),
     ("log", "decision", EVIL, LOG),
     ("status", LOG),

@@ -6,7 +6,6 @@ import signal
 from itertools import count
 from pathlib import Path
 from re import finditer
-from subprocess import Popen
 from typing import Any
 
 import orjson
@@ -33,11 +32,6 @@ Ended = tuple[int, str, str]
 def events_of(folder: Path) -> list[dict[str, Any]]:
     """Return the events of a run."""
     return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
-
-
-def wait_for(process: Popen[str], path: Path) -> None:
-    """Wait until something is there, as long as a process runs."""
-    wait_until(lambda: path.exists() or has_ended(process))
 
 
 @pytest.fixture(scope="module")
@@ -171,35 +165,6 @@ def test_of_two_that_resume_at_once_one_is_refused(
 
 
 # What is refused, and what needs nothing
-
-
-def test_a_complete_run_needs_nothing(prism: Prism, run: Path, whole: Tree) -> None:
-    """Resuming a complete run says so, ends well and changes nothing."""
-    run.mkdir()
-    for name, content in whole.items():
-        (run / name).write_bytes(content or b"")
-    ran = prism(*RESUME)
-    assert (ran.status, ran.out, ran.err) == (
-        0,
-        "",
-        "prism: run is complete: there is nothing to resume\n",
-    )
-    assert tree(run) == whole
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        (["resume", "file"], "file: holds no run (no run.json): name the folder of a run"),
-        (["resume", "nowhere"], "nowhere: holds no run (no run.json): name the folder of a run"),
-    ],
-)
-def test_what_cannot_be_resumed_is_one_line(given: list[str], message: str, prism: Prism) -> None:
-    """A folder without a run and options that contradict each other end with one line."""
-    (prism.folder / "file").touch()
-    ran = prism(*given)
-    assert (ran.status, ran.out, ran.err) == (2, "", f"prism: {message}\n")
-    assert [path.name for path in prism.folder.iterdir()] == ["file"]
 
 
 @pytest.mark.slow

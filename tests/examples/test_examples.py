@@ -2,10 +2,7 @@
 
 import json
 import random
-import subprocess
-import sys
 from pathlib import Path
-from signal import SIGKILL
 from statistics import mean
 from typing import Any
 
@@ -16,9 +13,9 @@ from prism import Model, Run, examples
 from prism.examples import Bazaar, Council, Haggle, Lake, Market, Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.testing import FakeOllama, ScriptedWriter
-from prism.worlds import World, random_graph
+from prism.worlds import random_graph
 from tests.kit.models import Filler
-from tests.kit.worlds import SHIPPED, WITHOUT_MODEL, run_logged
+from tests.kit.worlds import SHIPPED, run_logged
 
 FOLDER = Path(examples.__file__).parent
 DOCS = Path(prism.__file__).parents[1] / "docs"
@@ -227,45 +224,3 @@ def test_a_town_sorts_itself_as_in_other_implementations(wanted: float) -> None:
     others = [segregation_by_hand(14, 160, wanted, seed) for seed in range(12)]
     assert mean(ends) == pytest.approx(mean(others), abs=0.04)
     assert mean(ends) > wanted + 0.3
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from prism import Run, resume
-
-world, agents, doomed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-
-def on_round(summary):
-    if summary.number == doomed:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-folder = Path("run")
-if (folder / "run.json").exists():
-    resume(folder, on_round=on_round)
-else:
-    options = Run(world, agents, seed=4, rounds=6)
-    options.keep(folder, on_round=on_round)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("world", "agents"), WITHOUT_MODEL.items())
-def test_a_killed_process_goes_on_to_the_same_bytes(
-    world: type[World[Any]], agents: int, tmp_path: Path
-) -> None:
-    """A process that is killed in two rounds leaves, resumed, what one that is not leaves."""
-
-    def run(folder: Path, *doomed: int) -> bytes:
-        folder.mkdir()
-        address = f"{world.__module__}:{world.__name__}"
-        for number in (*doomed, 0):
-            line = [sys.executable, "-c", KILLED, address, str(agents), str(number)]
-            done = subprocess.run(line, cwd=folder, timeout=120, check=False, capture_output=True)
-            assert done.returncode == (-SIGKILL if number else 0), done.stderr
-
-        run = folder / "run"
-        return (run / "events.jsonl").read_bytes() + (run / "run.json").read_bytes()
-
-    # one of them ends in its fourth round
-    assert run(tmp_path / "killed", 2, 3) == run(tmp_path / "whole")

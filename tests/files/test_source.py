@@ -70,14 +70,3 @@ def test_all_problems_are_told_once_in_the_order_of_the_document():
         "  plan.yaml:1:1: a: must be text\n"
         "  plan.yaml:3:1: c: is unknown"
     )
-
-
-def test_only_so_many_problems_are_listed():
-    """A document with hundreds of problems has fifty listed and the others counted."""
-    problems = Problems(Source.of({}))
-    for number in range(120):
-        problems.add((f"key{number:03}",), "is unknown")
-    with pytest.raises(DocumentError) as refused:
-        problems.raise_if_any()
-    assert str(refused.value).count("is unknown") == 50
-    assert str(refused.value).endswith("and 70 more")

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.files._yaml import MAX_DEPTH, parse_yaml, yaml_text
+from prism.files._source import Source
+from prism.files._yaml import MAX_DEPTH, parse_yaml
 
 yaml = pytest.importorskip("yaml")
 
@@ -57,11 +58,12 @@ def test_every_value_has_a_place() -> None:
         ("a:\tb: c", 1, "is not valid YAML"),
         ("a: 1\nb: 2\na: 3", 3, "the key 'a' appears twice"),
         ("{x: {b: 1, b: 1}}", 1, "the key 'b' appears twice"),
-        ("--- 1\n--- 2", 2, "contains a second document"),
+        ("--- 1\n--- 2", 2, "expected a single document in the stream"),
         ("a: !!python/object/apply:os.system [ls]", 1, "has the tag"),
         ("a: !!binary aGk=", 1, "has the tag"),
-        ("- *nobody", 1, "there is no earlier anchor &nobody"),
-        ("a: &x [*x]", 1, "refers to itself"),
+        ("a: !!str 12", 1, "has the tag"),
+        ("- *nobody", 1, "found undefined alias"),
+        ("a: &x [*x]", 1, f"is nested more than {MAX_DEPTH} levels deep"),
         ("? [1, 2]\n: 3", 1, "a key must be text"),
         ("a: 1e999", 1, "contains a number that is too large"),
         ("- .inf", 1, "contains .inf, which is not finite: if it is text, quote it"),
@@ -81,7 +83,7 @@ def test_what_is_not_plain_is_refused(text: str, line: int | None, problem: str)
 
 @pytest.mark.parametrize("level", ["[*a{}]", "{{k: *a{}}}", "{{k: [*a{}]}}", "[[*a{}, x], y]"])
 def test_aliases_may_nest_as_deeply_as_values_that_are_written_out(level: str) -> None:
-    """Values are as deep as if aliases were written out; the first one too deep is to blame."""
+    """Values are as deep as if aliases were written out."""
     lines, value = ["- &a0 [x]"], "[x]"
     while True:
         value = level.replace("*a{}", "{}").format(value)
@@ -93,9 +95,8 @@ def test_aliases_may_nest_as_deeply_as_values_that_are_written_out(level: str) -
 
         parse_yaml("\n".join(lines))
 
-    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} levels deep") as caught:
+    with pytest.raises(InputError, match=f"is nested more than {MAX_DEPTH} levels deep"):
         parse_yaml("\n".join(lines))
-    assert caught.value.line == len(lines)
     assert len(lines) > MAX_DEPTH // 3
 
 
@@ -104,12 +105,6 @@ def test_aliases_that_explode_are_refused_before_they_do() -> None:
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     with pytest.raises(InputError, match="with its aliases expanded"):
         parse_yaml("a0: &a0 [x]\n" + "\n".join(levels))
-
-
-def test_a_long_file_is_refused() -> None:
-    """A file of over two million characters is not parsed."""
-    with pytest.raises(InputError, match="more than 2,000,000 characters"):
-        parse_yaml("a" * 2_000_001)
 
 
 @given(
@@ -148,7 +143,7 @@ def test_of_a_file_that_is_too_long_only_the_beginning_is_read(tmp_path: Path) -
     tracemalloc.start()
     try:
         with pytest.raises(InputError, match="has more than 2,000,000 characters"):
-            parse_yaml(yaml_text(path), path=path)
+            Source.read(path)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()

@@ -11,24 +11,15 @@ import pytest
 from tests.how_to.conftest import ADOPTING, SECTIONS
 
 
-def run(script: Path) -> tuple[int, str]:
-    """Run a file with warnings as errors; return its exit code and stderr."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", str(script)],
-        cwd=script.parent,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.returncode, done.stderr
-
-
 @pytest.mark.parametrize("side", ["+", "-"])
 @pytest.mark.parametrize("guide", SECTIONS)
 @pytest.mark.sampled(2)
 def test_examples_run(guide: str, side: str, script: Callable[..., Path]) -> None:
     """All code of a guide runs with its assertions, before and after its diffs."""
-    assert run(script(guide, side)) == (0, "")
+    path = script(guide, side)
+    command = [sys.executable, "-W", "error", path]
+    done = subprocess.run(command, cwd=path.parent, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_page_has_the_guides_as_sections() -> None:

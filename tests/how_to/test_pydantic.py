@@ -1,6 +1,5 @@
 """A pydantic model keeps its validation, serialisation, schema, equality and copies."""
 
-import copy
 import json
 import pickle
 from types import ModuleType
@@ -8,7 +7,7 @@ from typing import Any
 
 import pydantic
 import pytest
-from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
@@ -91,17 +90,6 @@ def test_a_field_of_records_is_written_and_read(guide: ModuleType) -> None:
         Walker(state_history=[{}])
 
 
-@pytest.mark.parametrize("name", ["Walker", "Porter"])
-def test_copies_behave_as_the_guide_says(name: str, guide: ModuleType) -> None:
-    """A shallow copy shares the history, a deep one does not; both have the state."""
-    agent = moved(guide, getattr(guide, name)(name="Ada"))
-    shallow, deep, own = agent.model_copy(), agent.model_copy(deep=True), copy.deepcopy(agent)
-    assert shallow == deep == own == agent
-    assert shallow.state_history is agent.state_history
-    for twin in (deep, own):
-        assert twin.state_history is not agent.state_history
-
-
 def test_states_may_be_stored_as_text(guide: ModuleType) -> None:
     """A model that stores enum values as text can be fired, and its state stays text."""
 
@@ -113,28 +101,6 @@ def test_states_may_be_stored_as_text(guide: ModuleType) -> None:
     assert guide.chart.fire(agent, "bumped", 9) is guide.Mood.ANGRY
     assert (type(agent.state), agent.state) == (str, "angry")
     assert guide.chart.fire(agent, "timeout") is guide.Mood.CALM
-
-
-def test_a_private_attribute_may_be_the_state() -> None:
-    """A private state behind a property is only in equality, not in dump and repr."""
-
-    class Secretive(BaseModel):
-        name: str
-        _state: AgentState = PrivateAttr(AgentState.IDLE)
-
-        @property
-        def state(self) -> AgentState:
-            return self._state
-
-        @state.setter
-        def state(self, value: AgentState) -> None:
-            self._state = value
-
-    agent = Secretive(name="Ada")
-    assert social_media_chart().fire(agent, "feed_ready") is agent.state is AgentState.SCROLLING
-    assert (agent.model_dump(), repr(agent)) == ({"name": "Ada"}, "Secretive(name='Ada')")
-    assert set(Secretive.model_json_schema()["properties"]) == {"name"}
-    assert agent != Secretive(name="Ada")
 
 
 @pytest.mark.parametrize("bases", [(StatechartMixin, BaseModel), (BaseModel, StatechartMixin)])

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from math import log
 from typing import Any
 
@@ -20,6 +20,18 @@ class Model:
         if isinstance(self.reply, BaseException):
             raise self.reply
         return str(self.reply)
+
+
+class Client:
+    """A client that gives replies in order, and keeps the prompts that it is asked."""
+
+    def __init__(self, replies: Iterable[str]) -> None:
+        self.prompts: list[str] = []
+        self._replies = iter(replies)
+
+    async def run(self, prompt: str) -> str:
+        self.prompts.append(prompt)
+        return next(self._replies)
 
 
 class Silent:

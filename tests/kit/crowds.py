@@ -196,7 +196,6 @@ class FeverOfObjects(World[Villager | Mosquito]):
     """The same, of objects; as in arrays, all people time out before a mosquito bites."""
 
     rounds = 40
-    order = "listed"
     catching: float = 0.5
     dying: float = 0.1
 
@@ -206,6 +205,9 @@ class FeverOfObjects(World[Villager | Mosquito]):
             *(Villager(netted=self.random.chance(NETTED)) for _ in range(people)),
             *(Mosquito() for _ in range(insects)),
         ]
+
+    async def tick(self) -> None:
+        await self.activate(self.agents)
 
     def setup(self) -> None:
         insects = [each for each in self.agents if isinstance(each, Mosquito)]

@@ -10,7 +10,7 @@ from prism.statechart import Configuration, History, State, Statechart, Transiti
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
 from tests.kit.medley import Note
 
-WAYS = ("all", "all", "listed", "together", "independent", "one", "rate")
+WAYS = ("all", "all", "together", "independent", "one", "rate")
 ROUNDS, TICKS = 4, 2
 
 _LONGEST = len("agent1.1.1")
@@ -143,7 +143,6 @@ def _world(  # noqa: C901 - one class with all its methods
     class Made(World[Any]):
         rounds = ROUNDS
         ticks = TICKS
-        order = "listed" if way == "listed" else "random"
         together = way == "together"
         independent = way == "independent"
         loud: float = 0.7

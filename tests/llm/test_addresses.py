@@ -7,9 +7,10 @@ from urllib.parse import quote
 
 import pytest
 
-from prism.errors import InputError, LLMError
+from prism.errors import BadReplyError, InputError, LLMError
 from prism.llm import Model
 from prism.testing import FakeOllama, Fault
+from prism.testing._faults import Exchange
 from tests.kit.servers import BOTH, HELLO, Connect, Serve
 
 
@@ -93,3 +94,37 @@ async def test_a_short_key_takes_no_words_out_of_answers(
         monkeypatch.setenv(name, "next")
     server.fail(Fault.says('{"next_state": "idle"}'))
     assert (await connect().chat(HELLO)).text == '{"next_state": "idle"}'
+
+
+# Proxies
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "http_proxy", "ALL_PROXY"])
+@pytest.mark.sampled(3)
+async def test_a_proxy_of_the_environment_is_used(
+    variable: str, serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server is asked through the proxy that the environment names, for replies as they are."""
+    proxy, encodings = serve(), list[str | None]()
+
+    def reply(exchange: Exchange) -> None:
+        encodings.append(exchange.headers["Accept-Encoding"])
+        exchange.respond(200, {"message": {"role": "assistant", "content": "by proxy"}})
+
+    too_long = Fault.body(b" " * 2**21)
+    proxy.fail(Fault("proxy", reply), too_long, path="http://models.invalid/api/chat")
+    monkeypatch.setenv(variable, proxy.host)
+    client = connect("http://models.invalid:80")
+    assert (await client.chat(HELLO)).text == "by proxy"
+    assert encodings == ["identity"]
+    with pytest.raises(BadReplyError, match="sent a reply of more than"):
+        await client.chat(HELLO)
+
+
+async def test_a_server_on_this_machine_is_asked_past_the_proxy(
+    serve: Serve, server: FakeOllama, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A proxy is for the world outside, also where no_proxy does not say so."""
+    monkeypatch.setenv("http_proxy", serve(models=["other"]).host)
+    monkeypatch.setenv("no_proxy", "")
+    assert (await connect().chat(HELLO)).text == "Hello."

@@ -44,52 +44,35 @@ async def wave(pool: Any, size: int, mode: Any = "chat") -> Counter[str]:
     return Counter(decision.source for decision in await reasoner.decide_many(crowd(size)))
 
 
-async def waves_until_open(pool: Any, host: str) -> None:
+async def waves_until_open(pool: Any, host: str, mode: str) -> None:
     """Decide waves of questions, at least two, until a server is only probed."""
     (useless,) = (server for server in pool.servers if server.address.endswith(host))
     # the time that the test takes brings no slot back
     useless.backoff = lambda _failures: MOST_SECONDS
     for number in range(30):
-        assert await wave(pool, 20) == {"model": 20}
+        assert await wave(pool, 20, mode) == {"model": 20}
         if number and useless.is_gone:
             return
 
 
 @BOTH
 @pytest.mark.parametrize("is_first", [True, False], ids=["named first", "named last"])
+@pytest.mark.parametrize("mode", ["chat", "auto"])
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.sampled(72, long=6)
+@pytest.mark.sampled(144, long=12)
 async def test_a_server_that_fails_fast_draws_no_decisions(
-    fault: str, is_first: bool, serve: Serve, connect: Connect
+    fault: str, mode: str, is_first: bool, serve: Serve, connect: Connect
 ) -> None:
     """Whatever a server answers at once instead of a reply, the other one decides everything."""
     good, useless = serve(latency=0.005), serve()
     useless.fail_always(FAULTS[fault])
     hosts = [useless.host, good.host] if is_first else [good.host, useless.host]
     pool = connect(*hosts, attempts=3, concurrency=CONCURRENCY)
-    await waves_until_open(pool, useless.host)
+    await waves_until_open(pool, useless.host, mode)
     # each redirect is a request as well
     each = 21 if fault == "redirect loop" else 1
     assert useless.asked <= each * CONCURRENCY
     assert [bool(host.failures) for host in pool.servers] == [is_first, not is_first]
-    assert at_rest(pool)
-
-
-@pytest.mark.parametrize(
-    "fault",
-    [Fault.says('{"letter": "Z"}'), Fault.status(400), Fault.status(401), Fault.body(b"{}")],
-    ids=["no letter", "400", "401", "no answers"],
-)
-@pytest.mark.sampled(4)
-async def test_questions_by_letter_are_asked_elsewhere_too(
-    fault: Fault, serve: Serve, connect: Connect
-) -> None:
-    """Letters that are none, or refused, come from the other server."""
-    good, useless = serve(latency=0.005), serve()
-    useless.fail_always(fault)
-    pool = connect(useless, good, concurrency=CONCURRENCY)
-    assert await wave(pool, 20, "auto") == {"model": 20}
-    assert pool.servers[0].failures
     assert at_rest(pool)
 
 

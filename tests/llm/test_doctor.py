@@ -62,28 +62,24 @@ async def test_letters_that_say_little_are_told(serve: Serve) -> None:
         ("/api/tags", Fault.status(401), "server", "ollama signin"),
         ("/api/tags", Fault.hang(), "server", "no complete reply from tiny"),
         ("/api/generate", Fault.hang(), "load", "no complete reply from tiny"),
+        (None, None, "server", "check that 'ollama serve' is running there"),
         (None, Fault.says("I would rather not."), "name", "chose none of the options"),
         ("/api/chat", Fault.status(500), "name", "answered 500"),
     ],
-    ids=["401", "silent", "slow load", "prose", "500"],
+    ids=["401", "silent", "slow load", "gone", "prose", "500"],
 )
 @pytest.mark.sampled(3)
 async def test_each_kind_of_trouble_is_found(
-    path: str | None, fault: Fault, last: str, words: str, server: FakeOllama
+    path: str | None, fault: Fault | None, last: str, words: str, server: FakeOllama
 ) -> None:
     """The last step is the one that fails, and says why and what to do."""
-    server.fail_always(fault, path=path)
+    if fault is None:
+        server.stop()
+    else:
+        server.fail_always(fault, path=path)
     found = await findings(server, "tiny", timeout=0.5)
     assert (found[-1].what, found[-1].ok) == (last, False)
     assert words in found[-1].found
-
-
-async def test_a_server_that_is_not_there_is_the_first_finding(server: FakeOllama) -> None:
-    """Nothing else is tried where nothing listens."""
-    server.stop()
-    (check,) = await findings(server, "tiny")
-    assert (check.what, check.ok) == ("server", False)
-    assert check.found.endswith("check that 'ollama serve' is running there")
 
 
 @pytest.mark.parametrize(

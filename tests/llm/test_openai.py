@@ -5,11 +5,7 @@ from typing import Any
 
 import pytest
 
-from prism.errors import (
-    BadReplyError,
-    FieldValueError,
-    LLMError,
-)
+from prism.errors import BadReplyError, FieldValueError, LLMError
 from prism.llm import Model
 from prism.reasoner import Cost
 from prism.testing import Fault
@@ -64,7 +60,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
 @pytest.mark.parametrize(
     ("think", "sent"),
     [
-        (None, {}),
         (False, {"chat_template_kwargs": {"enable_thinking": False}}),
         (True, {"chat_template_kwargs": {"enable_thinking": True}}),
         ("low", {"reasoning_effort": "low"}),
@@ -144,28 +139,16 @@ async def test_a_path_of_its_own_is_kept(serve: Serve, connect: Connect) -> None
 # The key
 
 
-async def test_the_key_of_the_environment_is_sent(
-    serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every request has the key; without one it has no header for it."""
-    server = serve()
-    await connect(server).chat(HELLO)
-    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
-    server.key = KEY
-    await connect(server).chat(HELLO)
-    assert server.authorizations == [None, f"Bearer {KEY}"]
-
-
 async def test_the_key_goes_to_no_other_server(
     serve: Serve, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a server redirects to another one, that is asked without the key."""
-    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("OPENAI_API_KEY", f"{KEY}\n")
     front, behind = serve(), serve()
     there = f"{behind.host}/v1/chat/completions"
     front.fail_always(Fault.status(307, headers={"Location": there}))
     assert (await connect(front).chat(HELLO)).text == "Hello."
-    assert all(front.authorizations)
+    assert front.authorizations == [f"Bearer {KEY}"]
     assert behind.authorizations == [None]
 
 

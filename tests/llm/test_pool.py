@@ -5,13 +5,11 @@ from collections import Counter
 
 import pytest
 
-from prism.errors import (
-    ModelMissingError,
-)
+from prism.errors import ModelMissingError
 from prism.reasoner import Cost
 from prism.reasoner._slots import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
-from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, ask, at_rest, impatient, unpaused
+from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, ask, at_rest, impatient
 from tests.kit.waiting import until
 
 
@@ -143,18 +141,3 @@ async def test_a_server_that_dies_and_comes_back_is_used_again(
     await until(lambda: pool.servers[0].has_room)
     await ask(pool, 4)
     assert set(await ask(pool, 4)) == {mortal.host, other.host}
-
-
-@BOTH
-async def test_the_cost_of_a_cancelled_question_is_known(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """The cost of a cancelled question has the requests that were sent, and the host."""
-    server.fail(Fault.status(502), Fault.status(502), Fault.hang())
-    pool, cost = unpaused(connect(attempts=4)), Cost()
-    task = asyncio.create_task(pool.chat(HELLO, cost=cost))
-    await until(lambda: len(server.questions) == 3)
-    task.cancel()
-    await asyncio.wait({task})
-    assert (cost.model, cost.host, cost.attempts) == ("tiny", server.host, 3)
-    assert cost.request_seconds is not None

@@ -13,13 +13,15 @@ from tests.kit.servers import Connect
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
 async def test_an_equal_question_is_not_asked_again(
-    mode: Any, model: str, server: FakeOllama, connect: Connect
+    mode: Any, model: str, server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
     """A later decision on the same prompt takes the answer, and costs nothing."""
     reasoner = Reasoner(connect(model=model), mode=mode)
     first, later = [await reasoner.decide_many([ask()]) for _ in range(2)]
     assert (first[0].source, later[0].source, later[0].cost) == ("model", "cache", None)
     assert later[0].probabilities == first[0].probabilities
+    costs = {"latency", "model", "host", "attempts", "input_tokens", "output_tokens"}
+    assert [costs & {*event} for event in heard] == [costs, set()]
     await reasoner.decide_many([ask(options=(S.SCROLLING, S.COMPOSING))])
     assert len(server.questions) == 2
 

@@ -8,10 +8,13 @@ import pytest
 
 from prism.statechart import Decision, Reasoner
 from prism.statechart.states import AgentState as S
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Told
+from tests.kit.modules import Later
 from tests.kit.reasoners import answer, ask
 from tests.kit.servers import Connect
+
+openai = Later("openai")
 
 YES = answer("scrolling")
 SCHEMA = {
@@ -160,6 +163,36 @@ async def test_a_model_has_one_name(said: str, logged: str) -> None:
     decision = await decide(Runner({"text": YES, "model": said}), model="tiny")
     assert decision.cost is not None
     assert decision.cost.model == logged
+
+
+@pytest.mark.slow
+async def test_openais_own_client_is_a_model() -> None:
+    """``openai.AsyncOpenAI`` is asked with model, seed and schema; text and tokens are read."""
+    with FakeOpenAI(models=["tiny"]) as server:
+        async with openai.AsyncOpenAI(base_url=f"{server.host}/v1", api_key="x") as client:
+            (decision,) = await Reasoner(client, model="tiny", seed=7).decide_many([ask()])
+    assert (decision.chosen, decision.question_kind) == (S.COMPOSING, "letter")
+    assert decision.cost is not None
+    assert (decision.cost.model, decision.cost.output_tokens) == ("tiny", 2)
+    (asked,) = server.questions
+    assert (asked.body["model"], asked.body["seed"]) == ("tiny", 7)
+    assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["letter"]
+
+
+@pytest.mark.parametrize(
+    ("retries", "requests"), [(0, 3), pytest.param(2, 1, marks=pytest.mark.slow)]
+)
+async def test_a_client_that_asks_again_itself_is_asked_once(
+    retries: int, requests: int, no_pauses: None
+) -> None:
+    """An internal error is worth the attempts of a question, unless the client makes its own."""
+    with FakeOpenAI(models=["tiny"]) as server:
+        server.fail_always(Fault.status(500))
+        there = {"base_url": f"{server.host}/v1", "api_key": "x", "max_retries": retries}
+        async with openai.AsyncOpenAI(**there) as client:
+            decision = await decide(client, model="tiny", attempts=3)
+    assert decision.cost is not None
+    assert (decision.source, decision.cost.attempts) == ("fallback", requests)
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])

@@ -62,6 +62,19 @@ async def test_a_failure_is_a_fallback(
     assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
 
 
+async def test_the_model_is_told_what_was_wrong(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
+    """The second question has the first, the reply's fault and how to answer; the log counts it."""
+    server.fail(Fault.says("I'd rather not say."))
+    assert (await decide(connect(), mode="chat")).source == "model"
+    first, second = (asked.prompt for asked in server.questions)
+    told = second.removeprefix(first)
+    assert 'could not be used: the reply "I\'d rather not say." does not name' in told
+    assert "Choose one of composing, scrolling." in told
+    assert (heard[0]["repaired"], heard[0]["attempts"]) == (True, 2)
+
+
 async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> None:
     """Without structlog the warning about a fallback goes to standard logging."""
     await decide(Model("nonsense"))
@@ -92,29 +105,6 @@ class Detached:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
-@pytest.mark.parametrize(
-    "unreadable",
-    [
-        lambda: ask(context=Detached()),
-        lambda: Question(Detached(), S.EVALUATING, "decides", OPTIONS, POST),
-    ],
-    ids=["post", "agent"],
-)
-async def test_an_unreadable_post_or_agent_is_a_fallback(
-    mode: Any, model: str, unreadable: Any, server: FakeOllama, connect: Connect
-) -> None:
-    """A post or agent that raises when read makes its own question a fallback, and no other."""
-    reasoner = Reasoner(connect(model=model), mode=mode, fallback=S.SCROLLING)
-    decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
-    assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
-    assert decisions[1].chosen is S.SCROLLING
-    where = r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in Detached"
-    assert re.match(where, str(decisions[1].reason))
-    assert decisions[1].cost is not None
-    assert (decisions[1].cost.attempts, len(server.questions)) == (0, 2)
-
-
 class Unnamed:
     """An agent whose id cannot be read."""
 
@@ -136,18 +126,34 @@ class Streamless:
         raise RuntimeError("the row is detached")
 
 
-@pytest.mark.parametrize("kind", [Unnamed, Streamless])
-async def test_an_unreadable_agent_affects_no_other_decision(
-    kind: type, server: FakeOllama, connect: Connect, heard: Any
+def about(agent: Any) -> Question:
+    return Question(agent, S.EVALUATING, "decides", OPTIONS, POST)
+
+
+@pytest.mark.parametrize("mode", ["chat", "auto"])
+@pytest.mark.parametrize(
+    ("unreadable", "name"),
+    [
+        (lambda: ask(context=Detached()), "Ada"),
+        (lambda: about(Detached()), "d1"),
+        (lambda: about(Unnamed()), r"Unnamed@[0-9a-f]+"),
+        (lambda: about(Streamless()), "Sam"),
+    ],
+    ids=["post", "agent", "id", "stream"],
+)
+async def test_an_unreadable_post_or_agent_is_a_fallback(
+    mode: Any, unreadable: Any, name: str, server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
-    """An agent whose id or stream raises falls back for that reason, and no other agent does."""
-    questions = [ask("Ben"), Question(kind(), S.EVALUATING, "decides", OPTIONS, POST), ask("Cy")]
-    decisions = await Reasoner(connect()).decide_many(questions)
-    assert [each.source for each in decisions] == ["model", "fallback", "model"]
-    assert str(decisions[1].reason).startswith("RuntimeError: the row is detached (")
-    first, name, last = (event["agent_id"] for event in heard)
-    assert (first, last) == ("Ben", "Cy")
-    assert re.fullmatch(r"Unnamed@[0-9a-f]+" if kind is Unnamed else "Sam", name)
+    """A post or agent that raises when read makes its own question a fallback, and no other."""
+    reasoner = Reasoner(connect(), mode=mode, fallback=S.SCROLLING)
+    decisions = await reasoner.decide_many([ask("Ben"), unreadable(), ask("Cy")])
+    assert [decision.source for decision in decisions] == ["model", "fallback", "model"]
+    assert decisions[1].chosen is S.SCROLLING
+    where = r"RuntimeError: the row is detached \(.*test_fallbacks\.py:\d+, in "
+    assert re.match(where, str(decisions[1].reason))
+    assert decisions[1].cost is not None
+    assert (decisions[1].cost.attempts, len(server.questions)) == (0, 2)
+    assert re.fullmatch(f"Ben {name} Cy", " ".join(event["agent_id"] for event in heard))
 
 
 def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) -> None:

@@ -9,7 +9,7 @@ import pytest
 from prism.llm import Model
 from prism.reasoner import Reasoner
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.reasoners import S, ask, crowd, outcomes
+from tests.kit.reasoners import ask, crowd
 from tests.kit.servers import BOTH, Connect, Gate, Serve
 from tests.kit.waiting import until
 
@@ -23,7 +23,7 @@ def weighing(server: FakeOllama, mass: float) -> None:
 async def test_the_probabilities_are_those_of_the_letters(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
-    """The log has the probabilities of the options, their mass, and how the model was asked."""
+    """They are logged with their mass; nothing limits what they are read from, at 0 neither."""
     weighing(server, 0.8)
     await Reasoner(connect(), seed=1).decide_many([ask("ada")])
     (event,) = heard
@@ -31,6 +31,8 @@ async def test_the_probabilities_are_those_of_the_letters(
     assert (event["option_mass"], event["question_kind"]) == (pytest.approx(0.8), "letter")
     (asked,) = server.questions
     assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
+    limits = asked.body.get("options", asked.body)
+    assert [limits[name] for name in ("top_p", "top_k", "min_p")] == [1, 0, 0]
     assert asked.prompt.rstrip().endswith('{"letter": "A or B"}')
 
 
@@ -63,14 +65,6 @@ async def test_a_server_that_has_given_letters_is_asked_for_many_at_once(
 
 
 @BOTH
-async def test_an_impossible_probability_is_none(server: FakeOllama, connect: Connect) -> None:
-    """A logarithm above 0 is no probability, and leaves the letters too little."""
-    server.fail(Fault.weighs({"A": 1.5, "B": 0.4}))
-    (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
-    assert decision.question_kind == "name"
-
-
-@BOTH
 async def test_a_server_without_log_probabilities_is_asked_by_name(
     serve: Serve, connect: Connect
 ) -> None:
@@ -84,12 +78,20 @@ async def test_a_server_without_log_probabilities_is_asked_by_name(
 
 
 @BOTH
-@pytest.mark.parametrize("text", ["composing", '{"letter": "composing"}'])
-async def test_a_model_that_names_the_option_is_asked_by_name(
-    text: str, server: FakeOllama, connect: Connect
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.says("composing"),
+        Fault.says('{"letter": "composing"}'),
+        # a logarithm above 0 is no probability
+        Fault.weighs({"A": 1.5, "B": 0.4}),
+    ],
+)
+async def test_without_the_probability_of_a_letter_a_model_is_asked_by_name(
+    fault: Fault, server: FakeOllama, connect: Connect
 ) -> None:
-    """A server that ignores the schema has no probability of a letter."""
-    server.fail(Fault.says(text))
+    """A server may ignore the schema, or give impossible probabilities."""
+    server.fail(fault)
     (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
     assert (decision.source, decision.question_kind) == ("model", "name")
 
@@ -99,33 +101,6 @@ async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Conne
     options = tuple(f"option {number}" for number in range(21))
     (decision,) = await Reasoner(connect()).decide_many([ask("ada", options=options)])
     assert (decision.source, decision.question_kind) == ("model", "name")
-
-
-@BOTH
-async def test_nothing_limits_what_an_answer_is_drawn_from(
-    server: FakeOllama, connect: Connect
-) -> None:
-    """A question by letter asks for the probabilities of the model, also at temperature 0."""
-    await Reasoner(connect()).decide_many([ask("ada")])
-    body = server.questions[0].body
-    limits = body.get("options", body)
-    assert {name: limits[name] for name in ("top_p", "top_k", "min_p")} == {
-        "top_p": 1,
-        "top_k": 0,
-        "min_p": 0,
-    }
-
-
-@BOTH
-@pytest.mark.parametrize(("mode", "by_letter"), [("auto", 1), ("chat", 0)])
-async def test_a_model_is_asked_by_letter_unless_the_mode_is_chat(
-    mode: Any, by_letter: bool, server: FakeOllama, connect: Connect
-) -> None:
-    """The same model is asked in the same way in both dialects."""
-    server.choose = lambda question: "scrolling"
-    reasoner = Reasoner(connect(), mode=mode)
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.SCROLLING, "model")]
-    assert [bool(asked.body.get("logprobs")) for asked in server.questions] == [by_letter]
 
 
 async def test_a_question_that_is_asked_again_by_name_is_paid_for() -> None:

@@ -1,14 +1,11 @@
 """What a budget never lets through, and where the time of a decision went."""
 
 import json
-from typing import Any
 
 import pytest
 
-from prism.errors import FieldValueError
-from prism.reasoner import Budget, Reasoner, Writer
+from prism.reasoner import Budget, Reasoner
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import Model
 from tests.kit.reasoners import S, answer, crowd
 from tests.kit.servers import Connect, impatient
 
@@ -59,19 +56,3 @@ async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect
     reasoner = Reasoner(connect(), mode="chat")
     await reasoner.answer(crowd(3))
     assert (reasoner.budget.calls, reasoner.budget.tokens) == (3, 0)
-
-
-@pytest.mark.parametrize("kind", [Reasoner, Writer])
-@pytest.mark.parametrize(
-    ("given", "error", "said"),
-    [
-        ({"timout": 3}, TypeError, r"^(Reasoner|Writer) has no argument 'timout'; did you mean 't"),
-        ({"timeout": "30"}, FieldValueError, "timeout must be a number above 0, got '30'"),
-    ],
-)
-def test_options_that_limit_nothing_are_refused(
-    kind: type[Reasoner | Writer], given: dict[str, Any], error: type[Exception], said: str
-) -> None:
-    """An unknown option, or one of another kind, is refused before a question is asked."""
-    with pytest.raises(error, match=said):
-        kind(Model("calm"), model="tiny", **given)

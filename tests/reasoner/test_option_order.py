@@ -11,7 +11,8 @@ from prism.cli._results import spent_lines
 from prism.llm import Model
 from prism.reasoner import Question, Reasoner, Router
 from prism.statechart.states import AgentState as S
-from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
+from prism.testing import Asked, FakeOllama, Fault
+from tests.kit.servers import BOTH, Connect
 
 OPTIONS = (S.COMPOSING, S.ENGAGING_LIKE, S.ENGAGING_REPLY, S.ENGAGING_RESHARE, S.SCROLLING, S.IDLE)
 
@@ -67,29 +68,28 @@ async def test_of_many_questions_each_rotation_has_its_share(heard: list[Any]) -
         assert asked.prompt.split("options:\n- ")[1].startswith(asked.options[0])
 
 
-@pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
-async def test_probabilities_belong_to_options_in_any_order(kind: Any) -> None:
+@BOTH
+async def test_probabilities_belong_to_options_in_any_order(
+    server: FakeOllama, connect: Connect
+) -> None:
     """With probabilities, too, the option that the model means is taken, wherever it stands."""
-    dialect: Any = "ollama" if kind is FakeOllama else "openai"
-    with kind(models=["llama3.2"], choose=lambda asked: "composing") as server:
-        async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
-            decisions = await Reasoner(pool, rotations="drawn").decide_many(questions(30))
+    server.choose = lambda asked: "composing"
+    decisions = await Reasoner(connect(), rotations="drawn").decide_many(questions(30))
     assert {one.rotation for one in decisions} > {0, 1}
     for one, question in zip(decisions, questions(30), strict=True):
         assert list(one.probabilities) == [option.value for option in question.options]
         assert (one.chosen, one.probabilities["composing"]) == (S.COMPOSING, 1)
 
 
-@pytest.mark.parametrize("kind", [FakeOllama, FakeOpenAI])
-async def test_all_rotations_are_asked_and_averaged(kind: Any, heard: list[Any]) -> None:
+@BOTH
+async def test_all_rotations_are_asked_and_averaged(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
     """A model that takes the first place gives each option the same chance, and this is logged."""
-    dialect: Any = "ollama" if kind is FakeOllama else "openai"
     three = [replace(question, options=OPTIONS[:3]) for question in questions(60)]
-    with kind() as server:
-        server.fail_always(Fault.weighs({"A": 0.9}))
-        async with Model("llama3.2", [server.host], server=dialect).as_client() as pool:
-            decisions = await Reasoner(pool, rotations="all").decide_many(three)
-        assert server.asked == 3 * len({question.agent.name for question in three})
+    server.fail_always(Fault.weighs({"A": 0.9}))
+    decisions = await Reasoner(connect(), rotations="all").decide_many(three)
+    assert server.asked == 3 * len({question.agent.name for question in three})
     for decision, event in zip(decisions, heard, strict=True):
         assert list(decision.probabilities.values()) == pytest.approx([1 / 3] * 3, abs=1e-6)
         assert event["rotations_apart"] > 0.8

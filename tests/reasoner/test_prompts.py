@@ -15,6 +15,7 @@ from prism.statechart import (
     AgentState,
     Question,
     Reasoner,
+    State,
     Statechart,
     Transition,
     build_reasoner_prompt,
@@ -283,8 +284,51 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
         await Reasoner(Model("calm"), prompt=template).decide_many([hears()])
 
 
-async def test_a_reasoner_asked_by_a_chart_knows_it(server: FakeOllama, connect: Connect) -> None:
-    """An event fired on a chart is asked about with the chart's description."""
+async def test_a_reasoner_asked_by_a_chart_knows_it(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
+    """An event fired on a chart is asked about with its description, and the log names it."""
     reasoner = Reasoner(connect(), mode="chat", prompt="{description}")
     await CHART.afire(SimpleNamespace(name="Bo", state=Mood.CALM), "hears", reasoner=reasoner)
     assert server.questions[0].prompt.startswith("People who hear news {name}.\n\nChoose one")
+    assert heard[0]["chart"] == "temper"
+
+
+class Day(StrEnum):
+    """States in two regions, of which both may change at once."""
+
+    AWAKE = "awake"
+    PHONE = "phone"
+    FEED = "feed"
+    WRITING = "writing"
+    BODY = "body"
+    FIT = "fit"
+    TIRED = "tired"
+
+
+async def test_in_regions_a_model_is_told_of_every_leaf() -> None:
+    """Options are called by all of their leaves, with meanings where there are any."""
+    chart = Statechart(
+        [
+            State(
+                Day.AWAKE,
+                [
+                    State(Day.PHONE, [Day.FEED, Day.WRITING]),
+                    State(Day.BODY, [Day.FIT, Day.TIRED]),
+                ],
+                parallel=True,
+            )
+        ],
+        [Transition("goes", Day.FEED, Day.WRITING), Transition("goes", Day.FIT, Day.TIRED)],
+        Day.AWAKE,
+    )
+    here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
+    agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
+    asked = Question(agent, here, "goes", (writing, tired, here))
+    lines = (await prompt_of(asked)).split("\n")
+    start = lines.index("- writing+fit: writing; rested")
+    assert lines[start : start + 3] == [
+        "- writing+fit: writing; rested",
+        "- feed+tired",
+        "- feed+fit: feed; rested",
+    ]

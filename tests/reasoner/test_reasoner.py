@@ -15,9 +15,12 @@ from prism.statechart import Question
 from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent
+from tests.kit.modules import Later
 from tests.kit.reasoners import OPTIONS, POST, S, ask, crowd
 from tests.kit.servers import Connect
 from tests.kit.waiting import until
+
+openai = Later("openai")
 
 
 @pytest.mark.parametrize(
@@ -25,9 +28,8 @@ from tests.kit.waiting import until
     [
         ({"timeout": 0}, "timeout must be a number above 0, got 0"),
         ({"timeout": float("nan")}, "timeout must be a number above 0, got nan"),
-        ({"timeout": -1}, "timeout must be a number above 0, got -1"),
+        ({"timeout": "30"}, "timeout must be a number above 0, got '30'"),
         ({"concurrency": 0}, "concurrency must be a number above 0, got 0"),
-        ({"concurrency": -1}, "concurrency must be a number above 0, got -1"),
         ({"mode": "guess"}, "mode must be one of auto, chat, got 'guess'"),
         ({"memory": "5"}, "memory must be a number above 0, got '5'"),
     ],
@@ -38,10 +40,20 @@ def test_settings_are_checked(options: Any, message: str) -> None:
         Reasoner(Silent(), **options)
 
 
-async def test_a_misspelt_fallback_and_a_number_for_a_budget_are_refused() -> None:
+def test_a_question_needs_options() -> None:
+    """A question without options is a ValueError that names agent and trigger, with advice."""
+    message = "agent 'Ada' was asked what to do on 'decides' with no options: ask only when chart"
+    with pytest.raises(ValueError, match=message) as caught:
+        ask(options=())
+    assert isinstance(caught.value, ReasonerError)
+
+
+async def test_what_is_misspelt_or_of_another_kind_is_refused() -> None:
     """Neither waits until a server is down to decide in silence for the first option."""
     with pytest.raises(ReasonerError, match="fallback 'scroling' is no state of AgentState"):
         await Reasoner(Silent(), fallback="scroling").decide_many([ask()])
+    with pytest.raises(TypeError, match=r"has no argument 'timout'; did you mean 'timeout'"):
+        Reasoner(Silent(), timout=3)
     with pytest.raises(FieldTypeError, match=r"budget must be a Budget\(max_calls=...\), got 20"):
         Reasoner(Silent(), budget=20)  # type: ignore[arg-type]
 
@@ -57,29 +69,23 @@ def test_a_client_with_slots_takes_no_concurrency() -> None:
     assert Reasoner(Silent()).concurrency == 16
 
 
+THERE = {"base_url": "http://127.0.0.1:1/v1", "api_key": "x"}
+
+
 @pytest.mark.parametrize(
-    ("client", "mode", "message"),
+    ("make", "message"),
     [
-        (object(), "auto", "needs an async method chat, get_response or run; object has none"),
-        (object(), "chat", "needs an async method chat, get_response or run; object has none"),
-        (
-            ollama.Client(),
-            "chat",
-            "Client stops the event loop while it waits for an answer: use ollama.AsyncClient",
-        ),
+        (object, "needs an async method chat, get_response or run; object has none"),
+        (ollama.Client, "Client stops the event loop .*: use ollama.AsyncClient"),
+        (lambda: openai.OpenAI(**THERE), r"use openai\.AsyncOpenAI"),
+        (ollama.AsyncClient, "AsyncClient.* needs the name of a model: give one"),
+        (lambda: openai.AsyncOpenAI(**THERE), r"AsyncOpenAI\.chat needs the name of a model"),
     ],
 )
-def test_an_unusable_client_is_refused(client: Any, mode: Any, message: str) -> None:
-    """A client that cannot be asked in the wanted mode is refused when the reasoner is made."""
+def test_an_unusable_client_is_refused(make: Any, message: str) -> None:
+    """A client that cannot be asked is refused when the reasoner is made."""
     with pytest.raises(ReasonerError, match=message):
-        Reasoner(client, mode=mode)
-
-
-@pytest.mark.parametrize("mode", ["auto", "chat"])
-def test_ollamas_client_without_a_model_is_refused(mode: Any) -> None:
-    """Ollama's own client without a model is refused when the reasoner is made, in every mode."""
-    with pytest.raises(ReasonerError, match=r"AsyncClient.* needs the name of a model: give one"):
-        Reasoner(ollama.AsyncClient(), mode=mode)
+        Reasoner(make())
 
 
 async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:
@@ -152,6 +158,15 @@ async def test_a_cancelled_decision_leaves_nothing_behind(
     for stream in expected[:drawn]:
         stream.random()
     assert [stream.random() for stream in streams] == [stream.random() for stream in expected]
+
+
+async def test_decisions_are_silent_without_configuration(
+    server: FakeOllama, connect: Connect, capsys: Any, caplog: Any
+) -> None:
+    """Without a logger and without configured structlog a decision prints and logs nothing."""
+    await Reasoner(connect()).decide_many([ask()])
+    assert capsys.readouterr() == ("", "")
+    assert caplog.records == []
 
 
 async def test_a_decision_is_one_event(server: FakeOllama, connect: Connect, heard: Any) -> None:

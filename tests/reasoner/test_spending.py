@@ -14,6 +14,8 @@ from tests.kit.reasoners import S, ask, crowd, outcomes
 from tests.kit.servers import HELLO, Connect, Gate, unpaused
 from tests.kit.waiting import MOST_SECONDS, until
 
+BUSY = Fault.status(503, headers={"Retry-After": "0"})
+
 
 async def test_equal_questions_under_way_are_one_request(
     server: FakeOllama, connect: Connect, heard: Any
@@ -67,21 +69,6 @@ async def test_cancelling_all_equal_questions_cancels_the_request(
     assert outcomes(await reasoner.decide_many([ask()]))[0][1] == "model"
 
 
-async def test_retries_come_out_of_the_budget(server: FakeOllama, connect: Connect) -> None:
-    """Every request comes out of the budget, also a second one, and none is sent beyond it."""
-    reasoner = Reasoner(unpaused(connect(attempts=3)), mode="chat", budget=Budget(max_calls=4))
-    server.fail(Fault.status(503, retry_after="0"), Fault.status(503, retry_after="0"))
-    assert outcomes(await reasoner.decide_many([ask()])) == [(S.COMPOSING, "model")]
-    assert reasoner.budget.calls == 3
-    server.fail(*[Fault.status(503, retry_after="0")] * 3)
-    for attempts in (1, 0):
-        (decision,) = await reasoner.decide_many([ask("Bo")])
-        assert decision.reason == "BudgetSpentError: budget spent: 4 calls"
-        assert decision.cost is not None
-        assert decision.cost.attempts == attempts
-    assert reasoner.budget.calls == len(server.questions) == 4
-
-
 async def test_the_deadline_ends_calls_under_way(
     server: FakeOllama, connect: Connect, loop_clock: Clock
 ) -> None:
@@ -105,7 +92,7 @@ async def test_a_time_out_logs_the_requests_made(
     server: FakeOllama, connect: Connect, heard: Any, loop_clock: Clock
 ) -> None:
     """A decision that timed out logs the requests that were made, and the host."""
-    server.fail(*[Fault.status(503, retry_after="0")] * 2, Fault.hang())
+    server.fail(*[BUSY] * 2, Fault.hang())
     reasoner = Reasoner(unpaused(connect(attempts=4)), mode="chat", timeout=4)
     deciding = asyncio.create_task(reasoner.decide_many([ask()]))
     await loop_clock.passes(4, when=lambda: server.asked == 3)

@@ -1,10 +1,13 @@
 """Texts written by models on fake servers, and by bare clients."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
@@ -83,7 +86,7 @@ async def test_a_model_that_samples_writes_anew_for_each_call(
 
 # Faults
 
-BUSY = Fault.status(503, retry_after="0")
+BUSY = Fault.status(503, headers={"Retry-After": "0"})
 NONSENSE, EMPTY = Fault.says("nonsense"), Fault.says("")
 
 
@@ -162,19 +165,58 @@ async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
     assert (await writer.write(call())).value == 9
 
 
+class Says:
+    """A client that always says the same."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    async def run(self, prompt: str) -> str:
+        return self.text
+
+
+@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=20).filter(str.strip))
+def test_every_text_can_be_logged(text: str) -> None:
+    """What a text has of half characters is replaced, all else is kept, so that a log holds it."""
+    plain = TextCall("ada", "k", "?")
+    kept = asyncio.run(Writer(Says(text), model="tiny").write(plain)).text
+    assert kept == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+async def test_texts_are_announced_in_the_order_of_the_calls(heard: list[Any]) -> None:
+    """Each text is one event, in the order of the calls; a failed one is a warning."""
+    failed = call("b", schema=None)
+    plain = [TextCall("ada", key, "?") for key in "ac"]
+    await Writer(Says("Hi."), model="tiny").write_many([plain[0], failed, plain[1]])
+    costs = ("queue_seconds", "request_seconds", "latency", "prompt_hash")
+    assert all(event.pop(each) for event in heard for each in costs)
+    common = {"event": "text.written", "agent_id": "ada", "text": "Hi.", "reason": None}
+    common |= {"model": "tiny", "host": None, "input_tokens": None, "output_tokens": None}
+    written = {**common, "log_level": "info", "source": "model", "attempts": 1}
+    reason = "the text cannot be used: Expecting value: line 1 column 1 (char 0)"
+    assert heard == [
+        {**written, "key": "a"},
+        {
+            **{**common, "log_level": "warning", "source": "failed", "attempts": 2},
+            **{"key": "b", "reason": reason, "repaired": True},
+        },
+        {**written, "key": "c"},
+    ]
+
+
 # Cost and limits
 
 
 @pytest.mark.sampled(3)
 async def test_costs_of_all_requests_are_summed(
-    client: Client, counting: FakeOllama, logger: Any, capture: Any
+    client: Client, counting: FakeOllama, heard: list[Any]
 ) -> None:
     """Attempts, tokens and seconds of all requests of a call are in its cost and its event."""
     asked, options = client()
     counting.latency = 0.02
     counting.fail(NONSENSE, Fault.says("more nonsense"))
     writer = Writer(asked, **options)
-    written = await writer.write(call(prompt="one two three", tries=4), logger=logger)
+    written = await writer.write(call(prompt="one two three", tries=4))
     cost = written.cost
     assert cost is not None
     read = sum(count_tokens(question.prompt) for question in counting.questions)
@@ -185,10 +227,9 @@ async def test_costs_of_all_requests_are_summed(
     # of three requests the last; a sleep may be a hair too short
     assert 0.019 <= cost.request_seconds <= cost.latency - 0.038
     assert writer.budget.tokens == read + 5
-    (event,) = capture.entries
+    (event,) = heard
     assert (event["attempts"], event["input_tokens"], event["output_tokens"]) == (3, read, 5)
-    assert event["repaired"] is True
-    assert (event["model"], event["done_reason"]) == ("tiny", "stop")
+    assert event["done_reason"] == "stop"
 
 
 async def test_a_budget_is_shared_with_a_reasoner(server: FakeOllama, connect: Connect) -> None:

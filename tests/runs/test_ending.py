@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from prism import Run, replay, resume, runs
+from prism import Run, replay, resume
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.social import Feed
@@ -66,15 +66,6 @@ def options(server: FakeOllama) -> Run[Any]:
     return Run(Feed, 15, rounds=3, reasoner=model)
 
 
-class Quiet(runs.Observer):
-    """Says nothing."""
-
-    def note(self, message: str) -> None:
-        """Say nothing."""
-
-    warn = note
-
-
 @pytest.mark.parametrize("rounds", [0, 1])
 @pytest.mark.slow
 def test_a_run_that_was_stopped_is_resumed(
@@ -94,11 +85,11 @@ def test_a_run_that_was_stopped_is_resumed(
         server.fail_always(Fault.status(400, "no"))
     folder = tmp_path / "run"
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
-        options(server).keep(folder, on_round=fail, observer=Quiet())
+        options(server).keep(folder, on_round=fail)
     paid = (folder / "answers.jsonl").read_bytes()
 
     server.recover()
-    outcome = resume(folder, observer=Quiet())
+    outcome = resume(folder)
     assert outcome is not None
     assert len(outcome.results.rounds) == 3
     assert "fallbacks" not in outcome.results.totals()
@@ -106,7 +97,7 @@ def test_a_run_that_was_stopped_is_resumed(
     assert journal.startswith(paid)
     calls = [json.loads(line).get("cost", {}).get("attempts", 0) for line in journal.splitlines()]
     assert outcome.summary["spent"]["calls"] == sum(calls)
-    again = replay(folder, tmp_path / "again", observer=Quiet())
+    again = replay(folder, tmp_path / "again")
     log = (folder / "events.jsonl").read_bytes()
     assert again.folder is not None
     assert (again.folder / "events.jsonl").read_bytes() == log
@@ -139,7 +130,7 @@ def totals_beside_a_restart(kind: Any, folder: Path) -> Any:
         dialect: Any = "openai" if kind is FakeOpenAI else "ollama"
         model = Model("llama3.2", hosts=(server.host,), mode="chat", server=dialect)
         run = Run(Feed, 170, rounds=3, seed=3, reasoner=model)
-        return run.keep(folder / dialect, observer=Quiet()).results.totals()
+        return run.keep(folder / dialect).results.totals()
 
 
 @pytest.mark.slow

@@ -90,36 +90,8 @@ def test_a_run_stopped_after_a_round_is_resumed_to_the_same_bytes(
     assert outcome.summary["results"] == outcome.results.to_dict()
 
 
-def test_an_interrupted_run_is_resumed(tmp_path: Path, whole: Any) -> None:
-    """Ctrl-C ends a run that can be resumed."""
-
-    def interrupt(number: int) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        runs.begin(DiceOptions(), tmp_path, on_round=interrupt)
-    runs.resume(tmp_path, DiceOptions)
-    assert tree(tmp_path) == whole
-
-
-def test_a_complete_run_has_nothing_to_resume(tmp_path: Path, whole: Any) -> None:
-    """Resuming a complete run returns nothing and changes nothing."""
-    runs.begin(DiceOptions(), tmp_path)
-    assert runs.resume(tmp_path, DiceOptions) is None
-    assert tree(tmp_path) == whole
-
-
-def test_a_replay_writes_the_same_log(tmp_path: Path) -> None:
-    """A run replayed from its folder takes its decisions from the log, and writes the same."""
-    runs.begin(DiceOptions(), tmp_path / "run")
-    outcome = runs.replay(tmp_path / "run", DiceOptions, tmp_path / "again")
-    logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
-    assert logs[0] == logs[1]
-    assert outcome.summary["config"]["recorded"] == str(tmp_path / "run")
-
-
 def test_a_replay_is_resumed_like_any_run(tmp_path: Path) -> None:
-    """A replay that was stopped goes on with what is left of the log."""
+    """It takes its decisions from the log; stopped, it goes on, and the log is the same."""
     runs.begin(DiceOptions(), tmp_path / "run")
     with pytest.raises(StoppedError):
         runs.replay(
@@ -128,7 +100,10 @@ def test_a_replay_is_resumed_like_any_run(tmp_path: Path) -> None:
             tmp_path / "again",
             on_round=stop_after(2),
         )
-    runs.resume(tmp_path / "again", DiceOptions)
+    outcome = runs.resume(tmp_path / "again", DiceOptions)
+    assert outcome is not None
+    assert outcome.summary["config"]["recorded"] == str(tmp_path / "run")
+    assert runs.resume(tmp_path / "again", DiceOptions) is None
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
 

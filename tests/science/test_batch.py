@@ -63,11 +63,14 @@ def test_a_damaged_batch_is_refused_with_its_file(
         resume_batch(tmp_path)
 
 
-def test_a_batch_goes_into_no_file(tmp_path: Path) -> None:
-    """A file, and a folder that holds a batch of another kind, are refused by name."""
-    (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file: is a file, not a folder: choose another folder"):
-        batch(Plan(SMALL), tmp_path / "file")
+def test_a_batch_needs_an_empty_folder_or_one_of_its_kind(tmp_path: Path) -> None:
+    """A file, and folders that hold anything else, are refused by name, and stay as they were."""
+    (tmp_path / "thesis.tex").write_bytes(b"precious")
+    with pytest.raises(InputError, match="tex: is a file, not a folder: choose another folder"):
+        batch(Plan(SMALL), tmp_path / "thesis.tex")
+    with pytest.raises(InputError, match=r"holds other files \(thesis.tex\)"):
+        batch(Plan(SMALL), tmp_path)
+    assert tree(tmp_path) == {"thesis.tex": b"precious"}
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
     for read, what in ((read_fit, "a fit"), (read_sensitivity, "a sensitivity analysis")):
         with pytest.raises(InputError, match=f"holds a batch that is not {what}: use prism batch"):
@@ -154,14 +157,6 @@ def test_a_batch_is_found_again_and_not_overwritten(done: Batch) -> None:
     before = tree(done.folder)
     assert resume_batch(done.folder).is_complete
     assert tree(done.folder) == before
-
-
-def test_a_batch_needs_an_empty_folder(tmp_path: Path) -> None:
-    """A folder that holds anything else is refused by name, and stays as it was."""
-    (tmp_path / "thesis.tex").write_bytes(b"precious")
-    with pytest.raises(InputError, match=r"holds other files \(thesis.tex\)"):
-        batch(Plan(SMALL), tmp_path)
-    assert tree(tmp_path) == {"thesis.tex": b"precious"}
 
 
 @pytest.mark.slow
@@ -324,8 +319,8 @@ def test_a_budget_outlives_the_processes_that_spend_it(tmp_path: Path) -> None:
     assert not due
     assert found.spent["calls"] == 60
     # a process that dies takes the other with it, and of each run four questions may have been
-    # under way, whose answers nobody has
-    assert 60 <= server.asked <= 60 + 2 * 2 * 4
+    # under way: counted and not asked yet, or asked, without an answer that anybody has
+    assert abs(server.asked - 60) <= 2 * 2 * 4
 
 
 def processes_below() -> list[int]:

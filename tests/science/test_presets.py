@@ -45,15 +45,12 @@ def test_a_rumour_has_the_medians_of_its_fit() -> None:
 @pytest.mark.long
 def test_the_fit_of_a_rumour_gives_its_medians(tmp_path: Path) -> None:
     """The command that its plan names gives the table that ships, to the byte."""
-    command = next(line for line in _plan_text("rumour") if "prism fit rumour" in line)
+    plan = (PLANS / "rumour.toml").read_text(encoding="utf-8")
+    command = next(line for line in plan.splitlines() if "prism fit rumour" in line)
     samples = int(command.split("--samples ")[1].split()[0])
     fit("rumour", tmp_path / "out", samples=samples)
     found = (tmp_path / "out" / "estimates.csv").read_bytes()
     assert found == (PLANS / "rumour.csv").read_bytes()
-
-
-def _plan_text(name: str) -> list[str]:
-    return (PLANS / f"{name}.toml").read_text(encoding="utf-8").splitlines()
 
 
 @pytest.mark.slow

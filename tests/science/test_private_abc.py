@@ -55,17 +55,6 @@ def test_planted_coordinates_lie_in_their_intervals() -> None:
     assert 82 <= held <= 98
 
 
-def test_points_that_failed_are_not_kept() -> None:
-    """A figure that is missing is far from every target."""
-    points = even_points(40, 2, 1)
-    figures = simulated(points, 1)
-    figures[::2] = np.nan
-    found = posterior_of(points, figures, np.full(2, 0.5), np.zeros(2), seed=1, size=30)
-    assert set(found.places) == set(range(1, 40, 2))
-    assert found.weights.sum() == pytest.approx(1)
-    assert list(found.weights) == sorted(found.weights, reverse=True)
-
-
 @pytest.mark.parametrize("size", [6, 60])
 def test_the_unit_of_a_figure_is_no_matter(size: int) -> None:
     """Figures are measured by how they vary, also where points are too few for a regression."""
@@ -75,10 +64,3 @@ def test_the_unit_of_a_figure_is_no_matter(size: int) -> None:
     assert thousand == pytest.approx(1000 * one)
     assert 0.1 < one < 0.5
     assert list(noise_of(points[:0], np.empty((0, 2)), np.zeros(2))) == [1, 1]
-
-
-def test_the_same_seed_draws_the_same_points() -> None:
-    """A fit that is resumed reads the same posterior; another seed draws others."""
-    one, again, other = (fitted([0.5, 0.5], [0.1, 0.1], seed) for seed in (3, 3, 4))
-    assert (one.points == again.points).all()
-    assert (one.points != other.points).any()

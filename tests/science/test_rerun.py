@@ -180,21 +180,6 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     assert now[: len(early)] == early
 
 
-def test_a_policy_decides_from_a_round_on_where_no_model_did(tmp_path: Path) -> None:
-    """The rounds before are those of the run, and the new one is replayed to the same bytes."""
-    run, again, policy = (tmp_path / name for name in ("run", "again", "policy.json"))
-    Run(Vaccination, 30, rounds=4, seed=1).keep(run)
-    policy.write_text('{"undecided": {"considers": {"refuses": 1}}}')
-    found = rerun(run, again, from_round=3, reasoner=PolicyOptions(policy))
-    assert found.differences["decision"]["round"] >= 3
-    was, now = decisions_of(run), decisions_of(again)
-    early = [each for each in was if each["round"] < 3]
-    assert now[: len(early)] == early
-    assert {each["source"] for each in now[len(early) :]} <= {"policy", "fallback"}
-    replay(again, tmp_path / "replayed")
-    assert log_of(tmp_path / "replayed") == log_of(again)
-
-
 def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
     """Texts before are those of the run; where nobody wrote, a writer begins in round 1 alone."""
     feed, run = Run(Feed, 30, rounds=3, ticks=12, seed=2), tmp_path / "run"
@@ -235,16 +220,14 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     """By folder, round, or line of the file."""
     run = tmp_path / "run"
     Run(Vaccination, 10, rounds=3).keep(run)
-    with pytest.raises(InputError, match="must be a round of the run, 1 to 3, got 4"):
-        rerun(run, tmp_path / "a", from_round=4)
-    with pytest.raises(InputError, match="has friends=2@1, but nothing may differ before round 2"):
-        rerun(run, tmp_path / "a", from_round=2, treatments=["friends=2@1"])
-    with pytest.raises(
-        InputError, match="'campaign' needs its round, from 1 on: write campaign@12"
+    for folder, from_round, treatments, problem in (
+        (run, 4, [], "must be a round of the run, 1 to 3, got 4"),
+        (run, 2, ["friends=2@1"], "has friends=2@1, but nothing may differ before round 2"),
+        (run, 2, ["campaign"], "'campaign' needs its round, from 1 on: write campaign@12"),
+        (tmp_path / "none", 2, [], "holds no run"),
     ):
-        rerun(run, tmp_path / "a", from_round=2, treatments=["campaign"])
-    with pytest.raises(InputError, match="holds no run"):
-        rerun(tmp_path / "none", tmp_path / "a", from_round=2)
+        with pytest.raises(InputError, match=problem):
+            rerun(folder, tmp_path / "a", from_round=from_round, treatments=treatments)
 
     summary = run / "run.json"
     told = json.loads(summary.read_text())

@@ -14,14 +14,11 @@ from prism.runs import WriterOptions
 from prism.social import Draft, Feed, Post
 from prism.statechart import (
     AgentState,
-    Budget,
     Decision,
     PolicyReasoner,
     Question,
-    Reasoner,
-    Writer,
 )
-from prism.testing import FakeOllama, Fault, ScriptedWriter
+from prism.testing import FakeOllama, ScriptedWriter
 from tests.kit.models import varied
 from tests.kit.worlds import Done
 from tests.kit.writers import LateWriter
@@ -187,34 +184,6 @@ def test_words_move_nobody(run_logged: Any) -> None:
     assert {each["source"] for each in posts} == {"model", "fallback"}
     for post in posts:
         assert (post["text"] == post["template"]) == (post["source"] == "fallback")
-
-
-@pytest.mark.slow
-def test_one_pool_and_one_budget_serve_decisions_and_words() -> None:
-    """Every request that the server got is counted once, and what agents read are the words."""
-    with FakeOllama(
-        models=["tiny"], write=lambda prompt, schema: {"text": "Words of a model."}, latency=0.002
-    ) as server:
-        server.fail(Fault.status(503), Fault.drop())
-        pool, budget = Model("tiny", [server.host]).as_client(), Budget()
-        totals = (
-            Run(
-                Feed(preset="classic"),
-                10,
-                rounds=3,
-                seed=1,
-                reasoner=Reasoner(pool, mode="chat", budget=budget),
-                writer=Writer(pool, budget=budget),
-            )
-            .run()
-            .totals()
-        )
-
-    assert budget.calls == server.asked
-    written = sum(totals[name] for name in ("posts", "replies", "reshares"))
-    assert sum(totals["texts"].values()) == written
-    prompts = [each.prompt for each in server.questions]
-    assert any("Words of a model." in prompt and "next_state" in prompt for prompt in prompts)
 
 
 @pytest.mark.slow

@@ -11,10 +11,9 @@ from prism.agents import SeedPost, SocialAgent
 from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
-from prism.statechart import AgentState, Decision, PolicyReasoner, Question, social_media_chart
+from prism.statechart import AgentState, social_media_chart
 from prism.telemetry.events import (
     AGENT_JOINED,
-    ANSWER_DISCARDED,
     DECISION,
     POST_LIKED,
     POST_PUBLISHED,
@@ -198,24 +197,6 @@ def test_an_agent_begins_in_its_state_and_times_out_by_its_threshold(
         assert moves[0]["tick"] == 4
     assert [event["to_state"] for event in moves] == path
     assert moves[-1]["tick"] - moves[-2]["tick"] == 3
-
-
-class Meddling(PolicyReasoner):
-    """Moves an agent while its decision is open, as code of the user's own might."""
-
-    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
-        for question in questions:
-            question.agent.fire("ignores")
-        return await super().answer(questions)
-
-
-def test_a_decision_of_an_agent_that_moved_is_discarded(run_logged: Callable[..., Any]) -> None:
-    """The log says so, and nothing is done about the post."""
-    done = run_logged(reasoner=Meddling(1), rounds=1)
-    discarded = done.events(ANSWER_DISCARDED)
-    assert discarded
-    assert {event["reason"] for event in discarded} == {"moved"}
-    assert not done.events(POST_LIKED)
 
 
 def test_only_social_agents_take_part() -> None:

@@ -43,7 +43,7 @@ def test_a_share_of_the_posts_gets_a_vote_from_nobody(run_logged: Any) -> None:
 
 
 class Treated(Feed):
-    """A feed whose own treatments vote, publish and send agents away."""
+    """A feed whose own treatments vote and send agents away."""
 
     preset = "classic"
 
@@ -53,11 +53,6 @@ class Treated(Feed):
         self.vote(self.posts[0], likes=5, dislikes=1)
 
     @treatment
-    def warn(self) -> None:
-        """Warn in the name of the first agent."""
-        self.publish(self.agents[0], "Think first.", ["trust"])
-
-    @treatment
     def thin_out(self) -> None:
         """Let a third of the agents leave."""
         for agent in self.assign("leaves", 0.3):
@@ -65,14 +60,11 @@ class Treated(Feed):
 
 
 def test_a_feed_is_treated_by_its_own_class(run_logged: Any) -> None:
-    """Votes count, a post is published at once, and those who leave do nothing more."""
-    treatments = ["push@1", "warn@2", "thin_out@3"]
+    """Votes count at once, and those who leave do nothing more."""
+    treatments = ["push@1", "thin_out@3"]
     done: Done = run_logged(world=Treated(), rounds=4, treatments=treatments)
     (vote,) = done.events("post.voted")
     assert (vote["likes"], vote["dislikes"], vote["tick"]) == (5, 1, 0)
-    (warning,) = [each for each in done.events("post.published") if each["text"] == "Think first."]
-    assert (warning["agent_id"], warning["round"], warning["tick"]) == ("agent_0001", 2, 0)
-
     gone = {each["agent_id"] for each in done.events("agent.left")}
     assert 5 < len(gone) < 35
     acts = done.events(TRANSITION, "post.published", "post.liked", "reasoner.decision")

@@ -50,11 +50,6 @@ class Plain:
     ticks_in_state: int = 0
 
 
-def exceeds(limit: float) -> Callable[[Any, Any], bool]:
-    """Make a guard: the context is a number above the limit."""
-    return lambda agent, context: context > limit
-
-
 def moods(guard: Any = None, **settings: Any) -> Statechart[Mood]:
     """Make a chart of moods in which one is guarded."""
     moves = [

@@ -1,15 +1,8 @@
 """The coverage of charts, as a run of pytest reports it."""
 
-import gc
 from collections.abc import Callable
-from weakref import ref
 
 import pytest
-
-from prism.agents import SocialAgent
-from prism.statechart import AgentState, Statechart, Transition
-from prism.telemetry import instrumented
-from prism.testing._coverage import Recorder
 
 CHARTS = """
     import asyncio, pickle
@@ -123,17 +116,3 @@ def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None
     assert lines[-1] == "built but never used: social_media"
     # names do not tell a terminal what to do
     assert all(line.isprintable() for line in lines)
-
-
-@pytest.mark.slow
-def test_a_recorder_keeps_no_chart_alive() -> None:
-    """The definition of a recorded chart, and what its guards hold, goes with the chart."""
-    moves = [Transition("again", AgentState.IDLE, AgentState.IDLE)]
-    with instrumented(recorder := Recorder()):
-        chart = Statechart([AgentState.IDLE], moves, AgentState.IDLE, name="small")
-        definition = ref(chart.definition)
-        chart.fire(SocialAgent("ada"), "again")
-    del chart
-    gc.collect()
-    assert definition() is None
-    assert [use.name for use in recorder.used()] == ["small"]

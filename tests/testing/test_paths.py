@@ -11,49 +11,88 @@ from prism.agents import SocialAgent
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import AgentState
 from prism.testing import assert_path
-from tests.testing.paths import CHART, Mood, Plain, complaint, exceeds, moods, regions, sent
+from tests.testing.paths import CHART, Mood, Plain, complaint, moods, regions, sent
+
+EVALUATING = sent("feed_ready", "sees_post")
+FULL = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=2)
+IGNORED = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
 
 
 @pytest.mark.parametrize(
-    "path",
+    ("agent", "path"),
     [
-        "idle > scrolling > evaluating",
-        "idle>scrolling>evaluating",
-        ["idle", "scrolling", "evaluating"],
-        [AgentState.IDLE, AgentState.SCROLLING, AgentState.EVALUATING],
-        "... > scrolling > evaluating",
-        "... > evaluating",
-        ["...", AgentState.EVALUATING],
+        (EVALUATING, "idle > scrolling > evaluating"),
+        (EVALUATING, "idle>scrolling>evaluating"),
+        (EVALUATING, ["idle", "scrolling", "evaluating"]),
+        (EVALUATING, [AgentState.IDLE, AgentState.SCROLLING, AgentState.EVALUATING]),
+        (EVALUATING, "... > scrolling > evaluating"),
+        (EVALUATING, "... > evaluating"),
+        (EVALUATING, ["...", AgentState.EVALUATING]),
+        (FULL, "... > resting > idle > scrolling"),
+        (SocialAgent("ada"), "idle"),
+        (SimpleNamespace(state="idle"), "idle"),
     ],
 )
-def test_path_that_was_taken_passes(path: Any) -> None:
+def test_path_that_was_taken_passes(agent: Any, path: Any) -> None:
     """A path is given as text or as a list, whole or from somewhere on to its end."""
-    assert_path(sent("feed_ready", "sees_post"), path)
+    assert_path(agent, path)
 
 
-def test_agent_that_has_not_moved_has_a_path_of_one_state() -> None:
-    """Where an agent began is the first state of its path."""
-    assert_path(SocialAgent("ada"), "idle")
-    assert_path(SimpleNamespace(state="idle"), "idle")
-
-
-def test_end_of_a_path_is_compared_from_its_end() -> None:
-    """Where only the end is given, the record and the events shown are those of that place."""
-    agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
-    shown = complaint(
-        lambda: assert_path(agent, "... > evaluating > composing > resting", chart=CHART)
-    )
-    assert "instead, 'decides' led to 'scrolling'" in shown
-    assert "'evaluating' leads to 'composing' by 'decides'" in shown
-
-
-def test_full_history_is_not_the_whole_path() -> None:
-    """If the history may lack its beginning, only the end of a path can be asserted."""
-    agent = sent("feed_ready", "timeout", "timeout", "feed_ready", max_history_depth=2)
-    assert_path(agent, "... > resting > idle > scrolling")
-    shown = complaint(lambda: assert_path(agent, "resting > idle > scrolling"))
-    assert "may have taken another path" in shown
-    assert "may have lost what came before these 2 transitions: raise max_history_depth" in shown
+@pytest.mark.parametrize(
+    ("agent", "path", "options", "parts"),
+    [
+        (sent("feed_ready"), "idle > resting", {}, ["to see which guard failed, pass chart="]),
+        (SimpleNamespace(state="idle"), "resting > idle", {}, ["it keeps no state_history"]),
+        (
+            FULL,
+            "resting > idle > scrolling",
+            {},
+            [
+                "may have taken another path",
+                "may have lost what came before these 2 transitions: raise max_history_depth",
+            ],
+        ),
+        (
+            IGNORED,
+            "... > evaluating > composing > resting",
+            {"chart": CHART},
+            [
+                "instead, 'decides' led to 'scrolling'",
+                "'evaluating' leads to 'composing' by 'decides'",
+            ],
+        ),
+        (
+            sent("feed_ready"),
+            "idle > scrolling > idle > scrolling",
+            {"chart": CHART},
+            [
+                "'scrolling' leads to 'idle' by 'round_ends'\n",
+                "passed     scrolling --round_ends--> idle",
+            ],
+        ),
+        (
+            EVALUATING,
+            "idle > scrolling > evaluating > composing",
+            {"chart": CHART, "context": 0.9},
+            [
+                "evaluated now, with the given context 0.9:",
+                "passed     evaluating --decides--> composing",
+            ],
+        ),
+        (
+            SocialAgent("ada"),
+            "idle > resting",
+            {"chart": CHART},
+            ["'idle' leads to 'resting' by no event: the chart has no such transition"],
+        ),
+    ],
+)
+def test_a_failure_says_where_the_paths_part(
+    agent: Any, path: str, options: dict[str, Any], parts: list[str]
+) -> None:
+    """The record and the events of that place, with every event that makes the next move."""
+    shown = complaint(lambda: assert_path(agent, path, **options))
+    assert [part for part in parts if part not in shown] == []
 
 
 def test_plain_list_is_bounded_by_the_engine() -> None:
@@ -92,14 +131,6 @@ def test_states_set_by_hand_are_part_of_the_path() -> None:
     assert_path(agent, "idle > scrolling > resting > idle")
     agent.state = AgentState.COMPOSING
     assert_path(agent, "idle > scrolling > resting > idle > composing")
-
-
-def test_agent_without_history_has_only_its_state() -> None:
-    """An object that keeps no history has only its present state, and the failure says so."""
-    shown = complaint(
-        lambda: assert_path(SimpleNamespace(state="scrolling", name="bo"), "idle > scrolling")
-    )
-    assert "it keeps no state_history" in shown
 
 
 @pytest.mark.parametrize(
@@ -153,10 +184,9 @@ def test_an_agents_own_path_is_the_only_one_that_passes(events: list[str]) -> No
 
 def test_failure_shows_both_paths_and_the_failed_guard() -> None:
     """A failure shows both paths, and the events and guards where they part."""
-    agent = sent("feed_ready", "sees_post", ("decides", {"relevance": 0.1}), "timeout")
     shown = complaint(
         lambda: assert_path(
-            agent, "idle > scrolling > evaluating > engaging_like > resting", chart=CHART
+            IGNORED, "idle > scrolling > evaluating > engaging_like > resting", chart=CHART
         )
     )
     assert shown.splitlines() == [
@@ -175,46 +205,13 @@ def test_failure_shows_both_paths_and_the_failed_guard() -> None:
     ]
 
 
-def test_a_failure_without_a_chart_asks_for_it() -> None:
-    """Guards are those of a chart, which the agent does not know."""
-    shown = complaint(lambda: assert_path(sent("feed_ready"), "idle > scrolling > evaluating"))
-    assert shown.splitlines()[-1] == "to see which guard failed, pass chart="
-
-
 def test_a_recorded_number_is_given_to_guards() -> None:
     """A record keeps a number or a text under the key value; the guards get the number itself."""
-    chart, walker = moods(exceeds(3)), Plain()
+    chart, walker = moods(lambda _agent, context: context > 3), Plain()
     chart.fire(walker, "bumped", 5)
     shown = complaint(lambda: assert_path(walker, "calm > angry > gone", chart=chart))
     assert "5:" in shown
     assert "passed     angry --bumped--> gone" in shown
-
-
-def test_failure_names_all_events_for_a_missing_transition() -> None:
-    """Where the path ended too early, every event that makes the next move is explained."""
-    shown = complaint(
-        lambda: assert_path(sent("feed_ready"), "idle > scrolling > idle > scrolling", chart=CHART)
-    )
-    assert "'scrolling' leads to 'idle' by 'round_ends'\n" in shown
-    assert "passed     scrolling --round_ends--> idle" in shown
-
-
-def test_guards_are_evaluated_with_the_given_context() -> None:
-    """The context that the caller names takes the place of the recorded one."""
-    agent = sent("feed_ready", "sees_post")
-    path = "idle > scrolling > evaluating > composing"
-    assert "failed     evaluating --decides--> composing" in complaint(
-        lambda: assert_path(agent, path, chart=CHART)
-    )
-    shown = complaint(lambda: assert_path(agent, path, chart=CHART, context=0.9))
-    assert "evaluated now, with the given context 0.9:" in shown
-    assert "passed     evaluating --decides--> composing" in shown
-
-
-def test_transition_that_no_event_causes_is_reported() -> None:
-    """A path with a move that the chart does not have says so."""
-    shown = complaint(lambda: assert_path(SocialAgent("ada"), "idle > resting", chart=CHART))
-    assert "'idle' leads to 'resting' by no event: the chart has no such transition" in shown
 
 
 def test_a_path_may_go_through_regions() -> None:

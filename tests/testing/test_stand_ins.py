@@ -11,10 +11,8 @@ import structlog
 from structlog.testing import LogCapture
 
 import prism.runlog
-from prism import Run
-from prism.agents import SocialAgent, synthetic_population
+from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.social import Feed
 from prism.statechart import (
     AgentState,
     Decision,
@@ -91,8 +89,6 @@ async def test_events_are_recorded_without_structlog(capsys: pytest.CaptureFixtu
     assert len(log.named("reasoner.decision")) == 2
     assert log.named("statechart.transition")[1]["context"] == {"post_id": "p1"}
     assert log.of("cy") == []
-    log.clear()
-    assert log.events == []
     assert capsys.readouterr() == ("", "")
 
 
@@ -144,21 +140,6 @@ def test_faults_are_recorded_with_their_exception(caplog: pytest.LogCaptureFixtu
     (fault,) = log.named("statechart.guard_failed")
     assert (fault["agent_id"], str(fault["exc_info"])) == ("ada", "no such post")
     assert len(caplog.records) == 1
-
-
-def test_events_of_a_simulation_are_recorded_once() -> None:
-    """Each event of a run is recorded once, in the order of its log."""
-    population, capture = synthetic_population(6, seed=1), LogCapture()
-    with instrumented(log := TransitionLog()):
-        Run(
-            Feed(first_posts=population.posts),
-            population.agents,
-            rounds=1,
-            reasoner=ScriptedReasoner({"decides": "scrolling"}),
-            logger=structlog.wrap_logger(None, processors=[capture]),
-        ).run()
-    assert [event["event"] for event in log.events] == [each["event"] for each in capture.entries]
-    assert log.named("round.ended")
 
 
 def crowd(size: int) -> list[Question]:

@@ -42,12 +42,12 @@ def test_after_fires_in_its_tick_however_turns_are_given(way: str) -> None:
     class House(World[Any]):
         rounds = 6
         ticks = 2
-        order = "listed" if way == "listed" else "random"
         together = way == "together"
         independent = way == "independent"
 
         async def tick(self) -> None:
-            await self.activate(self.agents.sample(1) if way == "one" else None)
+            chosen = {"one": self.agents.sample(1), "listed": self.agents}
+            await self.activate(chosen.get(way))
 
     run = Run(House, [kind() for _ in range(4)], seed=3)
     run.run()

@@ -176,7 +176,10 @@ class Hall(World[Any]):
     """A world of those who wait."""
 
     rounds = 2
-    order = "listed"
+
+    async def tick(self) -> None:
+        """Give turns in the order of the list."""
+        await self.activate(self.agents)
 
 
 def test_turns_follow_each_other_however_long_they_wait() -> None:

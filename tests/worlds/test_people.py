@@ -164,9 +164,9 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"agents": "0"}, "must be 1 or more, got 0"),
+        ({"agents": "0"}, "must be a number from 1 on, a file, or the agents, got 0"),
         ({"agents": "2.5"}, "2.5: there is no such file"),
-        ({"agents": 2.5}, "must be a number of agents, a file, or the agents, got 2.5"),
+        ({"agents": 2.5}, "must be a number from 1 on, a file, or the agents, got 2.5"),
         ({"agents": "people.txt"}, "people.txt: there is no such file"),
     ],
 )

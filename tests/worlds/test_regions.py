@@ -104,17 +104,19 @@ def test_a_step_that_waits_lets_the_next_region_wait(together: bool) -> None:
         Transition("looks", Day.POCKET, Day.WRITING),
         decision_states=[Day.HOME, Day.POCKET],
     )
+    to = kind.chart.state_of
 
     class House(World[Any]):
         rounds = 1
 
         @during(Day.HOME)
         async def leave(self, agent: Any) -> None:
-            told(agent, str(await agent.decide("picks", weights={Day.HOME: 0, Day.WORK: 1})))
+            told(agent, str(await agent.decide("picks", weights={to("work+pocket"): 1})))
 
         @during(Day.POCKET)
         async def look(self, agent: Any) -> None:
-            told(agent, str(await agent.decide("looks", weights={Day.FEED: 0.0, Day.WRITING: 2})))
+            weights = {to("work+feed"): 0.0, to("work+writing"): 2, to("home+writing"): 2}
+            told(agent, str(await agent.decide("looks", weights=weights)))
 
     House.together = together  # type: ignore[misc]
     agents = [kind() for _ in range(3)]

@@ -49,11 +49,7 @@ def test_together_what_several_do_to_one_comes_in_the_order_of_their_places(
     others: tuple[str, str],
 ) -> None:
     """Two that fire at a third, and write to it, do so in no order of names or of the list."""
-
-    class Fair(Shoved):
-        order = "random"
-
-    run = Run(Fair(), [Lamp(agent_id=each) for each in ("lamp", *others)], seed=3, rounds=40)
+    run = Run(Shoved(), [Lamp(agent_id=each) for each in ("lamp", *others)], seed=3, rounds=40)
     run.run()
     first = run.agents[0]
     sent = [each.content for each in first.inbox]

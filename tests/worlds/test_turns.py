@@ -69,18 +69,6 @@ def test_a_ring_has_no_side_that_comes_first() -> None:
     assert abs(mean(far) - 1.718) < 4 * stdev(far) / 240**0.5
 
 
-def test_the_listed_order_has_one() -> None:
-    """In the order of the list light runs all the way forward in one tick."""
-
-    class Listed(Street):
-        order = "listed"
-
-    run = Run(Listed(), 20)
-    run.run()
-    assert [lamp.state for lamp in run.agents].count(Light.ON) == 20
-    assert [lamp.turns for lamp in run.agents] == [1] * 20
-
-
 def test_nobody_has_two_turns_in_a_tick() -> None:
     """A lamp shines as many ticks as it is lit, wherever its place was when it was lit."""
     run = Run(Street(), 30, rounds=40, seed=2)
@@ -306,7 +294,8 @@ def _numbers_of(agents: int, rounds: int) -> list[list[list[float]]]:
     drawn: list[list[list[float]]] = []
 
     class Drawing(World[Lamp]):
-        order = "listed"
+        async def tick(self) -> None:
+            await self.activate(self.agents)
 
         def round_begins(self) -> None:
             drawn.append([])

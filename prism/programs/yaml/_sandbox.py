@@ -8,6 +8,7 @@ neither can take more than `MAX_SECONDS`.
 from __future__ import annotations
 
 import ast
+import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -15,7 +16,6 @@ from functools import lru_cache
 from operator import attrgetter
 from time import monotonic
 from typing import Any
-from weakref import finalize
 
 from prism._lazy import import_extra
 from prism.errors import FieldTypeError, InputError
@@ -115,7 +115,7 @@ class Variables:
             raise StepFailedError(problem)
         began = monotonic()
         try:
-            return _sandbox().run(programs, {**values}, seed)
+            return _run(programs, {**values}, seed)
         finally:
             self.seconds_left -= monotonic() - began
 
@@ -297,57 +297,50 @@ def _merged(before: Mapping[str, Any], provided: Mapping[str, Any], text: str) -
 
 # The interpreter
 
-
-class _Sandbox:
-    """The interpreters of this process; nothing that is run outlives its session."""
-
-    def __init__(self) -> None:
-        owner = os.getpid()
-        self._pool = require_monty().Monty(
-            min_processes=0, max_processes=2, request_timeout=2 * MAX_SECONDS
-        )
-        self._pool.__enter__()
-        finalize(self, _close, owner, self._pool)
-
-    def run(self, programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
-        """Run programs in one session, and return the result of the last one."""
-        limits = {
-            "max_memory": MAX_MEMORY,
-            "max_feed_duration_secs": MAX_SECONDS,
-            "max_recursion_depth": MAX_DEPTH,
-            "max_total_sleep_secs": 0,
-        }
-        # the same at every replay
-        policy = {"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": seed}}
-        try:
-            with self._pool.checkout(
-                script_name="code", limits=limits, os_policy=policy
-            ) as session:
-                result = None
-                for program in programs:
-                    result = session.feed_run(program, inputs=inputs, print_callback=_drop)
-                    inputs = {}
-                return result
-        except require_monty().MontyError as error:
-            raise _failure(error, has_lines=len(programs) > 1) from None
+_pools: dict[int, Any] = {}
+"""The interpreters of a process, by its number."""
 
 
-_process_sandboxes: dict[int, _Sandbox] = {}
+def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
+    """Run programs in a session, which nothing outlives; return the result of the last one."""
+    limits = {
+        "max_memory": MAX_MEMORY,
+        "max_feed_duration_secs": MAX_SECONDS,
+        "max_recursion_depth": MAX_DEPTH,
+        "max_total_sleep_secs": 0,
+    }
+    # the same at every replay
+    policy = {"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": seed}}
+    pool, result = _pool(), None
+    try:
+        with pool.checkout(script_name="code", limits=limits, os_policy=policy) as session:
+            for program in programs:
+                result = session.feed_run(program, inputs=inputs, print_callback=_drop)
+                inputs = {}
+            return result
+    except require_monty().MontyError as error:
+        raise _failure(error, has_lines=len(programs) > 1) from None
 
 
-def _sandbox() -> _Sandbox:
-    if os.getpid() not in _process_sandboxes:
-        if _process_sandboxes:
+def _pool() -> Any:
+    process = os.getpid()
+    if process not in _pools:
+        if _pools:
             # monty's threads are not in the fork, which would wait for them without end
             problem = "this process was forked from one that has run code: start it by spawn"
             raise CodeError(problem)
-        _process_sandboxes[os.getpid()] = _Sandbox()
-    return _process_sandboxes[os.getpid()]
+        pool = require_monty().Monty(
+            min_processes=0, max_processes=2, request_timeout=2 * MAX_SECONDS
+        )
+        pool.__enter__()
+        atexit.register(_close, process)
+        _pools[process] = pool
+    return _pools[process]
 
 
-def _close(owner: int, pool: Any) -> None:
-    if owner == os.getpid():
-        pool.__exit__(None, None, None)
+def _close(process: int) -> None:
+    if process == os.getpid():
+        _pools[process].__exit__(None, None, None)
 
 
 def _drop(_stream: str, _text: str) -> None:

@@ -28,7 +28,7 @@ from prism.statechart._engine.machine import (
 from prism.statechart._engine.making import Making
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, Edge, MovedError, StateT
+from prism.statechart.transitions import TIMEOUT, Edge, StateT
 from prism.telemetry import instruments
 from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
@@ -287,7 +287,7 @@ class Engine(Making[StateT]):
 
         try:
             dwell = write(agent, edge, self._clock(), context)
-        except MovedError:
+        except writing.MovedError:
             return self._act(agent, arc, edge, context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)

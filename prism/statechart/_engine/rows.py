@@ -15,10 +15,13 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
+from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, EventDescriptor, done
+from prism.statechart.memory import histories, random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -33,9 +36,6 @@ MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
 
 _ROUNDING = 1e-9
-
-Ask = Callable[[Arc], bool]
-"""Evaluates the guard of a transition on the agent and the context at hand."""
 
 
 class Place(NamedTuple):
@@ -162,7 +162,7 @@ class NestedRows:
     def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
         """Yield the steps that are possible from a state, guards and memory ignored."""
         reaction = self.reaction(state, trigger)
-        return iter(()) if reaction is None else reaction.enabled(lambda _: True)
+        return iter(()) if reaction is None else reaction.enabled(_Anything(self.tree, None, None))
 
     # Steps
 
@@ -236,6 +236,57 @@ def _reacts(trigger: str | None, event: object) -> bool:
     return event is EVENTLESS if trigger is None else trigger == event
 
 
+class Moment:
+    """What decides between the transitions of an agent at an event: guards, chance and histories.
+
+    Args:
+        tree: The chart's states and transitions.
+        agent: The agent.
+        context: The event's context.
+
+    Attributes:
+        verdicts: Of the guards that have been asked, each once, though several regions share it.
+    """
+
+    def __init__(self, tree: Hierarchy, agent: Any, context: Any) -> None:
+        self.verdicts: dict[Arc, Verdict] = {}
+        self._tree = tree
+        self._agent = agent
+        self._context = context
+
+    def passes(self, arc: Arc) -> bool:
+        """Return whether the guard of a transition passes."""
+        verdict = self.verdicts.get(arc)
+        if verdict is None:
+            verdict = evaluate(arc.guard, self._agent, self._context)
+            self.verdicts[arc] = verdict
+            if engine_hooks or verdict.error is not None:
+                self.judged(arc, verdict)
+        return verdict is PASSED
+
+    def judged(self, arc: Arc, verdict: Verdict) -> None:
+        """Look at the verdict of a guard that raised; of any while somebody observes charts."""
+
+    def draw(self) -> float:
+        """Return a random number below 1."""
+        number: float = random_of(self._agent).random()
+        return number
+
+    def histories(self) -> Memory:
+        """Return what the agent's histories stand for."""
+        return histories(remembered(self._agent), self._tree)
+
+
+class _Anything(Moment):
+    """Any moment: all guards pass, and nothing is remembered."""
+
+    def passes(self, arc: Arc) -> bool:  # noqa: ARG002 - whichever it is
+        return True
+
+    def histories(self) -> Memory:
+        return {}
+
+
 class Reaction:
     """Chooses the transitions of one configuration and one event.
 
@@ -269,28 +320,27 @@ class Reaction:
         self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
         firsts = dict.fromkeys(group[0] for group in groups)
         decides = self._is_by_chance or self._asks_history or any(arc.guard for arc in firsts)
-        self.sure: Edge | None = None if decides else self._together(tuple(firsts), dict)
+        self.sure: Edge | None = None if decides else self._together(tuple(firsts), None)
 
-    def first(
-        self, ask: Ask, draw: Callable[[], float], histories: Callable[[], Memory]
-    ) -> Edge | None:
+    def first(self, moment: Moment) -> Edge | None:
         """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
-            for arc in filter(ask, _drawn(group, ask, draw) if self._is_by_chance else group):
+            arcs = _drawn(group, moment) if self._is_by_chance else group
+            for arc in filter(moment.passes, arcs):
                 chosen[arc] = None
                 break
-        return self._together(tuple(chosen), histories) if chosen else None
+        return self._together(tuple(chosen), moment) if chosen else None
 
-    def enabled(self, ask: Ask, histories: Callable[[], Memory] = dict) -> Iterator[Edge]:
+    def enabled(self, moment: Moment) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, in definition order."""
-        passing = [arcs for group in self.groups if (arcs := [*filter(ask, group)])]
+        passing = [arcs for group in self.groups if (arcs := [*filter(moment.passes, group)])]
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
-            yield self._together(tuple(dict.fromkeys(chosen)), histories)
+            yield self._together(tuple(dict.fromkeys(chosen)), moment)
 
-    def _together(self, arcs: tuple[Arc, ...], histories: Callable[[], Memory]) -> Edge:
+    def _together(self, arcs: tuple[Arc, ...], moment: Moment | None) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = tuple(histories().items()) if self._asks_history else ()
+        memory = tuple(moment.histories().items()) if moment and self._asks_history else ()
         return self._rows.step(self.place.state, self._trigger, arcs, memory)
 
 
@@ -298,13 +348,13 @@ def _have_shares(arcs: Iterable[Arc]) -> bool:
     return any(arc.written.probability for arc in arcs)
 
 
-def _drawn(group: Sequence[Arc], ask: Ask, draw: Callable[[], float]) -> Iterator[Arc]:
+def _drawn(group: Sequence[Arc], moment: Moment) -> Iterator[Arc]:
     """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
     for _, same_source in groupby(group, lambda arc: arc.source):
         rivals = [*same_source]
-        passing = [*filter(ask, rivals)] if _have_shares(rivals) else []
+        passing = [*filter(moment.passes, rivals)] if _have_shares(rivals) else []
         if _have_shares(passing):
-            yield from _at(passing, draw())
+            yield from _at(passing, moment.draw())
             return
         yield from rivals
 

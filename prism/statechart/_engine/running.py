@@ -7,18 +7,19 @@ has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import Any
 
 from prism.errors import RunawayError
-from prism.statechart._engine.machine import PASSED, MachineError, evaluate
+from prism.statechart._definition import Definition
+from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
-from prism.statechart._engine.rows import EVENTLESS, NestedRows, Reaction
+from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart.memory import forget, histories, memory_of, random_of, remember
+from prism.statechart.memory import forget, memory_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge, trigger_text
@@ -34,13 +35,14 @@ class Steps:
         hierarchy: Its states and transitions.
 
     Attributes:
+        definition: The definition of the chart.
         rows: What may react, and the steps that follow.
         schedule: What a tick makes.
     """
 
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
-        self._definition = chart.definition
+        self.definition: Definition[Any] = chart.definition
         self.rows: NestedRows = NestedRows(hierarchy)
         self.schedule: Schedule = Schedule(chart, self)
 
@@ -66,9 +68,9 @@ class Steps:
         guards = (shown_name(arc.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
         state = state_text(agent.state)
         self._chart._reporter.refused(agent, state, trigger, guards, context)
-        if self._definition.strict and reaction is None:
+        if self.definition.strict and reaction is None:
             raise MachineError(
-                f"{self._definition.name}: Can't trigger event {trigger} from state {state}!"
+                f"{self.definition.name}: Can't trigger event {trigger} from state {state}!"
             )
         return None
 
@@ -100,48 +102,18 @@ class Steps:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
         if reaction is None:
             return None
-        if reaction.sure is not None:
-            return reaction.sure
-        return reaction.first(
-            self._asking(agent, context),
-            lambda: random_of(agent).random(),
-            partial(self._histories, agent),
-        )
+        return reaction.sure or reaction.first(_Asking(self, agent, context))
 
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
         reaction = self.rows.reaction(agent.state, trigger)
         if reaction is not None:
-            ask, remembered = self._asking(agent, context), partial(self._histories, agent)
-            yield from reaction.enabled(ask, remembered)
-
-    def _asking(self, agent: Any, context: Any) -> Callable[[Arc], bool]:
-        """Return what evaluates guards, each once though several regions share a transition."""
-        answers: dict[Arc, bool] = {}
-        state = agent.state
-
-        def ask(arc: Arc) -> bool:
-            if arc.guard is None:
-                return True
-            if arc not in answers:
-                verdict = evaluate(arc.guard, agent, context)
-                if engine_hooks:
-                    details = self._definition, (arc.place,), agent, context, *verdict
-                    observe("guard", GuardEvaluated, *details)
-                if verdict.error is not None:
-                    self.report(verdict.error, agent, state, arc)
-                answers[arc] = verdict is PASSED
-            return answers[arc]
-
-        return ask
+            yield from reaction.enabled(_Asking(self, agent, context))
 
     def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
         step = self.rows.step(state, trigger_text(arc.written.trigger), (arc,))
         self._chart._reporter.failed(GUARD_FAILED, error, agent, step)
-
-    def _histories(self, agent: Any) -> dict[int, tuple[int, ...]]:
-        return histories(memory_of(agent), self.rows.tree)
 
     # Making
 
@@ -161,7 +133,7 @@ class Steps:
             made += 1
             if made > MOST_QUEUED_FIRES:
                 raise RunawayError(
-                    f"chart {self._definition.name!r}: agent {agent_name(agent)!r} did not settle "
+                    f"chart {self.definition.name!r}: agent {agent_name(agent)!r} did not settle "
                     f"within {MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: "
                     "give the eventless transitions there a guard that ends them"
                 )
@@ -214,4 +186,21 @@ class Steps:
                 faults.keep(self.schedule.begin, agent, state)
         if engine_hooks:
             numbers = tuple(arc.place for arc in plan.arcs)
-            observe("transition", TransitionDetails, self._definition, numbers, agent, context)
+            observe("transition", TransitionDetails, self.definition, numbers, agent, context)
+
+
+class _Asking(Moment):
+    """The moment of an event that a chart answers."""
+
+    def __init__(self, steps: Steps, agent: Any, context: Any) -> None:
+        super().__init__(steps.rows.tree, agent, context)
+        self._steps = steps
+        # a guard may move the agent before it fails
+        self._state = agent.state
+
+    def judged(self, arc: Arc, verdict: Verdict) -> None:
+        if engine_hooks and arc.guard is not None:
+            about = self._steps.definition, (arc.place,), self._agent, self._context
+            observe("guard", GuardEvaluated, *about, *verdict)
+        if verdict.error is not None:
+            self._steps.report(verdict.error, self._agent, self._state, arc)

@@ -1,20 +1,16 @@
-"""Runs of cycles that are killed at any instant: nothing is lost, nothing is done twice.
+"""A run of cycles that is killed at any instant: nothing is lost, nothing is done twice.
 
-``PRISM_KILLS`` sets how often runs are killed at random: 12 times by default, 200
-for the full proof.
+``PRISM_KILLS`` sets how often it is killed at least: 12 times by default, 200 for the full proof.
 """
 
-import logging
 import os
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future
 from pathlib import Path
+from random import Random
 from signal import SIGKILL
-from typing import Any, Self
+from typing import Any
 
 import orjson
 import pytest
@@ -24,6 +20,8 @@ from prism.testing import FakeOllama
 from tests.kit.cognition import action, add, limited, thought
 
 CYCLES = 24
+KILLS = int(os.environ.get("PRISM_KILLS", "12"))
+MEASURED = ("host", "latency", "queue_seconds", "request_seconds", "total_duration")
 
 CHILD = f"""
 import os, signal, sys
@@ -35,7 +33,7 @@ from prism.runs import Observer
 url, doomed = sys.argv[1], int(sys.argv[2])
 
 def on_round(cycle):
-    # log and checkpoint are written, the memory is not
+    # the log is written, the memory is not
     if cycle.number == doomed:
         os.kill(os.getpid(), signal.SIGKILL)
 
@@ -67,156 +65,64 @@ def say(prompt: str, *_more: Any) -> str:
     return (added, saved, added, loaded)[size % 4]
 
 
-class Home:
-    """A folder with a configuration, and a server, where one run is begun and resumed.
-
-    The server runs until the ``with`` block ends.
+def came_through(
+    folder: Path, server: FakeOllama, doomed: int = 0, seconds: float | None = None
+) -> bool:
+    """Begin or resume a run; return whether it came to its end.
 
     Args:
-        path: The folder.
+        folder: Where it is.
+        server: Its model's.
+        doomed: The cycle between whose log and memory it kills itself.
+        seconds: When it is killed, from its first cycle on.
     """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        path.mkdir()
-        (path / "config.json").write_text(limited(480, 640).to_json())
-        self.on_request: Callable[[], None] = lambda: None
-        self.server = FakeOllama(write=self._say)
-        self.server.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self.server.stop()
-
-    def _say(self, prompt: str, *_more: Any) -> str:
-        self.on_request()
-        return say(prompt)
-
-    def start(self, doomed: int = 0) -> subprocess.Popen[bytes]:
-        """Start the run, or resume it; it kills itself between log and memory of a cycle."""
-        line = [sys.executable, "-c", CHILD, self.server.url, str(doomed)]
-        return subprocess.Popen(line, cwd=self.path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-    def complete(self, doomed: int = 0) -> bool:
-        """Run to the end, or to where the process kills itself; return whether it came through."""
-        with self.start(doomed) as process:
-            _, said = process.communicate()
-        assert process.returncode in (0, -SIGKILL), said.decode()
-        return process.returncode == 0
-
-    def kill_at_request(self, number: int) -> None:
-        """Run until the model is asked for the nth time, and kill the process meanwhile."""
-        asked = iter(range(number - 1, -1, -1))
-        # the first request may come before this thread knows of the process
-        started: Future[subprocess.Popen[bytes]] = Future()
-        self.on_request = lambda: None if next(asked, 1) else started.result().kill()
-        with self.start() as process:
-            started.set_result(process)
-            process.communicate()
-        self.on_request = lambda: None
-
-    def kill_after(self, seconds: float) -> bool:
-        """Run for a time, from the first cycle on; return whether the process was still alive."""
-        with self.start() as process:
+    folder.mkdir(exist_ok=True)
+    (folder / "config.json").write_text(limited(480, 640).to_json())
+    line = [sys.executable, "-c", CHILD, server.url, str(doomed)]
+    with subprocess.Popen(
+        line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        if seconds is not None:
             assert process.stdout is not None
             process.stdout.readline()
             time.sleep(seconds)
             process.kill()
-            _, said = process.communicate()
-        assert process.returncode in (0, -SIGKILL), said.decode()
-        return process.returncode != 0
-
-    def has_ended(self) -> bool:
-        """Return whether the run has come to its end."""
-        summary = self.path / "run" / "run.json"
-        return summary.exists() and b'"results"' in summary.read_bytes()
-
-    @property
-    def memory(self) -> Path:
-        """The memory's file."""
-        return self.path / "memory"
-
-    def events(self) -> list[dict[str, Any]]:
-        """Return the events of the run, without what was measured."""
-        lines = (self.path / "run" / "events.jsonl").read_bytes().splitlines()
-        return [
-            {
-                name: value
-                for name, value in orjson.loads(line).items()
-                if name not in ("host", "latency", "queue_seconds", "request_seconds")
-                and not name.endswith("_duration")
-            }
-            for line in lines
-        ]
+        _, said = process.communicate()
+    assert process.returncode in (0, -SIGKILL), said.decode()
+    return process.returncode == 0
 
 
-logger = logging.getLogger(__name__)
-KILLS = int(os.environ.get("PRISM_KILLS", "12"))
+def events_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the events of a run, without what was measured."""
+    lines = (folder / "run/events.jsonl").read_bytes().splitlines()
+    events = map(orjson.loads, lines)
+    return [{key: event[key] for key in event if key not in MEASURED} for event in events]
 
 
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Home]:
-    """Return a run that nothing has disturbed."""
-    with Home(tmp_path_factory.mktemp("kills") / "whole") as home:
-        assert home.complete()
-        yield home
-
-
-@pytest.fixture
-def home(tmp_path: Path) -> Iterator[Home]:
-    """Return a folder for a run that is to be disturbed."""
-    with Home(tmp_path / "home") as other:
-        yield other
-
-
-def assert_undisturbed(home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Assert that a run, and its replay, left what one leaves that was never killed."""
-    assert home.memory.read_bytes() == whole.memory.read_bytes()
-    assert home.events() == whole.events()
-
-    monkeypatch.chdir(home.path)
-    replay("run", "again")
-    assert Path("again/events.jsonl").read_bytes() == Path("run/events.jsonl").read_bytes()
-    assert Path("again/memories/agent.json").read_bytes() == home.memory.read_bytes()
-
-
-@pytest.mark.slow
-def test_the_undisturbed_run_does_all_there_is_to_do(whole: Home) -> None:
-    """Actions, pagings and overflows happen in the run that is killed below."""
-    names = {event["event"] for event in whole.events()}
-    assert {"cognition.action", "cognition.paged", "cognition.cycle"} <= names
-
-
-@pytest.mark.slow
-def test_a_run_killed_at_known_instants_is_as_if_it_never_was(
-    home: Home, whole: Home, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "kills", [pytest.param(6, marks=pytest.mark.slow), pytest.param(KILLS, marks=pytest.mark.long)]
+)
+def test_a_run_that_is_killed_leaves_what_one_leaves_that_never_was(
+    kills: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Killed while its model writes, and between checkpoint and memory, it loses nothing."""
-    home.kill_at_request(1)
-    assert not home.complete(doomed=1)
-    home.kill_at_request(3)
-    for cycle in (9, CYCLES):
-        assert not home.complete(doomed=cycle)
-    assert home.complete()
-    assert_undisturbed(home, whole, monkeypatch)
+    """The same log and memory, and the same replay, with all that an agent does."""
+    draw, whole = Random("json"), tmp_path / "whole"
+    with FakeOllama(write=say) as server:
+        assert came_through(whole, server)
+        names = {event["event"] for event in events_of(whole)}
+        assert {"cognition.action", "cognition.paged", "cognition.cycle"} <= names
+        while kills > 0:
+            home = tmp_path / f"home {kills}"
+            for doomed in (1, 9, CYCLES):
+                kills -= not came_through(home, server, doomed)
+                for _ in range(draw.randrange(4)):
+                    kills -= not came_through(home, server, seconds=draw.random() * 0.04)
+            assert came_through(home, server)
+            assert (home / "memory").read_bytes() == (whole / "memory").read_bytes()
+            assert events_of(home) == events_of(whole)
 
-
-@pytest.mark.long
-def test_a_run_killed_at_any_instant_is_as_if_it_never_was(
-    whole: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed again and again at random instants, every run comes to the same log and memory."""
-    draw, kills, runs = random.Random("json"), 0, 0
-    while kills < KILLS:
-        # a run that has come to its end leaves the kills that remain to another
-        runs += 1
-        with Home(tmp_path / f"home_{runs}") as home:
-            while kills < KILLS and not home.has_ended():
-                # opening, a few cycles, and what is between them
-                kills += home.kill_after(draw.random() * 0.04)
-            assert home.complete()
-            assert_undisturbed(home, whole, monkeypatch)
-
-    logger.info("killed %d times, in %d runs", kills, runs)
+            monkeypatch.chdir(home)
+            replay("run", "again")
+            logs = [Path(name, "events.jsonl").read_bytes() for name in ("run", "again")]
+            assert logs[0] == logs[1]
+            assert Path("again/memories/agent.json").read_bytes() == Path("memory").read_bytes()

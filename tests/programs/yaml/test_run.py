@@ -1,19 +1,16 @@
-"""A run of turns that is kept in a folder, resumed and repeated."""
+"""A run of turns that is kept in a folder, and repeated."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from prism import Run, replay
 from prism.errors import InputError
 from prism.llm import Model
-from prism.runs import Outcome, run_status
+from prism.runs import run_status
 from prism.testing import FakeOllama
-from tests.kit import kept as runs
-from tests.kit.files import folder_in_memory
 
 AGENT = """
 workflow:
@@ -47,53 +44,31 @@ def say(prompt: str, *_more: Any) -> str:
     return '{"decision": "rest"}' if "rest" in prompt else "a text"
 
 
-class Complete(NamedTuple):
-    """A complete run with a model, at which tests look only."""
+def test_results_say_what_came_of_the_run(tmp_path: Path) -> None:
+    """State, transitions, steps by outcome, tokens and context are in run.json.
 
-    file: Path
-    folder: Path
-    outcome: Outcome[Any]
-    server: FakeOllama
+    Without a model, the steps that would ask one are named, and nothing is written.
+    """
+    (tmp_path / "traits").mkdir()
+    (tmp_path / "traits" / "kind.yaml").write_text(TRAIT)
+    (tmp_path / "agent.yaml").write_text(AGENT)
+    run = Run(tmp_path / "agent.yaml", rounds=TURNS, parameters={"balance": 7})
+    with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
+        run.keep(tmp_path / "run")
+    assert not (tmp_path / "run").exists()
 
-
-@pytest.fixture(scope="module")
-def complete() -> Iterator[Complete]:
-    """Return a complete run with a model, of a workflow with a component in a file of its own."""
-    with folder_in_memory() as folder, FakeOllama(write=say) as server:
-        (folder / "traits").mkdir()
-        (folder / "traits" / "kind.yaml").write_text(TRAIT)
-        file = folder / "agent.yaml"
-        file.write_text(AGENT)
+    with FakeOllama(write=say) as server:
         model = Model("llama3.2", hosts=(server.url,))
-        run = Run(file, rounds=TURNS, parameters={"balance": 7}, reasoner=model)
-        yield Complete(file, folder / "run", runs.begin(run, folder / "run"), server)
-
-
-def test_results_say_what_came_of_the_run(complete: Complete) -> None:
-    """State, transitions, steps by outcome, tokens and context are in run.json."""
-    results = complete.outcome.results
+        results = run.replace(reasoner=model).keep(tmp_path / "run").results
     assert (results.turns, results.state, results.stopped) == (TURNS, "looking", None)
     assert results.transitions == TURNS
     assert results.outcomes == {"done": 2 * TURNS}
     assert results.final["context"]["seen"] == TURNS
     assert results.tokens > 0
-    summary = json.loads((complete.folder / "run.json").read_text())
+    summary = json.loads((tmp_path / "run" / "run.json").read_text())
     assert summary["results"] == results.to_dict()
     assert summary["spent"]["calls"] == TURNS
-    assert run_status(complete.folder).state == "complete"
-
-
-def test_a_run_is_repeated_without_its_model(complete: Complete, tmp_path: Path) -> None:
-    """A replay asks no model and writes the same bytes, measured seconds included."""
-    asked = len(complete.server.questions)
-    replay(complete.folder, tmp_path / "again")
-    logs = [folder / "events.jsonl" for folder in (complete.folder, tmp_path / "again")]
+    assert run_status(tmp_path / "run").state == "complete"
+    assert replay(tmp_path / "run", tmp_path / "again").results == results
+    logs = [tmp_path / name / "events.jsonl" for name in ("run", "again")]
     assert logs[0].read_bytes() == logs[1].read_bytes()
-    assert len(complete.server.questions) == asked
-
-
-def test_a_workflow_that_asks_needs_a_model(complete: Complete, tmp_path: Path) -> None:
-    """Without a model the steps that would ask one are named, and nothing is written."""
-    with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
-        runs.begin(Run(complete.file), tmp_path / "run")
-    assert not (tmp_path / "run").exists()

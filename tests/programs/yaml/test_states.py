@@ -21,29 +21,18 @@ def machine(*transitions: str, initial: str = "a") -> str:
     )
 
 
-@pytest.mark.parametrize(("declared", "state"), [("", "a"), (", initial_state: c", "c")])
-def test_the_initial_state(declared: str, state: str) -> None:
-    """It is the declared one, and the first where none is declared."""
-    text = f"state_machine: {{states: [a, b, c]{declared}}}\n" + ASKS % ("a", "b")
-    assert agent_of(text).state == state
-
-
 @pytest.mark.parametrize(
     ("listed", "source", "target", "is_allowed"),
     [
         ("{from: a, to: b}", "a", "b", True),
         ("{from: a, to: b}", "a", "c", False),
-        ("{from: a, to: b}", "b", "a", False),
         ("{from: [a, b], to: c}", "b", "c", True),
         ("{from: [a, b], to: c}", "c", "c", False),
         ('{from: "*", to: b}', "c", "b", True),
-        ('{from: "*", to: b}', "b", "b", True),
         ('{from: "*", to: b}', "c", "a", False),
         ('{from: [a, "*"], to: b}', "c", "b", True),
-        ('"a->b"', "a", "b", True),
         ("a -> b", "a", "b", True),
         ('"*->b"', "c", "b", True),
-        ("a->b", "a", "c", False),
     ],
 )
 async def test_the_list_of_transitions_says_what_may_follow(
@@ -94,12 +83,10 @@ READY = "steps: [{name: ready, type: llm, prompt: p, transition_to: b}]\n"
     ("condition", "context"),
     [
         ("has_context", {"has_context": True}),
-        ("has_context", {"has_context": "anything"}),
         ("x > 2 and y", {"x": 3, "y": [0]}),
         ("agent_id == 'agent' and tick == 1", {}),
         ("ready['action'].get('kind') == 'wait'", {}),  # what the step itself was answered
         ("true", {}),
-        ("null", {}),
         ('"True"', {}),
     ],
 )
@@ -117,7 +104,6 @@ async def test_a_transition_whose_condition_holds_is_made(
         ("has_context", "the condition 'has_context' is false"),
         ("nowhere", "the condition 'nowhere' failed: NameError: name 'nowhere' is not defined"),
         ("1 / zero", "the condition '1 / zero' failed: ZeroDivisionError: division by zero"),
-        ("has_context > 'x'", "the condition \"has_context > 'x'\" failed: TypeError"),
         ("thing == 1", "the condition 'thing == 1' failed: the variable 'thing' must be data"),
         ("false", "the condition 'False' is false"),
     ],

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from prism.agents import SocialAgent
 from prism.errors import DefinitionError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition
+from tests.statechart.nested.phone import whole_phone
 from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
@@ -140,3 +141,21 @@ def test_an_explanation_says_what_the_first_step_does(seed: int) -> None:
         made = chart.fire(agent, event)
         assert (made is not None) == (expected.outcome in ("moves", "stays"))
         assert made is None or made == expected.target
+
+
+class Closed:
+    """Who has room for a state alone, so that its histories are kept beside it."""
+
+    __slots__ = ("__weakref__", "notes", "state")
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+
+def test_a_history_that_is_kept_beside_an_agent_is_known() -> None:
+    """The explanation leads where the event does."""
+    chart, agent = whole_phone(), Closed()
+    chart.begin(agent)
+    for event in ("opens", "writes", "rings"):
+        chart.fire(agent, event)
+    assert chart.explain(agent, "resumes").target == "replying" == chart.fire(agent, "resumes")

@@ -174,6 +174,7 @@ def _chart(root: Element, states: list[Element], trace: list[str]) -> Statechart
         )
 
     items = [item for state in states for item in state.transitions]
+    is_in = {state.id: _IsIn(state) for state in states}
     return Statechart(
         [written(child) for child in root.children],
         [
@@ -181,7 +182,7 @@ def _chart(root: Element, states: list[Element], trace: list[str]) -> Statechart
                 item.event,
                 enum(item.source.id),
                 tuple(map(target, item.target)) or None,
-                None if item.cond is None else _IsIn(item.cond.args[0]),  # type: ignore[attr-defined]
+                None if item.cond is None else is_in[item.cond.args[0].id],  # type: ignore[attr-defined]
                 _Note(f"t{item.name}", trace),
                 internal=item.internal,
             )
