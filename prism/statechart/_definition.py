@@ -111,10 +111,11 @@ class Definition(Generic[StateT]):
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
-        number = self.hierarchy.numbers.get(state_text(state), 0)
+        tree = self.hierarchy
+        number = tree.numbers.get(state_text(state), 0)
         # by identity, as states of two charts with one text are equal
-        is_own = number and state is self.hierarchy.nodes[number].state
-        return self.hierarchy.members_inside(state) if is_own else ()
+        is_own = number and state is tree.nodes[number].state
+        return tuple(tree.nodes[leaf].state for leaf in tree.leaves_at(number) if is_own)
 
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
