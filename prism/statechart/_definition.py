@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
-from prism.statechart._appendix_d import first_leaves
+from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
 from prism.statechart._parts import History, State, as_tuple
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
-"""Transitions of a chart, with the leaves that they leave and the square of their targets."""
+"""Leaves that the transitions of a chart leave and enter, with the squares of their targets."""
 
 _ROUNDING = 1e-9
 
@@ -260,6 +260,8 @@ def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     for arc in hierarchy.arcs:
         # entering several targets takes time by their square
         count += len(hierarchy.leaves_at(arc.source)) + len(arc.targets) ** 2
+        if count <= MOST_TRANSITIONS:
+            count += len(ends_of(hierarchy, arc))
         if count > MOST_TRANSITIONS:
             yield (
                 f"its transitions leave and enter more than {MOST_TRANSITIONS:,} states: split it "
