@@ -201,6 +201,8 @@ def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> No
     beside = {frozenset((cell, other)) for cell in there for other in cell.neighbours}
     assert {*map(frozenset, world.network.edges())} == beside
     assert set().union(*beside) <= there
+    # newcomers have the neighbours of their parents
+    assert len(beside) > 100
 
     joined = [each["agent_id"] for each in done.events("agent.joined")]
     left = [each["agent_id"] for each in done.events("agent.left")]
