@@ -67,11 +67,11 @@ class Paying(World[Any]):
         return [Guest(object=WorkflowAgent(workflow, agent_id=n, on_action=act)) for n in names]
 
 
-@pytest.mark.parametrize(("instant", "agents"), [("before", 3), ("between", 3), ("within", 1)])
+@pytest.mark.parametrize(("killed", "agents"), [(1, 3), (2, 3), (None, 1)])
 def test_an_action_of_a_workflow_is_carried_out_once(
-    tmp_path: Path, instant: str, agents: int, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, killed: int | None, agents: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Wherever the run is killed; nobody knows of one that was interrupted, and it is told so.
+    """Killed behind a round, or within an action: of that one nobody knows, and it is told so.
 
     Agents act beside each other. None acts while costs are estimated, nor in a replay.
     """
@@ -80,7 +80,7 @@ def test_an_action_of_a_workflow_is_carried_out_once(
     async def act(action: Action) -> str:
         await asyncio.sleep(0)
         done.append((action.agent_id, action.turn))
-        if instant == "within" and len(done) == 2:
+        if killed is None and len(done) == 2:
             raise Killed
         return f"receipt {action.turn}"
 
@@ -90,9 +90,8 @@ def test_an_action_of_a_workflow_is_carried_out_once(
         run = Run(Paying, agents, rounds=4, writer=model)
         estimate(run.replace())
         assert done == []
-        kill = killed_in({"before": 1, "between": 2, "within": 9}[instant])
         with pytest.raises(Killed):
-            run.keep(tmp_path / "run", on_round=kill)
+            run.keep(tmp_path / "run", on_round=killed_in(killed or 9))
         resume(tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
     expected = [(f"ada {number}", turn) for number in range(agents) for turn in range(1, 5)]
@@ -101,7 +100,7 @@ def test_an_action_of_a_workflow_is_carried_out_once(
     lines = (tmp_path / "run/events.jsonl").read_text().splitlines()
     events = [json.loads(line) for line in lines]
     results = [event["result"] for event in events if event["event"] == "workflow.action"]
-    second = "receipt 2" if instant != "within" else "failed: the run was stopped in the middle"
+    second = "receipt 2" if killed else "failed: the run was stopped in the middle"
     assert results[agents].startswith(second)
 
     replay(tmp_path / "run", tmp_path / "again")

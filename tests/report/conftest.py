@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from prism.analysis import read_log
-from prism.report import Page as Report
 from prism.report import make_report
+from tests.kit.logs import WriteLog
 
 
 @dataclass
@@ -26,16 +26,17 @@ class Element:
 
 @dataclass
 class Page(HTMLParser):
-    """A page as html.parser reads it."""
+    """A page as html.parser reads it, none of whose elements is left open."""
 
+    html: str
     elements: list[Element] = field(default_factory=list)
     _open: list[Element] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         super().__init__(convert_charrefs=True)
-
-    def __hash__(self) -> int:
-        return id(self)
+        self.feed(self.html)
+        self.close()
+        assert not self._open, "an element is left open"
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         element = Element(tag, dict(attrs))
@@ -54,25 +55,19 @@ class Page(HTMLParser):
         for element in self._open:
             element.text += data
 
-    def close(self) -> None:
-        super().close()
-        assert not self._open, "an element is left open"
-
     def all(self, tag: str, **attributes: str) -> list[Element]:
         """Return the elements with a tag and attributes."""
+        wanted = attributes.items()
         return [
-            element
-            for element in self.elements
-            if element.tag == tag
-            and all(element.attributes.get(name) == value for name, value in attributes.items())
+            each for each in self.elements if each.tag == tag and wanted <= each.attributes.items()
         ]
 
     def figures(self) -> dict[str, Any]:
         """Return the figures of the page by name."""
         (script,) = self.all("script", id="figures")
-        figures: dict[str, Any] = json.loads(script.text)
         return {
-            name: _with_rows(figure, figure.get("datasets", {})) for name, figure in figures.items()
+            name: _with_rows(figure, figure.get("datasets", {}))
+            for name, figure in json.loads(script.text).items()
         }
 
     def rows(self, name: str) -> list[list[str]]:
@@ -100,52 +95,37 @@ def _with_rows(part: Any, datasets: dict[str, Any]) -> Any:
     return {key: _with_rows(each, datasets) for key, each in part.items() if key != "datasets"}
 
 
-def read_page(html: str) -> Page:
-    """Read a page, and refuse one with elements left open."""
-    page = Page()
-    page.feed(html)
-    page.close()
-    return page
-
-
-@pytest.fixture
-def parse() -> Callable[[str], Page]:
-    """Return a function that reads a page, and refuses one with elements left open."""
-    return read_page
-
-
 @pytest.fixture(scope="session")
-def report(run: tuple[Path, Any]) -> Report:
-    """Return the report of the real run."""
-    return make_report(read_log(run[0]))
-
-
-@pytest.fixture(scope="session")
-def html(report: Report) -> str:
-    """Return the page of the real run."""
-    return report.html()
-
-
-@pytest.fixture(scope="session")
-def page_of() -> Callable[..., str]:
+def html_of() -> Callable[[Path], str]:
     """Return a function that gives the page of a log, made once for all tests."""
     return cache(lambda path: make_report(read_log(path)).html())
 
 
-@pytest.fixture(scope="session")
-def page(html: str) -> Page:
-    """Return the page of the real run, to read."""
-    return read_page(html)
+@pytest.fixture
+def page_of(write_log: WriteLog) -> Callable[..., Page]:
+    """Return a function that reads the page of a log, or of some events."""
 
+    def page_of(log: Any) -> Page:
+        path = log if isinstance(log, Path) else write_log(log)
+        return Page(make_report(read_log(path)).html())
 
-@pytest.fixture(scope="session")
-def hostile(hostile_log: Path) -> Report:
-    """Return the report of the hostile log."""
-    return make_report(read_log(hostile_log))
+    return page_of
 
 
 @pytest.fixture
-def shown(browser: Any, report: Report, tmp_path: Path) -> Any:
+def html(html_of: Callable[[Path], str], folder: Path) -> str:
+    """Return the page of the real run."""
+    return html_of(folder)
+
+
+@pytest.fixture
+def page(html: str) -> Page:
+    """Return the page of the real run, to read."""
+    return Page(html)
+
+
+@pytest.fixture
+def shown(browser: Any, html: str, tmp_path: Path) -> Any:
     """Return a browser that shows the report of the real run."""
-    browser.open(report.html(), tmp_path)
+    browser.open(html, tmp_path)
     return browser

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from prism.report import Page as Report
 from tests.kit.logs import AGENTS
 
 
@@ -34,7 +33,7 @@ def _linear(part: float) -> float:
 
 pytestmark = pytest.mark.slow
 
-PageOf = Callable[..., str]
+HtmlOf = Callable[[Path], str]
 
 MARKS = """
     return Object.fromEntries([...document.querySelectorAll(".figure")].map(figure =>
@@ -53,20 +52,20 @@ COLOURS = """
 ROWS = "return [...document.querySelectorAll('#table-agents tbody tr')].filter(row => !row.hidden)"
 
 
-@pytest.fixture
-def dark(browser: Any) -> Iterator[Any]:
-    """Return a browser of somebody who prefers dark pages."""
-    browser.prefer("dark")
-    yield browser
+@pytest.fixture(params=["light", "dark"])
+def scheme(browser: Any, request: pytest.FixtureRequest) -> Iterator[str]:
+    """Prefer light or dark pages."""
+    browser.prefer(request.param)
+    yield request.param
     browser.prefer("light")
 
 
 def test_figures_are_drawn_without_errors_or_requests(
-    browser: Any, page_of: PageOf, folder: Path, model_log: Path, tmp_path: Path
+    browser: Any, html_of: HtmlOf, folder: Path, model_log: Path, tmp_path: Path
 ) -> None:
     """Every figure has marks, the console stays empty, and only the file is requested."""
     for path in (folder, model_log):
-        browser.open(page_of(path), tmp_path)
+        browser.open(html_of(path), tmp_path)
         marks = browser.run(MARKS)
         assert len(marks) == 4
         assert all(marks.values()), marks
@@ -76,11 +75,8 @@ def test_figures_are_drawn_without_errors_or_requests(
         ] == []
 
 
-def test_a_figure_that_fails_says_so_on_the_page(
-    browser: Any, report: Report, tmp_path: Path
-) -> None:
+def test_a_figure_that_fails_says_so_on_the_page(browser: Any, html: str, tmp_path: Path) -> None:
     """A figure that cannot be read says so; the others are drawn."""
-    html = report.html()
     begin = html.index('<script type="application/json" id="figures">')
     start, end = html.index("{", begin), html.index("</script>", begin)
     data = json.loads(html[start:end])
@@ -92,15 +88,12 @@ def test_a_figure_that_fails_says_so_on_the_page(
     assert counts == {"drawn": str(len(data) - 1), "failed": "1"}
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_can_be_read(
-    browser: Any, page_of: PageOf, model_log: Path, tmp_path: Path, scheme: str
+    browser: Any, html_of: HtmlOf, model_log: Path, tmp_path: Path, scheme: str
 ) -> None:
     """Texts have a contrast of 4.5:1 with the page, and on a dark page marks one of 3:1."""
-    browser.prefer(scheme)
-    browser.open(page_of(model_log), tmp_path)
+    browser.open(html_of(model_log), tmp_path)
     colours = browser.run(COLOURS)
-    browser.prefer("light")
     assert colours["marks"]
     for colour in (*colours["texts"], *colours["drawn"]):
         assert contrast(colour, colours["paper"]) >= 4.5, colour
@@ -108,25 +101,23 @@ def test_texts_can_be_read(
         assert contrast(colour, colours["paper"]) >= 3, colour
 
 
-def test_a_figure_saved_from_a_dark_page_is_for_paper(
-    dark: Any, report: Report, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("scheme", ["dark"], indirect=True)
+def test_a_figure_saved_from_a_dark_page_is_for_paper(scheme: str, shown: Any) -> None:
     """The menu offers SVG and PNG, and saves the figure in light colours with its legend."""
     from selenium.webdriver.common.by import By
 
-    dark.open(report.html(), tmp_path)
-    figure = dark.driver.find_element(By.ID, "figure-states")
+    figure = shown.driver.find_element(By.ID, "figure-states")
     links = figure.find_elements(By.CSS_SELECTOR, ".vega-actions a")
     names = [link.get_attribute("textContent") for link in links]
     assert names == ["Save as SVG", "Save as PNG"]
-    dark.run("""
+    shown.run("""
         const made = URL.createObjectURL;
         URL.createObjectURL = (blob) => { window.saved = blob.text(); return made(blob); };
     """)
     figure.find_element(By.TAG_NAME, "summary").click()
     figure.find_element(By.CSS_SELECTOR, "[download='states.svg']").click()
-    dark.wait("window.saved !== undefined")
-    saved = dark.run("return window.saved")
+    shown.wait("window.saved !== undefined")
+    saved = shown.run("return window.saved")
     assert ">composing<" in saved
     assert "#332288" in saved
     assert "#0d1117" not in saved
@@ -159,28 +150,14 @@ def test_the_table_of_agents_is_searched_and_sorted(shown: Any) -> None:
     assert shown.run(values) == falling[::-1]
 
 
-def test_pointing_at_a_figure_shows_its_numbers(shown: Any) -> None:
-    """The area under the pointer shows its state and its agents."""
-    from selenium.webdriver import ActionChains
-    from selenium.webdriver.common.by import By
-
-    area = shown.driver.find_element(By.CSS_SELECTOR, "#figure-dwell .mark-rect path")
-    shown.run("document.getElementById('figure-dwell').scrollIntoView({block: 'center'})")
-    ActionChains(shown.driver).move_to_element(area).perform()
-    shown.wait("document.querySelector('#vg-tooltip-element.visible')")
-    text = shown.run("return document.getElementById('vg-tooltip-element').textContent")
-    assert "state" in text
-    assert "median" in text
-
-
 @pytest.mark.parametrize("width", [1400, 390])
 def test_the_page_fits_the_window(
-    browser: Any, page_of: PageOf, model_log: Path, tmp_path: Path, width: int
+    browser: Any, html_of: HtmlOf, model_log: Path, tmp_path: Path, width: int
 ) -> None:
     """On a screen and on a phone nothing overflows the page, and figures fit their places."""
     browser.be_a_phone(width)
     try:
-        browser.open(page_of(model_log), tmp_path)
+        browser.open(html_of(model_log), tmp_path)
         page = "document.documentElement"
         assert browser.run(f"return {page}.scrollWidth <= {page}.clientWidth")
         wide = (
@@ -193,12 +170,12 @@ def test_the_page_fits_the_window(
 
 
 def test_no_text_of_a_log_is_run_as_code(
-    browser: Any, page_of: PageOf, hostile_log: Path, tmp_path: Path
+    browser: Any, html_of: HtmlOf, hostile_log: Path, tmp_path: Path
 ) -> None:
     """Texts that try to be code are shown as they are, searched and sorted."""
     from selenium.webdriver.common.by import By
 
-    browser.open(page_of(hostile_log), tmp_path)
+    browser.open(html_of(hostile_log), tmp_path)
     browser.driver.find_element(By.CSS_SELECTOR, "#agents input").send_keys("<")
     for button in browser.driver.find_elements(By.CSS_SELECTOR, "#table-agents button"):
         button.click()

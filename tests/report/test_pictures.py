@@ -1,19 +1,20 @@
 """The picture of a world in a report: cells, positions, networks, and looks of their own."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from math import dist
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
 
-from prism.analysis import read_log
 from prism.examples import Meadow
-from prism.report import make_report
 from prism.worlds import World
+from tests.kit.logs import events_in
 from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
 from tests.kit.worlds import run_logged
+
+PageOf = Callable[..., Any]
 
 
 def log_of(folder: Path, world: World[Any], agents: int = 6) -> Path:
@@ -25,15 +26,9 @@ def log_of(folder: Path, world: World[Any], agents: int = 6) -> Path:
 
 
 @pytest.fixture
-def marks(parse: Any) -> Any:
+def marks(page_of: PageOf) -> Callable[[Path], list[dict[str, Any]]]:
     """Return a function that gives the rows that a log's picture draws as agents."""
-
-    def marks_of(log: Path) -> list[dict[str, Any]]:
-        figures = parse(make_report(read_log(log)).html()).figures()
-        rows: list[dict[str, Any]] = figures["picture"]["layer"][-1]["data"]["values"]
-        return rows
-
-    return marks_of
+    return lambda log: page_of(log).figures()["picture"]["layer"][-1]["data"]["values"]
 
 
 @pytest.mark.parametrize("world", [Street, Sky, Chain, Board, Looked])
@@ -57,20 +52,20 @@ def test_cells_are_rows_from_above(tmp_path: Path, marks: Any) -> None:
 def test_whoever_is_born_is_drawn_and_whoever_died_is_not(tmp_path: Path, marks: Any) -> None:
     """The last picture has the agents that there are at the end, by their own ids."""
     log = log_of(tmp_path, Meadow(), agents=20)
-    events = [orjson.loads(line) for line in log.read_bytes().splitlines()]
-    ids = {name: {e["agent_id"] for e in events if e["event"] == f"agent.{name}"}
-           for name in ("joined", "left")}  # fmt: skip
-    assert len(ids["joined"]) > 20
-    assert {row["agent"] for row in marks(log)} == ids["joined"] - ids["left"]
+    events = events_in(log)
+    joined = {each["agent_id"] for each in events if each["event"] == "agent.joined"}
+    left = {each["agent_id"] for each in events if each["event"] == "agent.left"}
+    assert len(joined) > 20
+    assert {row["agent"] for row in marks(log)} == joined - left
 
 
-def test_a_look_is_drawn_and_a_group_keeps_its_colour(tmp_path: Path, parse: Any) -> None:
+def test_a_look_is_drawn_and_a_group_keeps_its_colour(tmp_path: Path, page_of: PageOf) -> None:
     """A colour is itself; a group has the place of its first appearance in the run."""
     path = log_of(tmp_path, Looked())
     with path.open("ab") as log:
         lines = [line for line in path.read_bytes().splitlines(True) if b"pictured" in line]
         log.write(lines[-1].replace(b'"others"', b'"a newcomer"'))
-    figure = parse(make_report(read_log(path)).html()).figures()["picture"]["layer"][-1]
+    figure = page_of(path).figures()["picture"]["layer"][-1]
     rows = figure["data"]["values"]
     assert [row["colour"] for row in rows[:2]] == ["#cc0000", "a newcomer"]
     scale = figure["encoding"]["color"]["scale"]
@@ -78,24 +73,22 @@ def test_a_look_is_drawn_and_a_group_keeps_its_colour(tmp_path: Path, parse: Any
     assert scale["range"][-1] == "#cc0000"
 
 
-def test_a_world_without_a_picture_has_no_part_for_it(tmp_path: Path) -> None:
-    """A report of such a run is as it was."""
-    assert "The world" not in make_report(read_log(log_of(tmp_path, Row()))).html()
-
-
 @pytest.mark.parametrize(
-    ("good", "wrong"),
+    ("world", "good", "wrong"),
     [
-        (b'"agent_states":[0', b'"agent_states":[9'),
-        (b'"places":[[', b'"places":[[1],['),
-        (b'"agent_ids":[', b'"agent_ids":["more",'),
+        (Row, b"", b""),
+        (Sky, b'"agent_states":[0', b'"agent_states":[9'),
+        (Sky, b'"places":[[', b'"places":[[1],['),
+        (Sky, b'"agent_ids":[', b'"agent_ids":["more",'),
     ],
 )
-def test_a_damaged_picture_is_left_out(tmp_path: Path, good: bytes, wrong: bytes) -> None:
-    """What is no picture is none, and breaks no report."""
-    path = log_of(tmp_path, Sky())
+def test_what_is_no_picture_is_left_out(
+    tmp_path: Path, world: type[World[Any]], good: bytes, wrong: bytes, page_of: PageOf
+) -> None:
+    """A world without a picture, or with a damaged one, breaks no report."""
+    path = log_of(tmp_path, world())
     path.write_bytes(path.read_bytes().replace(good, wrong))
-    assert "The world" not in make_report(read_log(path)).html()
+    assert "The world" not in page_of(path).html
 
 
 def test_a_network_is_laid_out_in_one_way_with_neighbours_near(tmp_path: Path, marks: Any) -> None:

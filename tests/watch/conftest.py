@@ -1,19 +1,19 @@
-"""Fixtures of the viewer's tests: a server on loopback, and a browser's cookies."""
+"""Fixtures of the viewer's tests: runs that are shown, and browsers that visit them."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
-import httpx
 import pytest
 
 from prism.watch import Watching, watch
-
-Show = Callable[[Path], Watching]
+from tests.kit.logs import WriteLog
+from tests.kit.visits import Visitor, visiting
 
 
 @pytest.fixture
-def shown() -> Iterator[Show]:
+def shown() -> Iterator[Callable[[Path], Watching]]:
     """Return a function that shows runs, until the test ends."""
     with ExitStack() as stack:
 
@@ -26,14 +26,12 @@ def shown() -> Iterator[Show]:
 
 
 @pytest.fixture
-def visit() -> Iterator[Callable[[Watching], httpx.Client]]:
-    """Return a function that opens the printed address, as a browser does."""
+def visit(write_log: WriteLog) -> Iterator[Callable[[Any], Visitor]]:
+    """Return a function that visits a run, or a log of some events, once it has been read."""
     with ExitStack() as stack:
 
-        def visited(watching: Watching) -> httpx.Client:
-            base = watching.url.partition("/?")[0]
-            client = stack.enter_context(httpx.Client(base_url=base, timeout=30))
-            assert client.get(watching.url).status_code == 200
-            return client
+        def visit(run: Any) -> Visitor:
+            path = run if isinstance(run, Path) else write_log(run, "real/events.jsonl").parent
+            return stack.enter_context(visiting(path))
 
-        yield visited
+        yield visit

@@ -17,6 +17,7 @@ from prism.watch._server import Viewer
 from tests.kit import make
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled
+from tests.kit.logs import WriteLog
 from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 pytestmark = pytest.mark.slow
@@ -184,36 +185,28 @@ def test_a_phone_shows_where_agents_start_and_what_one_did(
         browser.be_a_phone(0)
 
 
-def hostile_run(folder: Path) -> Path:
+def hostile_events() -> list[make.Event]:
     """Return a log in which every name, state, label and group is hostile, with a picture."""
     names = [f"{text}{number}" for number, text in enumerate(MORE_HOSTILE)]
     states = [f"{text} state" for text in MORE_HOSTILE]
     pairs = list(zip(names, states, strict=True))
-    events = [make.started(), *(make.joined(name, state) for name, state in pairs)]
-    events += [make.move(name, state, states[0], trigger=name) for name, state in pairs]
-    told = {
-        "space": "grid",
-        "width": 8,
-        "height": 8,
-        "places": list(range(len(names))),
-        "state_names": states,
-        "agent_states": list(range(len(names))),
-        "colours": names,
-        "agent_ids": names,
-    }
-    events.append({**make.move(names[0], "a", "b"), "event": "agents.pictured", **told})
-    folder.mkdir()
-    path = folder / "events.jsonl"
-    path.write_text("".join(json.dumps(event) + "\n" for event in events))
-    return path
+    numbers = list(range(len(names)))
+    space = {"space": "grid", "width": 8, "height": 8, "places": numbers}
+    agents = {"agent_ids": names, "agent_states": numbers, "state_names": states, "colours": names}
+    return [
+        make.started(),
+        *(make.joined(name, state) for name, state in pairs),
+        *(make.move(name, state, states[0], trigger=name) for name, state in pairs),
+        make.event("agents.pictured", **space, **agents),
+    ]
 
 
 def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
-    browser: Any, shown: Show, tmp_path: Path
+    browser: Any, shown: Show, write_log: WriteLog
 ) -> None:
     """Names are drawn, pointed at, chosen and found again, and nothing of them runs."""
     assert len(MORE_HOSTILE) >= 40
-    see(browser, shown(hostile_run(tmp_path / "hostile", make)))
+    see(browser, shown(write_log(hostile_events(), "hostile/events.jsonl").parent))
     browser.wait("document.querySelectorAll('#at-the-world .figure path').length > 40")
     browser.run("location.hash = '#'")
     browser.wait("!document.getElementById('panel').open")

@@ -7,7 +7,6 @@ from pathlib import Path
 from time import sleep
 from typing import Any
 
-import httpx
 import orjson
 import pytest
 
@@ -16,11 +15,10 @@ from prism.testing import FakeOllama
 from prism.watch import Watching
 from prism.watch._playing import Playing
 from prism.watch._server import Viewer
+from tests.kit.visits import Visitor
 from tests.kit.waiting import wait_until
 
 pytestmark = pytest.mark.slow
-
-Visit = Callable[[Watching], httpx.Client]
 
 WORLD = '''
 """A world with faults."""
@@ -50,9 +48,9 @@ class Faulty(Rumour):
 class Game:
     """A world that is played by requests."""
 
-    def __init__(self, playing: Playing, client: httpx.Client) -> None:
+    def __init__(self, playing: Playing, client: Visitor) -> None:
         self.client = client
-        self.status = playing.told
+        self.status = playing.status
 
     def do(self, what: str, **more: Any) -> dict[str, Any]:
         """Give an order; return the answer."""
@@ -67,9 +65,7 @@ class Game:
 
 
 @pytest.fixture
-def game(
-    own_modules: Path, visit: Visit, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Callable[..., Any]]:
+def game(own_modules: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
     """Return a function that plays a world from a folder of the user's."""
     monkeypatch.chdir(own_modules)
     (own_modules / "mine.py").write_text(WORLD)
@@ -83,9 +79,10 @@ def game(
         watching = Watching(Viewer(playing))
         watching.start()
         try:
-            found = Game(playing, visit(watching))
-            found.wait(state="paused")
-            yield found
+            with Visitor(watching) as client:
+                found = Game(playing, client)
+                found.wait(state="paused")
+                yield found
         finally:
             watching.stop()
 
@@ -102,9 +99,8 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.do("play")
         found.wait(state="complete")
         # the log is read by a thread of its own
-        wait_until(lambda: found.client.get("/head").json()["rounds"] == 6)
-        view = found.client.get("/round", params={"round": 3}).json()
-        assert {"the-world", "the-chart"} <= {each["anchor"] for each in view["sections"]}
+        wait_until(lambda: found.client.ask("/head")["rounds"] == 6)
+        assert {"the-world", "the-chart"} <= {*found.client.html("/round", round=3)}
         assert found.do("keep", folder="runs/kept") == {"kept": "runs/kept"}
         assert "exists" in found.do("keep", folder="runs/kept")["problem"]
         found.do("start", agents=10, seed=6, parameters={"friends": "4"})
@@ -114,7 +110,7 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.do("round")
         found.wait(round=1, tick=1, state="paused")
         found.do("keep", folder="runs/part")
-        assert found.client.get("/head").json()["label"] == "play 2"
+        assert found.client.ask("/head")["label"] == "play 2"
 
     replay("runs/kept", "runs/again")
     assert (

@@ -1,22 +1,22 @@
 """What the page says of a log that lacks agents, and of one agent or all at a chosen round."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import httpx
-import orjson
 import pytest
 
 from prism.analysis import read_log
 from prism.watch import Watching
 from prism.worlds import Run
 from tests.kit.lamps import Street
+from tests.kit.logs import events_in
+from tests.kit.visits import Visitor
 from tests.kit.worlds import run_in
-from tests.watch.test_server import ask
 
 Show = Callable[[Path], Watching]
-Visit = Callable[[Watching], httpx.Client]
+Visit = Callable[[Any], Visitor]
 
 
 def words(browser: Any, place: str) -> str:
@@ -52,20 +52,16 @@ def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
 ) -> None:
     """Beside the fields of an agent when it joined stands what was measured at the chosen round."""
     run_in(tmp_path / "real", Run(Street, 6, seed=3))
-    lines = (tmp_path / "real" / "events.jsonl").read_bytes().splitlines()
-    events = [event for event in map(orjson.loads, lines) if event["event"] == "agents.measured"]
-    agent = next(iter(events[0]["values"]))
-    client = visit(shown(tmp_path / "real"))
+    events = events_in(tmp_path / "real")
+    measured = [event for event in events if event["event"] == "agents.measured"]
+    agent = next(iter(measured[0]["values"]))
+    client = visit(tmp_path / "real")
     for number in (1, 2):
-        (fields,) = [
-            each["html"]
-            for each in ask(client, "/agent", agent=agent, round=number)["sections"]
-            if each["anchor"] == "its-fields"
-        ]
-        for event in (each for each in events if each["round"] == number):
+        fields = client.html("/agent", agent=agent, round=number)["its-fields"]
+        for event in (each for each in measured if each["round"] == number):
             row = fields.partition(f'<td class="">{event["measure"]}</td>')[2].partition("</tr>")[0]
-            assert row.endswith(f">{orjson.dumps(event['values'][agent]).decode()}</td>")
+            assert row.endswith(f">{json.dumps(event['values'][agent])}</td>")
 
     browser.visit(f"{shown(tmp_path / 'real').url}#round=2&agent={agent}")
-    assert events[0]["measure"] in words(browser, "#agent-its-fields tbody")
+    assert measured[0]["measure"] in words(browser, "#agent-its-fields tbody")
     assert browser.console() == []

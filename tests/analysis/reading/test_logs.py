@@ -74,12 +74,43 @@ def test_what_is_no_log_is_refused(tmp_path: Path, folder: Path) -> None:
             read_log(*paths)
 
 
-def test_corrupt_lines_have_their_numbers(log_of: LogOf) -> None:
-    """All others are read."""
-    lines: list[Any] = [*MOVES * 150, b"?", *MOVES * 49]
-    log = log_of(lines)
+STARTED, ENDED = make.started(), make.event("run.ended")
+
+
+@pytest.mark.parametrize(
+    ("lines", "line", "message"),
+    [
+        ([*MOVES * 150, b"?", *MOVES * 49], 151, "is not valid JSON and is left out"),
+        ([*MOVES * 199, b'{"event": "stat\xff'], 200, "is not valid JSON and is left out"),
+        (
+            [*MOVES * 199, {"event": "mine"}],
+            None,
+            "1 event that is not prism's is left out: mine 1",
+        ),
+        ([STARTED, *MOVES * 199], None, "real has not ended: it is still running, or was stopped"),
+        (
+            *([make.started(schema=9), *MOVES * 199, ENDED], None),
+            "real has events of version 9, and this prism knows version 1: unknown parts are left "
+            "out; a newer prism may read them",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_log_is_noted(
+    lines: list[Any], line: int | None, message: str, write_log: WriteLog
+) -> None:
+    """All the rest is read."""
+    log = read_log(write_log(lines, "real/events.jsonl"))
+    assert [(note.line, note.message) for note in log.notes] == [(line, message)]
     assert [row["count"] for row in log.rows("transitions")] == [199]
-    assert [(note.kind, note.line) for note in log.notes] == [("corrupt", 151)]
+
+
+def test_a_line_that_is_cut_off_is_noted(write_log: WriteLog) -> None:
+    """It may be written while it is read."""
+    path = write_log(MOVES)
+    path.write_bytes(path.read_bytes() + b'{"event": "stat')
+    assert [str(note) for note in read_log(path).notes] == [
+        f"{path}, line 2: is cut off and is left out"
+    ]
 
 
 def test_keys_of_an_application_are_columns(log_of: LogOf) -> None:

@@ -1,6 +1,5 @@
 """What users of other agents with memories complain about: loops, lost memories, outdated facts."""
 
-import json
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -107,19 +106,6 @@ async def test_failures_do_not_pile_up_in_prompts_or_file(tmp_path: Path) -> Non
     assert sizes[-1] - sizes[11] < 10
     lengths = [len(each) for each in prompts_of(writer)]
     assert max(lengths[1:]) - min(lengths[1:]) < 10
-
-
-async def test_a_run_that_is_stopped_keeps_what_it_has_achieved(tmp_path: Path) -> None:
-    """In its memory, on disk, and in words."""
-    with Memory.open(tmp_path / "memory.json") as memory:
-        deeds = [add("found", "the key"), *[action("storage_load", "x")] * 9]
-        agent, cycles, _ = await acting(*deeds, memory=memory)
-        results = agent.results(cycles)
-    assert "5 cycles in a row had no effect" in str(results.stopped)
-    assert json.loads((tmp_path / "memory.json").read_text())["working_memory"] == {
-        "found": "the key"
-    }
-    assert results.final["memories"] == 1
 
 
 async def test_an_invented_result_is_not_taken_for_one() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape
@@ -21,51 +20,12 @@ from tests.kit.writers import prompts_of, writer_of
 LONGEST = 200_000
 """Characters of the longest reply that is read whole."""
 
-TYPES = ("working_memory_add", "working_memory_remove", "storage_load", "storage_save")
-
-
-def texts(max_size: int = 40) -> st.SearchStrategy[str]:
-    """Return texts of any signs that XML can hold, and of markup.
-
-    Not of a whole reply with a CDATA section in it: where those end cannot be told.
-    """
-    signs = st.characters(
-        exclude_categories=("Cs", "Cc"),
-        exclude_characters="\ufffe\uffff",
-        include_characters="\t\n",
-    )
-    markup = st.sampled_from(
-        [
-            *("<b>", "</b>", "&", "&amp;", "<", "]]>", "<![CDATA[", "<!--", "{", '"'),
-            *("<agent>", "</agent>", "</value>", "<value>", "</action>", "<type>", "</think>"),
-        ]
-    )
-    drawn = st.lists(signs | markup, max_size=max_size).map("".join)
-
-    return drawn.filter(lambda text: not ("<agent" in text and "<![CDATA[" in text))
-
-
-REPLIES = st.fixed_dictionaries(
-    {},
-    optional={
-        "next_state": st.sampled_from(["thinking", "executing", "paging"]),
-        "thinking_log": texts().map(str.strip).filter(bool),
-        "action": st.fixed_dictionaries(
-            {"type": st.sampled_from(TYPES), "tags": texts(8).map(str.split).map("_".join)},
-            optional={"value": texts()},
-        ),
-    },
+SIGNS = st.characters(
+    exclude_categories=("Cs", "Cc"), exclude_characters="\ufffe\uffff", include_characters="\t\n"
 )
-"""What well-formed replies may say."""
-
-
-def as_xml(parts: Mapping[str, Any], write: Callable[[str], str], between: str = "") -> str:
-    """Write the parts of an element, each as an element of its own."""
-    elements = [
-        f"<{name}>{write(part) if isinstance(part, str) else as_xml(part, write, between)}</{name}>"
-        for name, part in parts.items()
-    ]
-    return between.join(["", *elements, ""])
+MARKUP = ["<b>", "</b>", "&", "&amp;", "<", "]]>", "<![CDATA[", "<!--", "{", '"', "</think>"]
+MARKUP += ["<agent>", "</agent>", "</value>", "<value>", "</action>", "<type>"]
+TEXTS = st.lists(SIGNS | st.sampled_from(MARKUP), max_size=40).map("".join)
 
 
 def in_cdata(text: str) -> str:
@@ -73,60 +33,33 @@ def in_cdata(text: str) -> str:
     return "".join(f"<![CDATA[{part}]]>" for part in text.replace("]]>", "]]\0>").split("\0"))
 
 
-def renderings(reply: Mapping[str, Any]) -> list[str]:
-    """Write a reply as XML in several ways, and as JSON."""
-    turned = dict(reversed(reply.items()))
-    quoted = {'"': "&quot;", "'": "&#39;"}
-    return [
-        as_xml({"agent": reply}, escape),
-        as_xml({"agent": turned}, lambda text: escape(text, quoted), "\n  "),
-        as_xml({"agent": reply}, in_cdata, "\n"),
-        json.dumps({"agent": reply}),
-    ]
-
-
-def repeated(text: str, before: str = "", after: str = "") -> str:
-    """Return a text of the greatest length that repeats another between two."""
-    length = LONGEST - len(before) - len(after)
-    return before + (text * (length // len(text) + 1))[:length] + after
-
-
-_VALUE = (
-    "<agent><action><type>storage_save</type><tags>a</tags><value>",
-    "</value></action></agent>",
-)
-
-HOSTILE = {
-    **{
-        text: repeated(text)
-        for text in (
-            *("<", "&", "{", '"', "\\", " ", "\0", "\ud800", "&amp;", "<agent>", "<agent></agent>"),
-            *("<agent a='\"' b=\"'\">", "<think>", "</think>", "<![CDATA[", "<!--", "<!DOCTYPE["),
-            *(
-                "<|im_end|>",
-                "[INST]",
-                "<<SYS>>",
-                '{"a":[{',
-                '{"action":{}}',
-                '{"action":"}',
-                "<value ",
-            ),
-        )
-    },
-    "elements not closed": repeated("<type>x<tags>y<value>z", "<agent>"),
-    "CDATA not closed in a value": repeated("<![CDATA[", _VALUE[0], "]]>" + _VALUE[1]),
-    "references in a value": repeated("&#65;", *_VALUE),
-    "blanks behind a type": repeated(" ", "<agent><action><abc>", "x</action></agent>"),
-    "entities": repeated('<!ENTITY a "&b;&b;">', "<!DOCTYPE a [", "]><agent></agent>"),
-    "attributes": repeated('a="b" ', "<agent ", ">"),
-    "a word of a state": repeated("a-", "<agent><next_state>", "</next_state></agent>"),
-    "tags with blanks": repeated("a ", "<agent><action><tags>", "</tags></action></agent>"),
-    "escapes in JSON": repeated('\\"', '{"action":"'),
-    "digits in JSON": repeated("9", '{"action":', "}"),
-    "keys in JSON": '{"agent":{' + ",".join(f'"k{n}":1' for n in range(15_000)) + "}}",
-    "lists in JSON": repeated("[", '{"action":{"type":"a","tags":"b","value":'),
-}
-"""Replies of which each is as long as can be, and made to be slow or large to read."""
+ONE_SIGN = ["<", "&", "{", '"', "\\", " ", "\0", "\ud800", "&amp;", "<value ", "<agent></agent>"]
+ONE_SIGN += ["<agent>", "<think>", "</think>", "<![CDATA[", "<!--", "<!DOCTYPE[", "<|im_end|>"]
+ONE_SIGN += [
+    "[INST]",
+    "<<SYS>>",
+    '{"a":[{',
+    '{"action":{}}',
+    '{"action":"}',
+    "<agent a='b' c=\"\">",
+]
+VALUE = "<agent><action><type>storage_save</type><tags>a</tags><value>"
+HOSTILE = [
+    *(("", sign, "") for sign in ONE_SIGN),
+    ("<agent>", "<type>x<tags>y<value>z", ""),
+    (VALUE, "<![CDATA[", "]]></value></action></agent>"),
+    (VALUE, "&#65;", "</value></action></agent>"),
+    ("<agent><action><abc>", " ", "x</action></agent>"),
+    ("<!DOCTYPE a [", '<!ENTITY a "&b;&b;">', "]><agent></agent>"),
+    ("<agent ", 'a="b" ', ">"),
+    ("<agent><next_state>", "a-", "</next_state></agent>"),
+    ("<agent><action><tags>", "a ", "</tags></action></agent>"),
+    ('{"action":"', '\\"', ""),
+    ('{"action":', "9", "}"),
+    ('{"agent":{', '"k":1,', "}}"),
+    ('{"action":{"type":"a","tags":"b","value":', "[", ""),
+]
+"""What replies begin with, repeat, and end with, made to be slow or large to read."""
 
 
 CORPUS = [
@@ -172,7 +105,6 @@ async def test_no_reply_does_anything_else_than_it_says(case: dict[str, Any]) ->
         f"Sure.\n```xml\n{WHOLE}</agent>\n```",
         f"<think>{WHOLE}</think>{WHOLE}</agent>",
         f"<|im_start|>assistant\n{WHOLE}</agent><|im_end|>",
-        f"[INST]{WHOLE}</agent>[/INST]",
         f"<agent><next_state>thinking</next_state></agent>{WHOLE}</agent>",
         json.dumps({"action": SAVE}),
         f"Here: {json.dumps({'agent': {'action': SAVE}})}",
@@ -194,7 +126,6 @@ async def test_what_is_read(reply: str) -> None:
         json.dumps({"action": SAVE}) * 2,
         '{"action": {"type": "storage_save", "tags": "a", "tags": "b", "value": "v"}}',
         f"{WHOLE}</agent>".replace("v<", "x <b>y</b><"),
-        f"{WHOLE}</agent>".replace("v<", "a < b<"),
         f"{WHOLE}</agent>".replace("v<", "x<!-- y --><"),
         f"<agent><action><type>storage_save</type><tags>b</tags><value>Use {WHOLE}</agent> always",
         "<action><type>storage_save</type><tags>a</tags><value>v</value></action>",
@@ -218,19 +149,26 @@ async def test_an_ampersand_stands_for_itself() -> None:
     assert (await deed(reply))["storage"]["a"] == "Tom & Jerry <3"
 
 
-@given(said=REPLIES)
-async def test_a_well_formed_reply_is_read_as_it_was_meant(said: Any) -> None:
-    """Whatever texts hold: written as XML in several ways, or as JSON, it does the same."""
-    *found, of_json = [await deed(reply) for reply in renderings(said)]
-    assert of_json in [*found, {}]
-    assert all(each in (found[0], {}) for each in found)
+@given(text=TEXTS.filter(lambda text: not ("<agent" in text and "<![CDATA[" in text)))
+async def test_a_text_is_read_as_it_was_written(text: str) -> None:
+    """Whatever it holds: escaped, in a CDATA section or in JSON it is the same, or refused.
+
+    Where a section ends that holds an element and another section cannot be told.
+    """
+    escaped = await deed(action("storage_save", "a", text))
+    in_section = await deed(action("storage_save", "a", "V").replace(">V<", f">{in_cdata(text)}<"))
+    of_json = await deed(json.dumps({"action": {**SAVE, "value": text}}))
+    assert escaped in (of_json, {})
+    assert in_section in (of_json, {})
+    assert of_json in ({}, {"storage": {"x": "y", "a": text}})
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.sampled(12)
-async def test_no_reply_takes_long(name: str) -> None:
-    """Two hundred thousand characters of one kind neither hang nor raise."""
-    await deed(HOSTILE[name])
+@pytest.mark.parametrize(("before", "repeated", "after"), HOSTILE)
+@pytest.mark.sampled(9)
+async def test_no_reply_takes_long(before: str, repeated: str, after: str) -> None:
+    """As much as is read, two hundred thousand characters, neither hangs nor raises."""
+    times = (LONGEST - len(before) - len(after)) // len(repeated)
+    await deed(before + repeated * times + after)
 
 
 PLACEHOLDERS = ["...", " \u2026 ", "<tags>", "{value}", "[your value]", "val", "Value_2", "string"]

@@ -102,36 +102,30 @@ def stop_after(number: int) -> Any:
 
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
 @pytest.mark.sampled(2)
-def test_a_run_is_repeated_without_its_model(
+def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
     complete: Complete, server: FakeOllama, tmp_path: Path, stopped: int
 ) -> None:
-    """A replay, also one that is resumed, writes the same log and memory; the first one stays."""
-    before, asked = complete.options.memory.read_bytes(), len(server.questions)
-    again = tmp_path / "again"
+    """A resumed run and a resumed replay leave the log and the memory of one that never stopped."""
+    options, run, again = options_in(tmp_path, server), tmp_path / "run", tmp_path / "again"
     with pytest.raises(InterruptedError):
-        replay(complete.folder, again, on_round=stop_after(stopped))
+        runs.begin(options, run, on_round=stop_after(stopped))
+    assert Memory.read(options.memory).cycle == stopped
+    assert resume(run).results.turns == CYCLES
+    names = [
+        [orjson.loads(line)["event"] for line in log_of(folder).splitlines()]
+        for folder in (run, complete.folder)
+    ]
+    assert names[0] == names[1]
+    memory, asked = complete.options.memory.read_bytes(), len(server.questions)
+    assert options.memory.read_bytes() == memory
+
+    with pytest.raises(InterruptedError):
+        replay(run, again, on_round=stop_after(stopped))
     assert resume(again) is not None
     assert len(server.questions) == asked
-    assert log_of(again) == log_of(complete.folder)
-    assert (again / "memories/agent.json").read_bytes() == before
-    assert complete.options.memory.read_bytes() == before
-
-
-@pytest.mark.parametrize("stopped", [1, 5, CYCLES - 1])
-@pytest.mark.sampled(3)
-def test_a_stopped_run_goes_on(
-    complete: Complete, server: FakeOllama, tmp_path: Path, stopped: int
-) -> None:
-    """A resumed run has the events and the memory of one that never stopped."""
-    options = options_in(tmp_path, server)
-    with pytest.raises(InterruptedError):
-        runs.begin(options, tmp_path / "run", on_round=stop_after(stopped))
-    assert Memory.read(options.memory).cycle == stopped
-    assert resume(tmp_path / "run").results.turns == CYCLES
-    logs = [log_of(folder).splitlines() for folder in (tmp_path / "run", complete.folder)]
-    names = [[orjson.loads(line)["event"] for line in log] for log in logs]
-    assert names[0] == names[1]
-    assert complete.options.memory.read_bytes() == options.memory.read_bytes()
+    assert log_of(again) == log_of(run)
+    assert (again / "memories/agent.json").read_bytes() == memory
+    assert options.memory.read_bytes() == memory
 
 
 def test_a_memory_that_somebody_changed_since_is_not_overwritten(

@@ -28,18 +28,15 @@ context['should_pivot'] = should_pivot
 @pytest.mark.parametrize(
     ("code", "context", "after"),
     [
-        (OF_THE_SPECIFICATION, {}, {"success_rate": 0.0, "should_pivot": True}),
         (
             OF_THE_SPECIFICATION,
             {"successes": 3, "total": 4},
             {"successes": 3, "total": 4, "success_rate": 0.75, "should_pivot": False},
         ),
-        ("context['x'] = context['x'] + 1", {"x": 1}, {"x": 2}),
         ("x = x + 1", {"x": 1}, {"x": 2}),
         ("x += 1\n_local = 3", {"x": 1}, {"x": 2}),
         ("long = [w for w in words if len(w) > 2]", {"words": ["a", "bcd"]},
          {"words": ["a", "bcd"], "long": ["bcd"]}),
-        ("pairs = {k: v for k, v in zip('ab', [1, 2])}", {}, {"pairs": {"a": 1, "b": 2}}),
         ("words.append('b')", {"words": ["a"]}, {"words": ["a", "b"]}),
         ("context.pop('x')", {"x": 1, "y": 2}, {"y": 2}),
         ("who = agent_id + ':' + str(tick) + ':' + state", {}, {"who": "agent:1:active"}),
@@ -65,9 +62,7 @@ FAILING = [
     ("context['x'] = 2\nraise ValueError('no')", "line 2 of the code: ValueError: no"),
     ("x = 2\ny = nowhere", "nowhere"),
     ("words.append('b')\n1 / 0", "ZeroDivisionError"),
-    ("context.clear()\nassert False", "AssertionError"),
     ("context['x'] = {1, 2}", "not JSON"),
-    ("context['x'] = print", "not JSON"),
     ("context = 3", "replaced context with something other than a dict"),
     ("context['f'] = float('nan')", ""),
     ("x = 2 ** 64", "left a value that is not data: x must be data"),

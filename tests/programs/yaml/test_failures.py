@@ -64,12 +64,9 @@ steps:
     [
         ("", "", 4, True),
         ("default_on_failure: skip", "", 1, False),
-        ("default_on_failure: fail", "", 1, True),
-        ("default_max_retries: 1", "", 2, True),
         ("default_max_retries: 1", ", max_retries: 2", 3, True),
         ("default_on_failure: skip", ", on_failure: retry, max_retries: 0", 1, True),
         ("error_handling: {default_on_failure: retry, max_retries: 5}", "", 6, True),
-        ("error_handling: {default_max_retries: 2}", "", 3, True),
         ("error_handling: {max_retries: 0}\ndefault_max_retries: 9", "", 1, True),
         ("error_handling: {default_on_failure: skip}", ", on_failure: fail", 1, False),
     ],

@@ -37,7 +37,6 @@ WAIT = {"reasoning": "why not", "action": {"kind": "wait"}}
     [
         (TEXT, "  hello\n", "hello"),
         (TEXT, "<think>hm</think>hello", "hello"),
-        (TEXT, '{"a": 1}', '{"a": 1}'),
         (TEXT, "empty", "empty"),
         (ACTION, ACT, WAIT),
         (ACTION, f"So:\n```json\n{ACT}\n```", WAIT),
@@ -63,24 +62,18 @@ async def test_the_result_stands_under_the_steps_name(text: str, reply: str, val
     [
         (TEXT, "", "the reply '' is empty"),
         (TEXT, " ...\n", "the reply '...' is empty, or only a placeholder"),
-        (TEXT, "[Your greeting here]", "only a placeholder"),
         (ACTION, "I wait.", "there is no whole JSON in the reply 'I wait.'"),
         (ACTION, '{"reasoning": "x"}', "'action' is a required property, in '{\"reasoning\""),
         (ACTION, '{"action": "wait"}', "'wait' is not of type 'object'"),
         (ACTION, '{"reasoning": "x", "action": {"kind": "wa', "no whole JSON"),
-        (ACTION, "[]", "[] is not of type 'object'"),
         (ACTION, '{"action": {"type": "action"}}', "type is only the placeholder 'action'"),
         (ACTION, '{"action": {"to": ["Ann", "<name>"]}}', "to is only the placeholder '<name>'"),
-        (ACTION, '{"action": {"do": {"value": "val"}}}', "value is only the placeholder 'val'"),
-        (ACTION, '{"action": {"a": NaN}}', "has a number that is too large, or none"),
         (ACTION, '{"action": {"a": 18446744073709551616}}', "has a number that is too large"),
         (ACTION, '{"action": {"a": %s}}' % ("[" * 400 + "]" * 400), ""),
         (DATA, '{"idea": ""}', "$.idea of the reply: '' should be non-empty"),
         (DATA, '{"idea": "Your idea"}', "idea is only the placeholder 'Your idea': write words of"),
-        (DATA, '{"idea": "value_2"}', "idea is only the placeholder 'value_2'"),
         (DATA, '{"sure": 0.5}', "$ of the reply: 'idea' is a required property"),
         (DATA, '{"idea": "x", "sure": 2}', "$.sure of the reply: 2 is greater than the maximum"),
-        (DATA, "x", "no whole JSON in the reply 'x'"),
     ],
 )  # fmt: skip
 async def test_a_reply_that_cannot_be_used_fails_the_step(
@@ -112,47 +105,34 @@ async def test_a_step_bounds_its_reply(
     assert server.questions[-1].body["options"]["num_predict"] == bound
 
 
-# Actions
-
-
-async def raise_late(action: Action) -> None:
+async def raise_late(_action: Action) -> None:
     await asyncio.sleep(0)
-    raise LookupError("late")
+    raise LookupError("no\nroute")
 
 
-def fail(action: Action) -> None:
-    raise OSError("no\nroute")
+def spoil(asked: Any) -> str:
+    asked.action.clear()
+    return "done"
 
 
 @pytest.mark.parametrize(
     ("on_action", "result"),
     [
-        (fail, "failed: OSError: no route"),
+        (raise_late, "failed: LookupError: no route"),
         (lambda: None, "failed: TypeError: "),
-        (raise_late, "failed: LookupError: late"),
         (lambda action: {"x": {1, 2}}, "failed: FieldTypeError: the result of an action must be"),
+        (spoil, "done"),
     ],
 )
-async def test_an_action_that_fails_is_a_result(on_action: Any, result: str) -> None:
-    """The step has succeeded, the workflow goes on, and the history says what happened."""
+async def test_what_an_application_does_is_a_result(on_action: Any, result: str) -> None:
+    """Also if it fails: the workflow goes on. What the model wrote is kept as it was."""
     agent = agent_of(ACTION, on_action=on_action)
     turns = await turns_of(agent, 2)
     assert [turn.steps[0].outcome for turn in turns] == ["done", "done"]
-    assert not agent.action_history[0]["succeeded"]
-    assert agent.action_history[0]["result"].startswith(result)
-
-
-async def test_a_host_may_change_the_action_that_it_is_given() -> None:
-    """The context and the history keep what the model wrote, as a repeated run has it."""
-
-    def spoil(asked: Action) -> None:
-        assert isinstance(asked.action, dict)
-        asked.action.clear()
-
-    agent = agent_of(ACTION, on_action=spoil)
-    await agent.turn()
-    assert agent.context["s"]["action"] == {"kind": "wait"}
-    assert agent.action_history[-1]["action"] == {"kind": "wait"}
+    last = agent.action_history[-1]
+    assert last["result"].startswith(result)
+    assert last["succeeded"] is (on_action is spoil)
+    assert last["action"] == agent.context["s"]["action"] == {"kind": "wait"}
 
 
 # Choices
@@ -175,11 +155,8 @@ steps:
         ('{"decision": "hand over"}', "shipping"),
         ('{"decision": "pivot", "reasoning": "worn out", "next_focus": "x"}', "observing"),
         ('{"decision": "pivot", "next_focus": "continue"}', "observing"),
-        ('```json\n{"decision": "continue"}\n```', "implementing"),
-        ("Hand over", "shipping"),
         ("  PIVOT.\n", "observing"),
         ("B) pivot", "observing"),
-        ("**Pivot**", "observing"),
         ("<think>hand over? no, it is not ready</think>continue", "implementing"),
         ('{"decision": "pivot", "reasoning": "rather than continue"}', "observing"),
     ],
@@ -195,16 +172,12 @@ async def test_an_answer_is_read_as_a_careful_person_would(reply: str, state: st
     "reply",
     [
         "",
-        "stop",
         "I do not know.",
-        "continue, pivot or hand over?",
         "do not pivot",
-        "do not pivot; continue",  # who denies on the way has not answered plainly
         '{"decision": "explode"}',
         '{"decision": ["continue", "pivot"]}',
         '{"reasoning": "I would rather not say"}',
         "observing",
-        "ignore the map and go to __import__('os')",
     ],
 )
 async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
@@ -230,24 +203,16 @@ async def test_what_was_decided_stands_in_the_context() -> None:
     assert agent.context == {"reflect": expected}
 
 
-async def test_without_a_map_the_target_is_that_of_the_step() -> None:
-    """Whatever the model says leads to `transition_to`, and what it says is kept."""
+async def test_without_map_and_prompt_a_default_one_is_asked() -> None:
+    """For continue, pivot or ship; whatever the model says leads to `transition_to`."""
     writer = writer_of(['{"decision": "continue", "reasoning": "why not"}'])
-    agent = agent_of(
-        "state_machine: {states: [a, b]}\nsteps: [{name: s, type: transition, transition_to: b}]\n",
-        writer,
-    )
+    steps = "steps: [{name: s, type: transition, transition_to: b}]\n"
+    agent = agent_of(f"state_machine: {{states: [a, b]}}\n{steps}", writer)
     assert (await agent.turn()).state == "b"
     assert agent.context["s"]["decision"] == "continue"
-
-
-async def test_without_a_prompt_a_default_one_is_asked() -> None:
-    """It asks for continue, pivot or ship, with the state and the last result."""
-    writer = writer_of(["pivot"])
-    await agent_of(REFLECT.replace("    prompt: choose\n", ""), writer).turn()
     (prompt,) = prompts_of(writer)
     assert "continue with what you are doing, pivot to something else, or ship" in prompt
-    assert "State: reflecting." in prompt
+    assert "State: a." in prompt
 
 
 @pytest.mark.parametrize(

@@ -83,12 +83,10 @@ READY = "steps: [{name: ready, type: llm, prompt: p, transition_to: b}]\n"
     ("condition", "context"),
     [
         ("has_context", {"has_context": True}),
-        ("has_context", {"has_context": "anything"}),
         ("x > 2 and y", {"x": 3, "y": [0]}),
         ("agent_id == 'agent' and tick == 1", {}),
         ("ready['action'].get('kind') == 'wait'", {}),  # what the step itself was answered
         ("true", {}),
-        ("null", {}),
         ('"True"', {}),
     ],
 )
@@ -106,7 +104,6 @@ async def test_a_transition_whose_condition_holds_is_made(
         ("has_context", "the condition 'has_context' is false"),
         ("nowhere", "the condition 'nowhere' failed: NameError: name 'nowhere' is not defined"),
         ("1 / zero", "the condition '1 / zero' failed: ZeroDivisionError: division by zero"),
-        ("has_context > 'x'", "the condition \"has_context > 'x'\" failed: TypeError"),
         ("thing == 1", "the condition 'thing == 1' failed: the variable 'thing' must be data"),
         ("false", "the condition 'False' is false"),
     ],
