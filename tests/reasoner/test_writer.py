@@ -6,12 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._wire import count_tokens
+from tests.kit.charts import ANY
 from tests.kit.clients import Model
 from tests.kit.reasoners import ask
 from tests.kit.servers import Connect, Serve, chats_of, unpaused
@@ -159,7 +160,8 @@ async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
     assert (await writer.write(call())).value == 9
 
 
-@given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=20).filter(str.strip))
+@given(st.text(ANY, min_size=1, max_size=20).filter(str.strip))
+@example("a\ud83d b")
 def test_every_text_can_be_logged(text: str) -> None:
     """What a text has of half characters is replaced, all else is kept, so that a log holds it."""
     plain = TextCall("ada", "k", "?")

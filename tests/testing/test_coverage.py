@@ -116,3 +116,17 @@ def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None
     assert lines[-1] == "built but never used: social_media"
     # names do not tell a terminal what to do
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.slow
+def test_no_chart_is_kept_alive(report: Callable[[str], list[str]]) -> None:
+    """The definition of a chart that is counted, and what its guards hold, goes with the chart."""
+    report(
+        "import gc, weakref\n"
+        "chart = make()\n"
+        "chart.fire(SocialAgent('ada'), 'go', True)\n"
+        "definition = weakref.ref(chart.definition)\n"
+        "del chart\n"
+        "gc.collect()\n"
+        "assert definition() is None"
+    )
