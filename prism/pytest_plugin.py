@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pytest
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
         FakeOllama,
         FakeOpenAI,
         FrozenClock,
+        ScriptedReasoner,
+        ScriptedWriter,
         ScriptMaker,
         TransitionLog,
         WriterMaker,
@@ -38,7 +40,7 @@ __all__ = [
     "transition_log",
 ]
 
-MakerT = TypeVar("MakerT", "ScriptMaker", "WriterMaker")
+MadeT = TypeVar("MadeT", "ScriptedReasoner", "ScriptedWriter")
 
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
 _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
@@ -76,9 +78,9 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
 
     An unexpected question fails the test and shows the prompt; so do answers left over at its end.
     """
-    from prism.testing import ScriptMaker
+    from prism.testing import ScriptedReasoner
 
-    yield from _used_up(ScriptMaker(), request)
+    yield from _used_up(ScriptedReasoner, request)
 
 
 @pytest.fixture
@@ -87,15 +89,22 @@ def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
 
     An unexpected call fails the test and shows the prompt; so do texts left over at its end.
     """
-    from prism.testing import WriterMaker
+    from prism.testing import ScriptedWriter
 
-    yield from _used_up(WriterMaker(), request)
+    yield from _used_up(ScriptedWriter, request)
 
 
-def _used_up(maker: MakerT, request: pytest.FixtureRequest) -> Iterator[MakerT]:
-    yield maker
+def _used_up(kind: type[MadeT], request: pytest.FixtureRequest) -> Iterator[Callable[[Any], MadeT]]:
+    made: list[MadeT] = []
+
+    def make(script: Any) -> MadeT:
+        made.append(kind(script))
+        return made[-1]
+
+    yield make
     if not request.node.stash.get(_ENDED_EARLY, False):
-        maker.assert_used_up()
+        for each in made:
+            each.assert_used_up()
 
 
 @pytest.fixture

@@ -43,7 +43,6 @@ def compare(
         list[str] | None,
         typer.Option("--measure", metavar="NAME", help="Only this measure. Repeat it for several."),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     page: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a page.")] = None,
     paper: Annotated[
         Path | None,
@@ -79,7 +78,6 @@ def compare(
         measures=measures,
         from_round=from_round,
         to_round=to_round,
-        confidence=confidence,
     )
     for each in found.notes:
         note(each)

@@ -138,10 +138,6 @@ def check(
             "package.module:attribute, which may be a class of a world's agents.",
         ),
     ],
-    timeout: Annotated[
-        int | None,
-        typer.Option(min=1, help="timeout_threshold, if neither the chart nor the log has it."),
-    ] = None,
     out: OutFile = None,
     as_json: AsJson = False,
     all_runs: AllRuns = False,
@@ -161,7 +157,7 @@ def check(
 
     from prism.analysis import check_log
 
-    found = check_log(opened, known, timeout_threshold=timeout)
+    found = check_log(opened, known)
     others = ", ".join(sorted(found.other_charts))
     if not found.checked:
         by = f": its transitions are by the chart {others}, not {known.name}" if others else ""

@@ -23,13 +23,6 @@ _OPTIONS = {
 """Arguments that have another name on the command line."""
 
 
-def _own_folder(path: Path | None) -> Path | None:
-    """Refuse an empty path: an unset shell variable leaves one, and it is the current folder."""
-    if path is not None and str(path) in ("", "."):
-        raise InputError(f"--out must name a folder of its own, got {str(path)!r}")
-    return path
-
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 Runs = Annotated[
     list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or their logs.")
@@ -84,12 +77,10 @@ MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most requests to the 
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Ask no model: estimate what it would cost.")
 ]
-OutFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", callback=_own_folder, help="New folder to keep it in.")
-]
+OutFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="New folder to keep it in.")]
 NewFolder = Annotated[
     Path,
-    typer.Option("--out", metavar="DIR", callback=_own_folder, help="New folder to keep it in."),
+    typer.Option("--out", metavar="DIR", help="New folder to keep it in."),
 ]
 OutFile = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to.")

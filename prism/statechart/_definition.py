@@ -12,14 +12,14 @@ from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
-from prism.statechart._appendix_d import first_leaves
+from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
 from prism.statechart._parts import History, State, as_tuple
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
-"""Transitions of a chart, with the leaves that they leave and the square of their targets."""
+"""Leaves that the transitions of a chart leave and enter, with the squares of their targets."""
 
 _ROUNDING = 1e-9
 
@@ -111,10 +111,11 @@ class Definition(Generic[StateT]):
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
-        number = self.hierarchy.numbers.get(state_text(state), 0)
+        tree = self.hierarchy
+        number = tree.numbers.get(state_text(state), 0)
         # by identity, as states of two charts with one text are equal
-        is_own = number and state is self.hierarchy.nodes[number].state
-        return self.hierarchy.members_inside(state) if is_own else ()
+        is_own = number and state is tree.nodes[number].state
+        return tuple(tree.nodes[leaf].state for leaf in tree.leaves_at(number) if is_own)
 
     def __hash__(self) -> int:
         """Hash the fields that are cheap to hash."""
@@ -259,6 +260,8 @@ def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
     for arc in hierarchy.arcs:
         # entering several targets takes time by their square
         count += len(hierarchy.leaves_at(arc.source)) + len(arc.targets) ** 2
+        if count <= MOST_TRANSITIONS:
+            count += len(ends_of(hierarchy, arc))
         if count > MOST_TRANSITIONS:
             yield (
                 f"its transitions leave and enter more than {MOST_TRANSITIONS:,} states: split it "

@@ -154,11 +154,6 @@ class Hierarchy:
         """The states without states inside."""
         return tuple(node.number for node in self.nodes[1:] if not node.children)
 
-    @property
-    def has_composites(self) -> bool:
-        """Whether states lie inside states."""
-        return len(self.leaves) < len(self.nodes) - 1
-
     @cached_property
     def has_regions(self) -> bool:
         """Whether several states may be active side by side."""
@@ -168,11 +163,6 @@ class Hierarchy:
         """Return the state of an agent in some leaves: a member, or a configuration."""
         members = [self.nodes[number].state for number in leaves]
         return members[0] if len(members) == 1 else Configuration(members)
-
-    def members_inside(self, state: Any) -> tuple[Any, ...]:
-        """Return the leaves inside a state, or the leaf itself."""
-        leaves = self.leaves_at(self.numbers[state_text(state)])
-        return tuple(self.nodes[number].state for number in leaves)
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
@@ -253,7 +243,8 @@ class Hierarchy:
     @cached_property
     def timed(self) -> frozenset[int]:
         """The states whose time is kept; without composites, a limit needs none."""
-        limited = self.timeouts if self.has_composites else ()
+        has_composites = len(self.leaves) < len(self.nodes) - 1
+        limited = self.timeouts if has_composites else ()
         after = (arc.source for arc in self.arcs if arc.written.after is not None)
         return frozenset(self.numbers[state_text(state)] for state in limited).union(after)
 

@@ -27,9 +27,6 @@ Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
 _SCALARS = (str, int, float, bool, type(None))
-SCALARS = frozenset(_SCALARS)
-"""The types of values that a record keeps as they are."""
-
 _SEQUENCES = (list, tuple, deque, set, frozenset)
 _DEEPEST = 8
 _WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")

@@ -17,7 +17,6 @@ from prism.statechart.names import agent_name, id_text
 from prism.statechart.states import state_text
 
 AskedT = TypeVar("AskedT")
-MadeT = TypeVar("MadeT", bound="Scripted[Any]")
 
 Answer = Enum | str
 """A state, or its text."""
@@ -279,36 +278,8 @@ class ScriptedWriter(Scripted[TextCall], BaseWriter):
         return f"{call.key!r} of agent {call.agent_id!r}", f"prompt:\n{call.prompt}"
 
 
-class _Maker(Generic[MadeT]):
-    """Makes scripted doubles, and checks at the end of a test that all scripts are used up."""
+ScriptMaker = Callable[[Script], ScriptedReasoner]
+"""What the fixture ``scripted_reasoner`` is."""
 
-    def __init__(self) -> None:
-        self._made: list[MadeT] = []
-
-    def assert_used_up(self) -> None:
-        """Check every one that was made.
-
-        Raises:
-            AssertionError: If there was an unexpected call, or a reply is left over.
-        """
-        __tracebackhide__ = True
-        for made in self._made:
-            made.assert_used_up()
-
-
-class ScriptMaker(_Maker[ScriptedReasoner]):
-    """Makes scripted reasoners, and checks at the end of a test whether all are used up."""
-
-    def __call__(self, script: Script) -> ScriptedReasoner:
-        """Make a reasoner that answers from a script: see `ScriptedReasoner`."""
-        self._made.append(ScriptedReasoner(script))
-        return self._made[-1]
-
-
-class WriterMaker(_Maker[ScriptedWriter]):
-    """Makes scripted writers, and checks at the end of a test whether all are used up."""
-
-    def __call__(self, script: TextScript) -> ScriptedWriter:
-        """Make a writer that writes from a script: see `ScriptedWriter`."""
-        self._made.append(ScriptedWriter(script))
-        return self._made[-1]
+WriterMaker = Callable[[TextScript], ScriptedWriter]
+"""What the fixture ``scripted_writer`` is."""

@@ -190,7 +190,7 @@ def check_world(
     if treatments is None:
         own = [name for name, number in marked(cls, TREATMENT).items() if not number]
         treatments = [f"{name}@{1 + number % rounds}" for number, name in enumerate(own)]
-    options = {
+    options: dict[str, Any] = {
         "world": address,
         "agents": agents if isinstance(agents, int) else str(agents),
         "rounds": rounds,
@@ -200,7 +200,7 @@ def check_world(
         "treatments": list(treatments),
     }
     # refuse what is wrong here, where the message is whole
-    _run_of(options, None, None)
+    Run(**options)
     with tempfile.TemporaryDirectory() as folder:
         runs = {
             name: _start(Path(folder) / f"{name}.jsonl", options, hash_seed, is_permuted)
@@ -253,7 +253,7 @@ def child() -> None:
     clock, unconnected = SimulatedClock(), _Unconnected()
     setattr(Agent, "neighbours", unconnected)  # noqa: B010 - to a type checker it is a set
     with RunLog(given["path"], clock) as log:
-        run = _run_of(given["options"], log.logger, clock)
+        run: Run[Any] = Run(**given["options"], logger=log.logger, clock=clock)
         if given["is_permuted"]:
             # after setup, which may connect and place agents by their order
             population = run.loop.turns.population
@@ -267,10 +267,6 @@ def child() -> None:
         ]
     # not to the standard output, to which the world itself may print
     Path(given["path"]).with_suffix(".notes").write_text(json.dumps(notes))
-
-
-def _run_of(options: Mapping[str, Any], logger: Any, clock: Any) -> Run[Any]:
-    return Run(**options, logger=logger, clock=clock)
 
 
 def _lines(path: Path) -> list[bytes]:

@@ -12,6 +12,7 @@ from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart.names import identify
+from prism.statechart.states import state_text
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,
@@ -78,41 +79,28 @@ class Events:
         else:
             self._buffer.append((event, keys))
 
+    def joined(self, agent: Any, chart: str, parent: Any = None) -> None:
+        """Log that an agent has joined, and who bore it."""
+        self.emit(
+            AGENT_JOINED,
+            agent_id=agent.agent_id,
+            chart=chart,
+            display_name=agent.name,
+            state=state_text(agent.state),
+            **agent.described(),
+            **({} if parent is None else {"parent": parent.agent_id}),
+        )
+
+    def left(self, agent: Any, chart: str, ticks: int) -> None:
+        """Log that an agent has left, after some ticks in its state."""
+        about = {"chart": chart, "state": state_text(agent.state), "ticks_in_state": ticks}
+        self.emit(AGENT_LEFT, agent_id=agent.agent_id, **about)
+
     def emit(self, event: str, **keys: Any) -> None:
         """Log an event of the run."""
         logger = active_logger(self.logger)
         if logger is not None:
             logger.info(event, **keys)
-
-
-class SampledLogger:
-    """Passes on the events of some agents, and all events that belong to no agent.
-
-    Args:
-        logger: Where the events go.
-        size: How many agents they are.
-
-    Attributes:
-        size: How many agents they are.
-        logged: Ids of the agents whose events are passed on; None for all.
-        relays: Marks a logger of this kind.
-    """
-
-    relays = True
-
-    def __init__(self, logger: EventLogger | None, size: int) -> None:
-        self.size = size
-        self.logged: frozenset[str] | None = None
-        self._logger = logger
-
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        """Pass an event on, unless it is of an agent that the log does not cover."""
-        if self.logged is None or event not in _OF_AN_AGENT or keys["agent_id"] in self.logged:
-            report(self._logger, level, event, **keys)
-
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
 
 
 @dataclass(slots=True)
@@ -136,20 +124,22 @@ UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
 """The turn whose task is running, if agents are ahead of each other."""
 
 
-class TurnLogger:
-    """Passes events on, or keeps those of a turn until all earlier turns are over.
+class Relay:
+    """Passes on the events that the log covers, those of a turn when all earlier turns are over.
 
     Args:
         logger: Where the events go.
         clock: The run's clock.
 
     Attributes:
+        logged: Ids of the agents whose events are passed on; None for all.
         relays: Marks a logger of this kind.
     """
 
     relays = True
 
     def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
+        self.logged: frozenset[str] | None = None
         self._logger, self._clock = logger, clock
 
     def write(self, turn: Turn) -> None:
@@ -160,7 +150,9 @@ class TurnLogger:
 
     def _log(self, level: Level, event: str, /, **keys: Any) -> None:
         """Pass an event on, or keep it if a turn is under way."""
-        turn = UNDER_WAY.get()
+        covered, turn = self.logged, UNDER_WAY.get()
+        if covered is not None and event in _OF_AN_AGENT and keys["agent_id"] not in covered:
+            return
         if turn is None:
             report(self._logger, level, event, **keys)
         else:

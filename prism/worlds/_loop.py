@@ -33,7 +33,7 @@ from prism.telemetry.loggers import EventLogger, active_logger, counting_unheard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
-from prism.worlds._events import SampledLogger, TurnLogger
+from prism.worlds._events import Relay
 from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import inside, runs_ahead
 from prism.worlds._people import AgentTable
@@ -96,20 +96,19 @@ class Loop:
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
-        self._sampled = None if covered is None else SampledLogger(logger, covered)
-        own: Any = logger if self._sampled is None else self._sampled
-        given = world, run.seed, self._answers
-        self.turns: Turns
-        if runs_ahead(type(world)) and self._answers.concurrency:
-            self.turns = TurnsAhead(*given, TurnLogger(own, self.clock), self.clock, run.ticks)
-        else:
-            self.turns = Turns(*given, own, self.clock, run.ticks)
+        is_ahead = runs_ahead(type(world)) and self._answers.concurrency
+        own: Any = logger
+        self._relay: Relay | None = None
+        if is_ahead or covered is not None:
+            self._relay = own = Relay(logger, self.clock)
+        make = TurnsAhead if is_ahead else Turns
+        self.turns: Turns = make(world, run.seed, self._answers, own, self.clock, run.ticks)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
         try:
             with self._explaining():
-                self._prepare(agents)
+                self._prepare(agents, covered)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
@@ -194,7 +193,7 @@ class Loop:
 
     # Beginning
 
-    def _prepare(self, agents: Any) -> None:
+    def _prepare(self, agents: Any, covered: int | None) -> None:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
@@ -205,11 +204,9 @@ class Loop:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
         turns.population.populate(agents)
-        if self._sampled is not None:
-            by_key = sorted(
-                turns.population.everybody(), key=lambda each: (each._key, each.agent_id)
-            )
-            self._sampled.logged = frozenset(each.agent_id for each in by_key[: self._sampled.size])
+        if covered is not None and self._relay is not None:
+            first = turns.population.canonical(turns.population.everybody())[:covered]
+            self._relay.logged = frozenset(each.agent_id for each in first)
         world.setup()
         turns.begin()
 
@@ -219,8 +216,8 @@ class Loop:
         trees = {each.chart.name: each.chart.definition.tree for each in kinds}
         nested = {name: inside(tree) for name, tree in trees.items() if tree is not None}
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
-        if self._sampled is not None:
-            more["logged_agents"] = len(self._sampled.logged or ())
+        if self._covered is not None:
+            more["logged_agents"] = len(self._covered)
         if turns.population.by_rate:
             # in continuous time, whose unit is a round
             more["seconds_per_round"] = self.clock.seconds_per_tick * self.ticks_per_round
@@ -237,6 +234,11 @@ class Loop:
         turns.announce()
         self._emit_picture(self._picture())
         turns.enter()
+
+    @property
+    def _covered(self) -> frozenset[str] | None:
+        """The ids of the agents that the log covers; None for all."""
+        return None if self._relay is None else self._relay.logged
 
     def _about_world(self) -> dict[str, Any]:
         parameters = identify(parameter_values(self.world)) or {}
@@ -344,7 +346,7 @@ class Loop:
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
-        covers_none = self._sampled is not None and not self._sampled.logged
+        covers_none = self._covered is not None and not self._covered
         # each tells what has changed since the one before
         is_silent = getattr(self.turns.events.logger, "is_silent", False)
         if covers_none or (active_logger(self.turns.events.logger) is None and not is_silent):

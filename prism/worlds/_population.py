@@ -130,10 +130,16 @@ class Population:
             self.members = Members(by_key)
             self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, by_key))}
 
-    def take_in(self, agent: Agent) -> None:
-        """Let an agent that is prepared be there."""
+    def take_in(
+        self, agent: Agent, parent: Agent | None = None, neighbours: Iterable[Agent] = ()
+    ) -> None:
+        """Let an agent that is prepared be there, also in its parent's spaces and the network."""
         self._everybody[agent] = None
         self._set = None
+        for space in () if parent is None else [*parent._spaces]:
+            space.bring(agent, parent)
+        if self._world._network is not None:
+            self._world._network.join(agent, neighbours)
 
     def count(self, agent: Agent, change: int) -> None:
         """Count an agent that joins, 1, or leaves, -1, after the run has begun."""

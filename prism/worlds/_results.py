@@ -58,7 +58,7 @@ class WorldRound:
         return {
             "round": self.number,
             "states": dict(self.states),
-            **_counts_of(self),
+            **{name: getattr(self, name) for name in _COUNTS},
             **self.counts,
             "timeouts": dict(sorted(self.timeouts.items())),
             **({"texts": dict(self.texts)} if self.texts else {}),
@@ -129,10 +129,6 @@ def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
         total.update(each)
 
     return dict(sorted(total.items()))
-
-
-def _counts_of(each: WorldRound) -> dict[str, int]:
-    return {name: getattr(each, name) for name in _COUNTS}
 
 
 # Measures

@@ -32,10 +32,6 @@ class Space(Generic[AgentT]):
         capacity: Agents for which a cell has room; None for any number.
 
     Attributes:
-        width: Cells in a row.
-        height: Rows.
-        wraps: Whether the first row and column are beside the last.
-        capacity: Agents for which a cell has room; None for any number.
         cells: The cell of each agent. Change it with `put`.
     """
 
@@ -236,10 +232,6 @@ class Plane(Generic[AgentT]):
         wraps: Whether one side is beside the opposite one (a torus).
 
     Attributes:
-        width: Its width.
-        height: Its height.
-        reach: The usual distance within which you look for neighbours.
-        wraps: Whether one side is beside the opposite one.
         positions: The position of each agent. Change it with `put`.
     """
 

@@ -8,15 +8,13 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from inspect import CORO_CREATED, getcoroutinestate
 from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
 from prism.errors import (
-    AgentError,
     FieldValueError,
     SimulationError,
     UnknownTriggerError,
@@ -28,7 +26,7 @@ from prism.runlog._writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
-from prism.telemetry.events import AGENT_JOINED, AGENT_LEFT, TREATMENT_ASSIGNED
+from prism.telemetry.events import TREATMENT_ASSIGNED
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._decisions import Answers, Asked, Waits
@@ -103,7 +101,6 @@ class Turns:
         self._active: dict[Agent, None] = {}
         self.deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
-        self._activation: Coroutine[Any, Any, None] | None = None
 
     # Beginning, joining and leaving
 
@@ -117,7 +114,7 @@ class Turns:
         """Log every agent, and what `World.setup` logged."""
         if self.events.are_heard:
             for agent in self.population.everybody():
-                self._log_joined(agent, {})
+                self.events.joined(agent, self._chart_of(agent).name)
         self.events.begin()
 
     def enter(self) -> None:
@@ -144,17 +141,13 @@ class Turns:
     def _join(
         self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
     ) -> None:
-        self.population.take_in(agent)
-        for space in () if parent is None else [*parent._spaces]:
-            space.bring(agent, parent)
-        if self.world._network is not None:
-            self.world._network.join(agent, neighbours)
+        self.population.take_in(agent, parent, neighbours)
         if not self.has_begun:
             return
         self.population.count(agent, 1)
         self._look_at(agent)
-        self._log_joined(agent, {} if source is None else {"parent": source.agent_id})
         kind = self.population.kinds[type(agent)]
+        self.events.joined(agent, kind.chart.name, source)
         if kind.is_nested:
             kind.chart.enter(agent)
 
@@ -169,24 +162,11 @@ class Turns:
         self.population.remove(agent)
         if self.has_begun:
             self.population.count(agent, -1)
-            self.events.emit(
-                AGENT_LEFT,
-                agent_id=agent.agent_id,
-                chart=self.population.kinds[type(agent)].chart.name,
-                state=state_text(agent.state),
-                ticks_in_state=agent.ticks_in_state - self._is_to_come(agent),
-            )
+            ticks = agent.ticks_in_state - self._is_to_come(agent)
+            self.events.left(agent, self._chart_of(agent).name, ticks)
 
-    def _log_joined(self, agent: Agent, more: Mapping[str, Any]) -> None:
-        self.events.emit(
-            AGENT_JOINED,
-            agent_id=agent.agent_id,
-            chart=self.population.kinds[type(agent)].chart.name,
-            display_name=agent.name,
-            state=state_text(agent.state),
-            **agent.described(),
-            **more,
-        )
+    def _chart_of(self, agent: Agent) -> Any:
+        return self.population.kinds[type(agent)].chart
 
     # Time
 
@@ -335,35 +315,10 @@ class Turns:
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
         self.acting = None
-        self._require_awaited()
         if self.deferred is not None:
             deferred, self.deferred = self.deferred, None
             for _, _, action in sorted(deferred, key=lambda each: each[:2]):
                 action()
-
-    def activate(self, agents: Iterable[Agent] | None) -> Coroutine[Any, Any, None]:
-        """Give turns to the agents that a world activates, when the result is awaited.
-
-        Raises:
-            AgentError: If they are no agents.
-            SimulationError: If the last result was not awaited.
-        """
-        self._require_awaited()
-        chosen = None
-        if agents is not None:
-            chosen = [agents] if isinstance(agents, Agent) else [*agents]
-            if others := [each for each in chosen if not isinstance(each, Agent)]:
-                raise AgentError(f"activate must get agents, got {others[0]!r}")
-        self._activation = self.give(chosen)
-        return self._activation
-
-    def _require_awaited(self) -> None:
-        activation = self._activation
-        if activation is not None and getcoroutinestate(activation) == CORO_CREATED:
-            activation.close()
-            raise SimulationError(
-                "an activation was not awaited, so nobody had a turn: write  await self.activate()"
-            )
 
     async def give(self, agents: Sequence[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
@@ -458,7 +413,7 @@ class Turns:
 
     def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
-        state, chart = agent.state, self.population.kinds[type(agent)].chart
+        state, chart = agent.state, self._chart_of(agent)
 
         def fire() -> bool:
             if agent.has_left or chart.fire(agent, TIMEOUT) is None:

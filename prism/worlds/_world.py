@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from hashlib import blake2b
 from pathlib import Path
@@ -258,9 +258,7 @@ class World(Declares, Generic[AgentT]):
         chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
         return [by_id[agent_id] for agent_id in chosen]
 
-    def activate(
-        self, agents: AgentT | Iterable[AgentT] | None = None
-    ) -> Coroutine[Any, Any, None]:
+    async def activate(self, agents: AgentT | Iterable[AgentT] | None = None) -> None:
         """Give turns to agents, and wait until all their steps have ended; for `tick`.
 
         Args:
@@ -270,8 +268,12 @@ class World(Declares, Generic[AgentT]):
         Raises:
             AgentError: If they are no agents.
         """
-        activation: Coroutine[Any, Any, None] = self._running("activate").activate(agents)
-        return activation
+        turns, chosen = self._running("activate"), None
+        if agents is not None:
+            chosen = [agents] if isinstance(agents, Agent) else [*agents]
+            if others := [each for each in chosen if not isinstance(each, Agent)]:
+                raise AgentError(f"activate must get agents, got {others[0]!r}")
+        await turns.give(chosen)
 
     # Hooks
 

@@ -201,3 +201,11 @@ def test_a_trigger_of_scxml_allows_each_event_that_it_describes(log_of: LogOf) -
     lines = [make.move("x", "a", "b", each, chart=chart.name) for each in ("knock.loudly", "bell")]
     assert check_log(log_of(lines[:1]), chart).found == {}
     assert check_log(log_of(lines[1:]), chart).found == {"unknown_trigger": 1}
+
+
+def test_an_agent_whose_time_out_leads_back_may_stay(log_of: LogOf) -> None:
+    """Such a time-out ends no visit."""
+    again = Transition("timeout", Door("a"), Door("a"))
+    chart = Statechart(Door, [*MOVES, again], Door("a"), name="c", timeouts={Door("a"): 2})
+    log = log_of([make.move("x", "a", "b", ticks_in_state=9)])
+    assert check_log(log, chart).found == {}

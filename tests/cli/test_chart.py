@@ -1,17 +1,12 @@
 """``prism chart``, ``workflow`` and ``think``: documents of agents, shown, drawn and checked."""
 
-import importlib
 import json
-import sys
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from prism.programs.thinking import Config
 from prism.statechart import Statechart, social_media_chart, social_media_guards
 from tests.kit.commands import Argument, Prism
-from tests.kit.modules import forgotten_modules
 
 MODULE = """
 from prism.statechart import Statechart, Transition, state_enum
@@ -21,19 +16,8 @@ bumped = Transition("bumped", Mood("calm"), Mood("angry"), guard=lambda agent, f
 chart = Statechart(Mood, [bumped], Mood("calm"), name="moods")
 
 
-class Charts:
-    tidy = Statechart([Mood("calm")], [Transition("go", Mood("calm"), Mood("calm"))], Mood("calm"))
-
-
 def make():
     return chart
-
-
-def broken():
-    raise KeyError("no")
-
-
-number = 3
 """
 
 DOCUMENT = {
@@ -42,46 +26,11 @@ DOCUMENT = {
     "states": ["open", "shut"],
     "initial": "shut",
     "transitions": [
-        {
-            "trigger": "push",
-            "source": "shut",
-            "target": "open",
-            "guard": "is_strong",
-            "action": "creak",
-        },
+        {"trigger": "push", "source": "shut", "target": "open", "guard": "g", "action": "creak"},
         {"trigger": "timeout", "source": "open", "target": "shut"},
     ],
     "timeouts": {"open": 3},
 }
-
-FILES = {
-    "doors.json": json.dumps(DOCUMENT),
-    "newer.json": json.dumps({**DOCUMENT, "schema": 9}),
-    "unknown.json": json.dumps({**DOCUMENT, "stats": []}),
-    "truncated.json": '{\n"schema": 2,\n"states": [',
-    "deep.json": "[" * 100_000,
-    "moods.py": MODULE,
-    "faulty.py": "import nothing_of_the_kind",
-    "syntax.py": "def",
-}
-
-
-def fill(folder: Path) -> None:
-    """Put valid and invalid charts into a folder."""
-    for name, text in FILES.items():
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-@pytest.fixture
-def charts_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Make a folder with charts the current one, and forget its modules afterwards."""
-    fill(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    importlib.invalidate_caches()
-    with forgotten_modules(tmp_path):
-        yield tmp_path
 
 
 WORKFLOW = """\
@@ -93,9 +42,10 @@ EVALUATING = ("social_media", "decides", "--state", "evaluating")
 
 
 @pytest.fixture
-def charts(prism: Prism, charts_folder: Path) -> Prism:
+def charts(prism: Prism) -> Prism:
     """Return the command line in a folder with charts, a workflow and a configuration."""
-    assert charts_folder == prism.folder
+    (prism.folder / "doors.json").write_text(json.dumps(DOCUMENT))
+    (prism.folder / "moods.py").write_text(MODULE)
     (prism.folder / "agent.yaml").write_text(WORKFLOW)
     (prism.folder / "config.json").write_text('{"agent": {"iterate": {"max_iterations": 0}}}')
     return prism

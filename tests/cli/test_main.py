@@ -24,23 +24,17 @@ FILES = {
 }
 
 WRONG = {
-    "no agents": (["--agents", "0"], ["--agents", "1 or more", "0"]),
+    "no agents": (["--agents", "0"], ["--agents", "from 1 on", "0"]),
     "unknown option": (["--bogus"], ["--bogus"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
     "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
-    "duplicate id": (
-        ["--agents", "twice.jsonl"],
-        ["twice.jsonl", "line 2", "'agent_id'", "line 1"],
-    ),
+    "duplicate id": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],
     ),
     "file as output": (["--out", "agents.txt"], ["agents.txt", "cannot be written"]),
-    "output where nobody can write": (
-        ["--out", "/proc/nope/run"],
-        ["/proc/nope/run", "cannot be written to"],
-    ),
+    "output where nobody can write": (["--out", "/proc/nope/run"], ["cannot be written to"]),
 }
 
 

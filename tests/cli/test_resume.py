@@ -46,10 +46,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 def full(whole: Tree, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ended]:
     """Run until the disk is full in the fourth round; return folder, status, output and errors."""
     folder = tmp_path_factory.mktemp("full")
-    fourth = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")][
-        3
-    ]
-    ran = Prism(folder).run(*RUN, *KEEPING, first=LIMITED.format(fourth))
+    begun = [found.end() for found in finditer(b'"round.started"', whole["events.jsonl"] or b"")]
+    ran = Prism(folder).run(*RUN, *KEEPING, first=LIMITED.format(begun[3]))
     return folder / "run", (ran.status, ran.out, ran.err)
 
 
@@ -100,11 +98,7 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
 @pytest.mark.parametrize(
     ("sent", "status", "said"),
     [
-        (
-            signal.SIGINT,
-            130,
-            "prism: continue with: prism resume run\nprism: interrupted\n",
-        ),
+        (signal.SIGINT, 130, "prism: continue with: prism resume run\nprism: interrupted\n"),
         (signal.SIGTERM, -signal.SIGTERM, ""),
         (signal.SIGKILL, -signal.SIGKILL, ""),
     ],
@@ -145,10 +139,7 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
         assert not has_ended(process)
         process.kill()
     assert (ran.status, ran.out) == (2, "")
-    assert (
-        ran.err == "prism: run/events.jsonl: is being written by another process: wait for it, "
-        "or stop it\n"
-    )
+    assert "prism: run/events.jsonl: is being written by another process: " in ran.err
     assert after == before
 
 
@@ -174,16 +165,8 @@ def test_changed_inputs_are_reported_and_what_differs_is_named(prism: Prism, run
     (prism.folder / "people.jsonl").write_text("".join(persons))
     posts = b'{"author_id": "a1", "text": "Look.", "topics": ["art"]}\n'
     (prism.folder / "posts.jsonl").write_bytes(posts)
-    given = (
-        "simulate",
-        "--agents",
-        "people.jsonl",
-        "--set",
-        "first_posts=posts.jsonl",
-        "--rounds",
-        3,
-    )
-    assert prism(*given, "--out", "recorded").status == 0
+    given = ("--agents", "people.jsonl", "--set", "first_posts=posts.jsonl", "--rounds", 3)
+    assert prism("simulate", *given, "--out", "recorded").status == 0
     recorded = (prism.folder / "recorded" / "events.jsonl").read_bytes()
     limited = LIMITED.format(len(recorded) * 3 // 4)
     assert prism.run("replay", "recorded", *KEEPING, first=limited).status == 1
@@ -228,18 +211,11 @@ def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
     # what was under way when the process was killed was sent, and its answers are nowhere
     assert server.asked <= spent["calls"] <= server.asked + 4
     assert sum(event.get("attempts", 0) for event in decisions) <= spent["calls"] == 300
-    assert (
-        sum(
-            event["input_tokens"] + event["output_tokens"]
-            for event in decisions
-            if event.get("attempts")
-        )
-        <= spent["tokens"]
-    )
+    asked = [event for event in decisions if event.get("attempts")]
+    assert sum(each["input_tokens"] + each["output_tokens"] for each in asked) <= spent["tokens"]
     assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
         "BudgetSpentError: budget spent: 300 calls"
     }
-    assert [event["round"] for event in events_of(run) if event["event"] == "round.ended"] == list(
-        range(1, ROUNDS + 1)
-    )
+    ended = [event["round"] for event in events_of(run) if event["event"] == "round.ended"]
+    assert ended == list(range(1, ROUNDS + 1))
     assert sorted(tree(run)) == ["answers.jsonl", "events.jsonl", "run.json"]

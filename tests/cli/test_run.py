@@ -194,7 +194,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--max-calls", 3), "--max-calls needs --model"),
         (("--model", "openai:a"), "--model must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),
-        (("--out", ""), "--out must name a folder of its own"),
+        (("--out", ""), ".: already holds other files"),
     ],
 )
 @pytest.mark.sampled(6)

@@ -3,7 +3,6 @@
 import json
 import re
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -113,11 +112,3 @@ def test_no_run_is_one_line(given: tuple[str, ...], said: str, prism: Prism) -> 
     (prism.folder / "note.yaml").write_text("name: desk\nsteps: []\n", encoding="utf-8")
     ended = prism("status", *given)
     assert (ended.status, ended.out, ended.err) == (2, "", f"prism: {said}\n")
-
-
-def test_a_name_is_printed_as_it_is(prism: Prism) -> None:
-    """A folder's name cannot command the terminal, and is quoted where it is to be typed."""
-    name = "a\x1b[31m run"
-    Path(prism.folder / name).mkdir()
-    assert prism(*RUN, "--out", name).status == 0
-    assert "a [31m run" in prism("status", name).out

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import pytest
 
-from prism.errors import BadReplyError, InputError, LLMError
+from prism.errors import BadReplyError, FieldValueError, InputError, LLMError
 from prism.llm import Model
 from prism.testing import FakeOllama, Fault
 from prism.testing._faults import Exchange
@@ -94,6 +94,17 @@ async def test_a_short_key_takes_no_words_out_of_answers(
         monkeypatch.setenv(name, "next")
     server.fail(Fault.says('{"next_state": "idle"}'))
     assert (await connect().chat(HELLO)).text == '{"next_state": "idle"}'
+
+
+@pytest.mark.parametrize("key", ["sk 1", "sk-ä", "sk\n-1", "sk\x00"])
+def test_a_key_that_no_header_can_carry_is_refused(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A key with other characters is named by its variable, and not shown."""
+    monkeypatch.setattr("os.environ", {"OPENAI_API_KEY": key})
+    with pytest.raises(FieldValueError, match=r"^OPENAI_API_KEY must be") as caught:
+        Model("tiny", ["http://127.0.0.1:1"], server="openai").as_client()
+    assert key not in str(caught.value)
 
 
 # Proxies

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable, Iterator
 
 import pytest
 
@@ -10,7 +9,6 @@ from prism.errors import BadReplyError, LLMError, OverloadedError, PromptTooLong
 from prism.reasoner import Cost, Reasoner
 from prism.statechart import TextCall, Writer
 from prism.testing import FakeOllama, Fault
-from prism.testing._faults import Exchange
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask
 from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, unpaused
@@ -84,46 +82,19 @@ async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Conn
 
 # What is read of a reply
 
-LIMIT = 1024 * 1024
-MEGABYTE = 2**20
-
-Pieces = Callable[[int], Iterable[bytes]]
-
-
-def sends(pieces: Iterable[bytes], headers: Iterable[tuple[str, str]] = ()) -> Fault:
-    """Answer 200 with these pieces of a body."""
-
-    def reply(exchange: Exchange) -> None:
-        exchange.begin(200, headers)
-        for piece in pieces:
-            exchange.send(piece)
-        exchange.end()
-
-    return Fault("sends", reply)
-
-
-def blanks(megabytes: int) -> Iterator[bytes]:
-    for _ in range(megabytes):
-        yield b" " * MEGABYTE
-
-
-def one_text(megabytes: int) -> Iterator[bytes]:
-    yield b'{"message": {"role": "assistant", "content": "'
-    for _ in range(megabytes):
-        yield b"x" * MEGABYTE
-    yield b'"}}'
+LONG = 3 * 2**20
 
 
 @BOTH
-@pytest.mark.parametrize("pieces", [blanks, one_text])
+@pytest.mark.parametrize("content", [b" ", b"x"])
 @pytest.mark.sampled(2)
 async def test_a_reply_is_read_to_its_bound(
-    pieces: Pieces, server: FakeOllama, connect: Connect
+    content: bytes, server: FakeOllama, connect: Connect
 ) -> None:
     """A reply that is too long is a bad reply, its connection is closed, and the next is read."""
-    server.fail(sends(pieces(3)))
+    server.fail(Fault.body(b'{"message": {"role": "assistant", "content": "' + content * LONG))
     client = connect()
-    with pytest.raises(BadReplyError, match=f"^{server.host} sent a reply of more than {LIMIT} by"):
+    with pytest.raises(BadReplyError, match=f"^{server.host} sent a reply of more than 1048576 by"):
         await client.chat(HELLO)
     await until(lambda: server.open_connections == 0)
     assert (await client.chat(HELLO)).text == "Hello."
@@ -136,26 +107,17 @@ async def test_a_long_error_keeps_its_status(
     status: int, server: FakeOllama, connect: Connect
 ) -> None:
     """Of an error the beginning is read: its status says what is wrong, however long it is."""
-
-    def reply(exchange: Exchange) -> None:
-        exchange.begin(status)
-        for piece in blanks(3):
-            exchange.send(b"busy" + piece)
-        exchange.end()
-
-    server.fail(Fault("long error", reply))
+    server.fail(Fault.status(status, body=b"busy" + b" " * LONG))
     with pytest.raises(LLMError, match=f"answered {status}: busy(: .*_API_KEY.*)?$") as caught:
         await connect().chat(HELLO)
     assert isinstance(caught.value, OverloadedError) is (status >= 500)
     await until(lambda: server.open_connections == 0)
 
 
-USED = {"role": "assistant", "content": "Hello."}
-
-
 async def test_a_reply_says_why_it_ended(server: FakeOllama, connect: Connect) -> None:
     """The reason why a reply ended is in its cost, cut where it is no word."""
-    body = {"message": USED, "done_reason": "x" * 1000}
+    message = {"role": "assistant", "content": "Hello."}
+    body = {"message": message, "done_reason": "x" * 1000}
     server.fail(Fault.body(json.dumps(body).encode()))
     for reason in ("x" * 40, "stop"):
         cost = Cost()

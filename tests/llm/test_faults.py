@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from prism.errors import (
 from prism.reasoner import Cost, Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
+from tests.kit.llama_server import free_port
 from tests.kit.reasoners import ask
 from tests.kit.servers import BOTH, HELLO, Connect, Serve
 
@@ -99,13 +99,6 @@ async def test_a_forgotten_dialect_is_an_error_that_says_so(
         await asyncio.to_thread(run.keep, tmp_path / "run")
     assert not (tmp_path / "run").exists()
     assert {asked.path for asked in server.questions} <= {"/api/chat", "/api/generate"}
-
-
-def free_port() -> int:
-    """Return a port at which nothing listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @BOTH

@@ -12,6 +12,7 @@ from prism.llm import Model
 from prism.statechart import Question, Reasoner
 from prism.testing import FakeOllama
 
+GPU1 = "ollama:llama3.2@gpu1"
 HELLO = [{"role": "user", "content": "Say hello."}]
 
 
@@ -35,34 +36,6 @@ def test_a_text_says_model_server_and_hosts(
     assert Model.of(text) == Model(model, hosts, server=server)
 
 
-@pytest.mark.parametrize(
-    ("text", "problem"),
-    [
-        ("", "must name a model"),
-        ("ollama:", "must name a model"),
-        ("openai:gpt-oss", "must name an OpenAI-compatible server"),
-        ("http://127.0.0.1:11434", "begins with an address"),
-        ("llama3.2@", "has no host"),
-        ("llama3.2@a,,b", "has no host"),
-        ("llama3.2@ftp://h", "names a host that is not an address"),
-    ],
-)
-def test_a_text_that_is_none_says_in_one_line_what_to_write(text: str, problem: str) -> None:
-    """Each mistake is named with the form that is right."""
-    with pytest.raises(InputError, match=problem) as caught:
-        Model.of(text)
-    assert "\n" not in str(caught.value)
-
-
-def test_settings_beside_a_text_may_not_contradict_it() -> None:
-    """What a text and a setting both say has to be the same."""
-    assert Model.of("ollama:llama3.2@gpu1", server="ollama", timeout=5).timeout == 5
-    with pytest.raises(InputError, match=r"server.*contradicts 'ollama:llama3.2@gpu1', the text"):
-        Model.of("ollama:llama3.2@gpu1", server="openai")
-    with pytest.raises(InputError, match=r"hosts.*contradicts"):
-        Model.of("ollama:llama3.2@gpu1", hosts="gpu2")
-
-
 def test_a_model_shows_what_was_said_of_it() -> None:
     """Its text in a notebook has no settings that nobody has given."""
     assert repr(Model("tiny", price_in=1)) == "Model('tiny', server='ollama', price_in=1.0)"
@@ -72,7 +45,7 @@ def test_a_model_shows_what_was_said_of_it() -> None:
 
 def test_another_model_has_what_applies_to_it() -> None:
     """Another model has its own prices, and another kind of server its own hosts."""
-    model = Model("small", "gpu1", temperature=0.7, price_in=1.5)
+    model = Model.of("ollama:small@gpu1", server="ollama", temperature=0.7, price_in=1.5)
     large = model.named("large")
     assert (large.model, large.hosts, large.temperature) == ("large", ("gpu1",), 0.7)
     assert (large.price_in, model.named("small").price_in) == (None, 1.5)
@@ -89,16 +62,6 @@ async def test_a_model_is_asked_directly() -> None:
             assert [check.ok async for check in model.diagnose()][-1]
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"mode": "chat"}, {"max_calls": 3}],
-)
-def test_what_a_run_says_is_not_lost_outside_of_one(settings: dict[str, Any]) -> None:
-    """A setting that a bare reasoner would ignore is refused."""
-    with pytest.raises(InputError, match=r"is (only )?for a run"):
-        Reasoner(Model("llama3.2", **settings))
-
-
 def test_a_copy_makes_connections_of_its_own() -> None:
     """A model that was asked is copied and sent to processes as one that was not."""
     model = Model("small", "gpu1")
@@ -106,13 +69,6 @@ def test_a_copy_makes_connections_of_its_own() -> None:
     for same in (copy.copy(model), pickle.loads(pickle.dumps(model))):
         assert same == model
         assert same.as_client() is not pool is model.as_client()
-
-
-def test_the_variable_of_a_key_has_to_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A key is read when the model is asked; a variable that is missing is named."""
-    model = Model("gpt-oss", "http://h", server="openai", key="MY_KEY")
-    with pytest.raises(InputError, match="MY_KEY, which is not set: export MY_KEY="):
-        model.as_client()
 
 
 def test_prices_are_for_a_million_tokens() -> None:
@@ -159,12 +115,26 @@ async def test_a_client_of_another_library_is_a_model() -> None:
         (lambda: Model(), "must be the name of a model"),
         (lambda: Model("a", host="gpu1"), "host.*is no setting of a model; did you mean 'hosts'"),
         (lambda: Model("a", zeal=1), "zeal.*no setting of a model: known are .*model"),
+        # a bare reasoner would ignore them
+        (lambda: Reasoner(Model("a", mode="chat")), "mode.*is for a run"),
+        (lambda: Reasoner(Model("a", max_calls=3)), "max_calls.*is for a run"),
+        (lambda: Model.of("openai:a@h", key="MY_KEY").as_client(), "MY_KEY, .*: export MY_KEY="),
+        (lambda: Model.of(GPU1, server="openai"), f"server.*contradicts {GPU1!r}, the text"),
+        (lambda: Model.of(GPU1, hosts="gpu2"), "hosts.*contradicts"),
+        (lambda: Model.of(""), "must name a model"),
+        (lambda: Model.of("ollama:"), "must name a model"),
+        (lambda: Model.of("openai:gpt-oss"), "must name an OpenAI-compatible server"),
+        (lambda: Model.of("http://127.0.0.1:11434"), "begins with an address"),
+        (lambda: Model.of("llama3.2@"), "has no host"),
+        (lambda: Model.of("llama3.2@a,,b"), "has no host"),
+        (lambda: Model.of("llama3.2@ftp://h"), "names a host that is not an address"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(make: Any, problem: str) -> None:
-    """A client that needs more, or can do less, is told in one line."""
-    with pytest.raises((InputError, ReasonerError), match=problem):
+    """A text that names none, a client that can do less, and what a run says, in one line."""
+    with pytest.raises((InputError, ReasonerError), match=problem) as caught:
         make()
+    assert "\n" not in str(caught.value)
 
 
 # Settings

@@ -1,13 +1,17 @@
-"""Equal questions and texts at temperature 0 are asked once in a run."""
+"""Equal questions and texts are asked once at temperature 0, and else of each agent."""
 
 import asyncio
+from dataclasses import replace
+from math import sqrt
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from prism.reasoner import Reasoner, Router, TextCall, Writer
+from prism.randomness import RandomStream
+from prism.reasoner import Decision, Question, Reasoner, Router, TextCall, Writer
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import S, answer, ask, crowd
+from tests.kit.reasoners import S, answer, ask
 from tests.kit.servers import Connect
 
 
@@ -74,5 +78,58 @@ async def test_a_resumed_run_knows_what_it_has_asked(server: FakeOllama, connect
     router.skip(ask(), decision)
     assert (await router.decide_many([ask()]))[0].source == "cache"
     assert len(server.questions) == 1
-    # its random numbers are drawn all the same
-    await asked.decide_many(crowd(1))
+
+
+# Answers that a model samples
+
+AGENTS = 100
+SHARE = 0.3
+
+
+def twins(count: int = AGENTS) -> list[Question]:
+    """Return the same question to so many agents, who differ in nothing but their ids."""
+    agents = [SimpleNamespace(agent_id=f"agent {each}", name="Ada") for each in range(count)]
+    return [replace(ask(), agent=agent) for agent in agents]
+
+
+def sampled(question: Any) -> str:
+    """Choose as a model does that gives the first option a share, by the seed of the request."""
+    seed = question.body.get("options", question.body)["seed"]
+    number = RandomStream(seed).random()
+    return str(question.options[0 if number < SHARE else 1])
+
+
+def is_near(count: int, share: float, of: int = AGENTS) -> bool:
+    """Return True if a count is within four standard errors of a share."""
+    return abs(count - share * of) <= 4 * sqrt(share * (1 - share) * of)
+
+
+def chosen(decisions: list[Decision]) -> list[Any]:
+    return [decision.chosen for decision in decisions]
+
+
+@pytest.mark.slow
+async def test_agents_with_one_prompt_draw_independently(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """At another temperature than 0 the shares are those of the model, at a request for each."""
+    server.choose = sampled
+    reasoner = Reasoner(connect(temperature=0.8), mode="chat", seed=3)
+    first, second = [await reasoner.decide_many(twins()) for _ in range(2)]
+    assert is_near(chosen(first).count(S.COMPOSING), SHARE)
+    assert is_near(chosen(second).count(S.COMPOSING), SHARE)
+    # whether an agent accepts says nothing about its next answer
+    both = sum(a == b == S.COMPOSING for a, b in zip(chosen(first), chosen(second), strict=True))
+    assert is_near(both, SHARE**2)
+    assert server.asked == 2 * AGENTS
+    seeds = [question.body["options"]["seed"] for question in server.questions]
+    assert len({*seeds}) == 2 * AGENTS
+
+
+async def test_a_seed_repeats_every_draw(server: FakeOllama, connect: Connect) -> None:
+    """The same seed gives the same answers, whoever is asked first; another gives others."""
+    found, server.choose = [], sampled
+    for seed, step in ((1, 1), (1, -1), (2, 1)):
+        reasoner = Reasoner(connect(temperature=0.8), mode="chat", seed=seed)
+        found.append(chosen(await reasoner.decide_many(twins(40)[::step]))[::step])
+    assert found[0] == found[1] != found[2]

@@ -18,18 +18,10 @@ from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask, crowd
 from tests.kit.waiting import MOST_SECONDS
 
-PASSING = [
-    Fault.drop(),
-    Fault.drop_midway(),
-    *(Fault.status(code) for code in (429, 502, 503, 504)),
-]
+PASSING = [Fault.drop(), Fault.drop_midway(), *map(Fault.status, (429, 502, 503, 504))]
+LASTING = [*map(Fault.status, (400, 401, 403, 404, 413)), Fault.body(b"<html>")]
 # each pause between two requests is tested where it is the subject
 pytestmark = pytest.mark.usefixtures("no_pauses")
-
-LASTING = [
-    *(Fault.status(code) for code in (400, 401, 403, 404, 413)),
-    Fault.body(b"<html>"),
-]
 
 
 class ChatClientError(Exception):

@@ -96,34 +96,13 @@ def test_a_run_that_no_log_hears_tells_each_kind_of_fallback_once(
     assert last == "reasoner.decision, UselessReplyError: 12 times in all"
 
 
-class Detached:
-    """A row of a database that is gone."""
-
-    post_id = agent_id = "d1"
-
-    def __getattr__(self, name: str) -> Any:
-        raise RuntimeError("the row is detached")
+def detached(*_: object) -> Any:
+    raise RuntimeError("the row is detached")
 
 
-class Unnamed:
-    """An agent whose id cannot be read."""
-
-    name, interests, personality = "Nan", ("tea",), "dry"
-
-    @property
-    def agent_id(self) -> str:
-        raise RuntimeError("the row is detached")
-
-
-class Streamless:
-    """An agent whose stream cannot be read."""
-
-    agent_id = name = "Sam"
-    interests, personality = ("tea",), "dry"
-
-    @property
-    def random(self) -> Any:
-        raise RuntimeError("the row is detached")
+Detached: Any = type("Detached", (), {"post_id": "d1", "agent_id": "d1", "__getattr__": detached})
+Unnamed: Any = type("Unnamed", (), {"agent_id": property(detached)})
+Streamless: Any = type("Streamless", (), {"agent_id": "Sam", "random": property(detached)})
 
 
 def about(agent: Any) -> Question:

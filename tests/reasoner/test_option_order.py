@@ -8,10 +8,9 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.cli._results import spent_lines
-from prism.llm import Model
 from prism.reasoner import Question, Reasoner, Router
 from prism.statechart.states import AgentState as S
-from prism.testing import Asked, FakeOllama, Fault
+from prism.testing import FakeOllama, Fault
 from tests.kit.servers import BOTH, Connect
 
 OPTIONS = (S.COMPOSING, S.ENGAGING_LIKE, S.ENGAGING_REPLY, S.ENGAGING_RESHARE, S.SCROLLING, S.IDLE)
@@ -31,28 +30,16 @@ def questions(count: int) -> list[Question]:
     ]
 
 
-async def decided(server: FakeOllama, count: int = 60, **settings: Any) -> list[Any]:
-    """Return the decisions of so many agents."""
-    async with Model("llama3.2", [server.host]).as_client() as pool:
-        reasoner = Reasoner(pool, **{"mode": "chat", **settings})
-        return await reasoner.decide_many(questions(count))
-
-
-async def test_the_order_is_the_charts_unless_it_is_drawn() -> None:
-    """By default every prompt has the options as the chart has them, and the log no rotation."""
-    with FakeOllama() as server:
-        decisions = await decided(server)
-    assert {each.prompt.split("options:\n- ")[1].split(":")[0] for each in server.questions} == {
-        "composing"
-    }
-    assert {decision.rotation for decision in decisions} == {None}
-
-
-async def test_of_many_questions_each_rotation_has_its_share(heard: list[Any]) -> None:
+async def test_of_many_questions_each_rotation_has_its_share(
+    server: FakeOllama, connect: Connect, heard: list[Any]
+) -> None:
     """A model that takes the first option takes each about as often; the log keeps the chart's."""
-    with FakeOllama() as server:
-        plain = await decided(server, 200)
-        decisions = await decided(server, 200, rotations="drawn")
+    plain = await Reasoner(connect(), mode="chat").decide_many(questions(200))
+    # by default every prompt has the options as the chart has them
+    told = {asked.prompt.split("options:\n- ")[1].split(":")[0] for asked in server.questions}
+    reasoner = Reasoner(connect(), mode="chat", rotations="drawn")
+    decisions: list[Any] = await reasoner.decide_many(questions(200))
+    assert (told, {each.rotation for each in plain}) == ({"composing"}, {None})
     by_number = [Counter[Any]() for _ in OPTIONS]
     for question, decision, event in zip(questions(200), decisions, heard[200:], strict=True):
         assert decision.chosen == question.options[decision.rotation]
@@ -100,24 +87,26 @@ async def test_all_rotations_are_asked_and_averaged(
 
 
 @pytest.mark.parametrize(("is_fickle", "apart"), [(False, 0), (True, 1)])
-async def test_names_in_all_rotations_are_averaged_too(is_fickle: bool, apart: float) -> None:
+async def test_names_in_all_rotations_are_averaged_too(
+    is_fickle: bool, apart: float, server: FakeOllama, connect: Connect
+) -> None:
     """Rotations agree if a model means an option; the cost is that of all requests."""
-
-    def choose(asked: Asked) -> str:
-        return asked.options[0] if is_fickle else "composing"
-
-    with FakeOllama(choose=choose) as server:
-        decisions = await decided(server, 4, rotations="all")
+    server.choose = lambda asked: asked.options[0] if is_fickle else "composing"
+    reasoner = Reasoner(connect(), mode="chat", rotations="all")
+    decisions: list[Any] = await reasoner.decide_many(questions(4))
     for decision, question in zip(decisions, questions(4), strict=True):
         assert decision.rotations_apart == apart
         assert decision.cost.attempts == len(question.options)
 
 
-async def test_a_rotation_without_an_answer_is_left_out() -> None:
+async def test_a_rotation_without_an_answer_is_left_out(
+    server: FakeOllama, connect: Connect
+) -> None:
     """The others decide; only a question that no rotation answers falls back."""
-    with FakeOllama(choose=lambda asked: "composing") as server:
-        server.fail(*[Fault.says("neither")] * 2)
-        first, *others = await decided(server, 3, rotations="all", seed=1)
+    server.choose = lambda asked: "composing"
+    server.fail(*[Fault.says("neither")] * 2)
+    reasoner = Reasoner(connect(), mode="chat", rotations="all", seed=1)
+    first, *others = await reasoner.decide_many(questions(3))
     assert {decision.source for decision in (first, *others)} == {"model"}
     assert first.probabilities["composing"] == 1
 
@@ -125,15 +114,15 @@ async def test_a_rotation_without_an_answer_is_left_out() -> None:
 @pytest.mark.parametrize(
     "fault", [None, Fault.weighs({"A": 0.4, "B": 0.3, "C": 0.1, "D": 0.1})], ids=["name", "letter"]
 )
-async def test_a_run_counts_the_places_that_a_model_takes(fault: Fault | None) -> None:
+async def test_a_run_counts_the_places_that_a_model_takes(
+    fault: Fault | None, server: FakeOllama, connect: Connect
+) -> None:
     """A model that prefers the first place takes it in every list whose order was drawn."""
-    with FakeOllama(choose=lambda asked: asked.options[0]) as server:
-        if fault is not None:
-            server.fail_always(fault)
-        async with Model("llama3.2", [server.host]).as_client() as pool:
-            mode: Any = "auto" if fault else "chat"
-            router = Router({"all": Reasoner(pool, mode=mode, rotations="drawn")})
-            await router.decide_many(questions(60))
+    if fault is not None:
+        server.fail_always(fault)
+    mode: Any = "auto" if fault else "chat"
+    router = Router({"all": Reasoner(connect(), mode=mode, rotations="drawn")})
+    await router.decide_many(questions(60))
     assert router.places.to_dict() == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
 
 

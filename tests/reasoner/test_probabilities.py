@@ -15,10 +15,6 @@ from tests.kit.clients import Weighing, weighed
 from tests.kit.reasoners import OPTIONS, S, ask, crowd, outcomes
 
 
-def weighing(**chances: float) -> Any:
-    return Reasoner(Weighing(chances), mode="auto")
-
-
 @pytest.mark.parametrize("times", [400, pytest.param(2000, marks=pytest.mark.slow)])
 async def test_draws_follow_the_probabilities(times: int) -> None:
     """Over many draws each option comes about as often as its probability says."""

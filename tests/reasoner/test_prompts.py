@@ -15,7 +15,6 @@ from prism.statechart import (
     AgentState,
     Question,
     Reasoner,
-    State,
     Statechart,
     Transition,
     build_reasoner_prompt,
@@ -24,6 +23,7 @@ from prism.statechart import (
 from prism.statechart.states import state_enum
 from prism.testing import FakeOllama
 from tests.kit.clients import Model
+from tests.kit.days import Day, person
 from tests.kit.reasoners import prompt_of
 from tests.kit.servers import Connect
 
@@ -287,48 +287,20 @@ async def test_what_nobody_has_is_refused_with_the_first_question(
 async def test_a_reasoner_asked_by_a_chart_knows_it(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
-    """An event fired on a chart is asked about with its description, and the log names it."""
+    """What the model answers to the chart's description is committed; the log names the chart."""
     reasoner = Reasoner(connect(), mode="chat", prompt="{description}")
-    await CHART.afire(SimpleNamespace(name="Bo", state=Mood.CALM), "hears", reasoner=reasoner)
+    server.choose = lambda question: "cross"
+    bo = SimpleNamespace(name="Bo", state=Mood.CALM)
+    assert await CHART.afire(bo, "hears", reasoner=reasoner) is bo.state is Mood.CROSS
     assert server.questions[0].prompt.startswith("People who hear news {name}.\n\nChoose one")
     assert heard[0]["chart"] == "temper"
 
 
-class Day(StrEnum):
-    """States in two regions, of which both may change at once."""
-
-    AWAKE = "awake"
-    PHONE = "phone"
-    FEED = "feed"
-    WRITING = "writing"
-    BODY = "body"
-    FIT = "fit"
-    TIRED = "tired"
-
-
 async def test_in_regions_a_model_is_told_of_every_leaf() -> None:
     """Options are called by all of their leaves, with meanings where there are any."""
-    chart = Statechart(
-        [
-            State(
-                Day.AWAKE,
-                [
-                    State(Day.PHONE, [Day.FEED, Day.WRITING]),
-                    State(Day.BODY, [Day.FIT, Day.TIRED]),
-                ],
-                parallel=True,
-            )
-        ],
-        [Transition("goes", Day.FEED, Day.WRITING), Transition("goes", Day.FIT, Day.TIRED)],
-        Day.AWAKE,
-    )
-    here, writing, tired = map(chart.state_of, ("feed+fit", "writing+fit", "feed+tired"))
-    agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.FIT: "rested"})
-    asked = Question(agent, here, "goes", (writing, tired, here))
-    lines = (await prompt_of(asked)).split("\n")
-    start = lines.index("- writing+fit: writing; rested")
-    assert lines[start : start + 3] == [
-        "- writing+fit: writing; rested",
-        "- feed+tired",
-        "- feed+fit: feed; rested",
-    ]
+    chart = person().chart
+    here, writing, work = map(chart.state_of, ("home+feed", "home+writing", "work+feed"))
+    agent = SimpleNamespace(agent_id="a1", name="Ada", meanings={Day.HOME: "rest"})
+    lines = (await prompt_of(Question(agent, here, "goes", (writing, work, here)))).split("\n")
+    start = lines.index("- home+writing: rest; writing")
+    assert lines[start + 1 : start + 3] == ["- work+feed", "- home+feed: rest; feed"]

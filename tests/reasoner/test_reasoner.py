@@ -12,7 +12,6 @@ from prism.llm import Model
 from prism.randomness import RandomStream
 from prism.reasoner import Reasoner
 from prism.statechart import Question
-from prism.statechart.social import social_media_chart
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent
 from tests.kit.modules import Later
@@ -86,17 +85,6 @@ def test_an_unusable_client_is_refused(make: Any, message: str) -> None:
     """A client that cannot be asked is refused when the reasoner is made."""
     with pytest.raises(ReasonerError, match=message):
         Reasoner(make())
-
-
-async def test_a_reasoner_serves_a_chart(server: FakeOllama, connect: Connect) -> None:
-    """A chart's afire commits what the model answered."""
-    server.choose = lambda question: "engaging_like"
-    agent = SimpleNamespace(state=S.EVALUATING, should_engage=lambda post: True)
-    assert (
-        await social_media_chart().afire(agent, "decides", POST, reasoner=Reasoner(connect()))
-        is S.ENGAGING_LIKE
-    )
-    assert agent.state is S.ENGAGING_LIKE
 
 
 async def test_an_unexpected_exception_leaves_no_task_running(

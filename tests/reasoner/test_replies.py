@@ -76,7 +76,6 @@ def test_no_reply_is_misread(cases: list[dict[str, Any]]) -> None:
         '**"Composing."**',
         "AgentState.COMPOSING",
     ],
-    ids=range(18),
 )
 def test_an_answer_may_be_wrapped(reply: str) -> None:
     """The answer is read in a fence, behind thoughts, in a tool call, and as a plain option."""

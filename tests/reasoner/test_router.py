@@ -7,47 +7,22 @@ import pytest
 
 from prism.errors import TooManyFallbacksError
 from prism.reasoner import Decision, Router
-from prism.statechart import Budget, PolicyReasoner, Reasoner, TextCall, Writer
+from prism.statechart import PolicyReasoner, Reasoner
+from tests.kit.clients import Model
 from tests.kit.reasoners import S, answer, crowd, outcomes
-
-
-class Says:
-    """A model that always says the same."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.prompts: list[str] = []
-
-    async def run(self, prompt: str) -> str:
-        self.prompts.append(prompt)
-        return self.text
-
-
-def of_two(first: Any, second: Any, **settings: Any) -> Router:
-    budget = Budget()
-    return Router(
-        {"first": Reasoner(first, budget=budget), "second": Reasoner(second, budget=budget)},
-        **settings,
-    )
 
 
 async def test_the_first_part_answers_until_it_is_switched() -> None:
     """From then on another part answers, and says for itself what agents of the feed choose."""
-    router = of_two(Says(answer("scrolling")), Says(answer("composing")))
+    asked = {first: Reasoner(Model(answer(first))) for first in ("scrolling", "composing")}
+    router = Router(asked)
     assert outcomes(await router.decide_many(crowd(3))) == [(S.SCROLLING, "model")] * 3
-    router.switch("second")
+    router.switch("composing")
     assert outcomes(await router.decide_many(crowd(3))) == [(S.COMPOSING, "model")] * 3
 
-    mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Says(""))})
+    mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Model(""))})
     assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
     assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
-
-
-async def test_texts_go_through_a_router_as_decisions_do() -> None:
-    """A router of writers does with text calls what one of reasoners does with questions."""
-    calls = [TextCall(question.agent, "greeting", "Hello?") for question in crowd(2)]
-    writer = Router({"all": Writer(Says("Hi."))})
-    assert [written.text for written in await writer.write_many(calls)] == ["Hi.", "Hi."]
 
 
 @pytest.mark.parametrize(

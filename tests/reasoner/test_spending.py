@@ -1,17 +1,19 @@
 """What decisions cost, within the limits of slots, time and budget."""
 
 import asyncio
+import json
 from time import perf_counter
 from typing import Any
 
 import pytest
 
+from prism.errors import FieldValueError
 from prism.reasoner import Reasoner
 from prism.statechart import Budget
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
-from tests.kit.reasoners import S, ask, crowd, outcomes
-from tests.kit.servers import HELLO, Connect, Gate, unpaused
+from tests.kit.reasoners import S, answer, ask, crowd, outcomes
+from tests.kit.servers import HELLO, Connect, Gate, impatient, unpaused
 from tests.kit.waiting import MOST_SECONDS, until
 
 BUSY = Fault.status(503, headers={"Retry-After": "0"})
@@ -121,3 +123,99 @@ async def test_the_time_for_an_answer_begins_with_the_slot(
     assert outcomes(await deciding) == [(S.COMPOSING, "model")] * 3
     assert [event["attempts"] for event in heard] == [1, 1, 1]
     assert all(event["latency"] > waited for event in heard)
+
+
+# Limits
+
+
+@pytest.mark.parametrize("limit", ["max_calls", "max_tokens", "deadline"])
+@pytest.mark.parametrize("value", [0, -1, float("nan")])
+def test_limits_are_above_zero(limit: str, value: float) -> None:
+    """A limit that is not above 0 is a ValueError that names it."""
+    with pytest.raises(FieldValueError, match=f"{limit} must be a number above 0, got {value!r}"):
+        Budget(**{limit: value})
+
+
+@pytest.mark.parametrize(
+    ("limits", "costs", "taken", "reason"),
+    [
+        ({"max_calls": 3}, {}, 3, "budget spent: 3 calls"),
+        ({"max_calls": 3}, {"retries": 1}, 2, "budget spent: 3 calls"),
+        ({"max_calls": 1}, {"retries": 5}, 1, "budget spent: 1 calls"),
+        ({"max_tokens": 100}, {"tokens": 50}, 2, "budget spent: 100 tokens"),
+        ({"max_tokens": 100}, {"tokens": 99}, 2, "budget spent: 100 tokens"),
+        ({"max_calls": 2, "max_tokens": 10}, {"tokens": 10}, 1, "budget spent: 10 tokens"),
+        ({"max_calls": 2, "deadline": 3600.0}, {}, 2, "budget spent: 2 calls"),
+    ],
+)
+def test_what_is_spent_is_spent(limits: Any, costs: Any, taken: int, reason: str) -> None:
+    """Calls can be taken until they, their retries or tokens reach a limit, which is named then."""
+    budget = Budget(**limits)
+    for _ in range(taken):
+        assert budget.take() is None
+        budget.add(**costs)
+    assert budget.spent() == budget.take() == budget.take() == reason
+    assert budget.calls == taken * (1 + costs.get("retries", 0))
+
+
+def test_the_deadline_counts_from_the_first_question(clock: Clock) -> None:
+    """A deadline begins with the first question, and when it is over nothing can be taken."""
+    budget = Budget(deadline=5)
+    budget.clock = clock
+    clock.time += 60
+    assert budget.take() is None
+    assert budget.seconds_left() == 5.0
+    clock.time += 4
+    assert budget.seconds_left() == 1.0
+    clock.time += 2
+    assert budget.seconds_left() == 0.0
+    assert budget.take() == "budget spent: 5 seconds"
+    assert budget.calls == 1
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        *(None, Fault.drop(), Fault.status(502)),
+        # each is followed by a request without what was refused
+        *(Fault.status(400, "no think"), Fault.status(400, "Bad Request")),
+    ],
+    ids=["well", "drops", "502", "part", "unexplained"],
+)
+@pytest.mark.parametrize(("max_calls", "attempts"), [(1, 3), (10, 3), (10, 1), (25, 4)])
+@pytest.mark.sampled(6)
+async def test_no_request_is_sent_beyond_the_budget(
+    fault: Fault | None, max_calls: int, attempts: int, server: FakeOllama, connect: Connect
+) -> None:
+    """However many questions are under way and fail, no more requests are sent than allowed."""
+    if fault is not None:
+        server.fail_always(fault)
+    client = impatient(connect(concurrency=16, attempts=attempts), pause=0.001, patience=60)
+    client.backoff = lambda state: 0.0
+    reasoner = Reasoner(client, mode="chat", budget=Budget(max_calls=max_calls))
+    decisions = await reasoner.answer(crowd(40))
+    assert server.asked == reasoner.budget.calls == max_calls
+    assert sum(one.cost.attempts for one in decisions if one.cost) == max_calls
+
+
+async def test_tokens_that_no_server_reports_are_estimated(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A limit on tokens holds where the server reports none: those that were read are estimated."""
+    message = {"role": "assistant", "content": answer("idle")}
+    server.fail_always(Fault.body(json.dumps({"message": message, "done": True}).encode()))
+    budget = Budget(max_tokens=1000)
+    reasoner = Reasoner(connect(concurrency=1), mode="chat", budget=budget)
+    decisions = await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
+    assert decisions[0].source == "model"
+    prompts = sum(len(asked.prompt) for asked in server.questions)
+    assert 1000 <= budget.tokens < 1300
+    assert budget.tokens == pytest.approx(prompts / 4, rel=0.1)
+
+
+async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect: Connect) -> None:
+    """Nobody has read a prompt that was refused."""
+    server.fail_always(Fault.status(404, "no such path"))
+    reasoner = Reasoner(connect(), mode="chat")
+    await reasoner.answer(crowd(3))
+    assert (reasoner.budget.calls, reasoner.budget.tokens) == (3, 0)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from prism.statechart import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._wire import count_tokens
+from tests.kit.clients import Model
 from tests.kit.reasoners import ask
 from tests.kit.servers import Connect, Serve, chats_of, unpaused
 
@@ -133,21 +134,14 @@ async def test_a_text_is_asked_for_so_often(
     assert written.cost.repaired is (True if fault is not BUSY else None)
 
 
-async def test_a_text_is_not_asked_for_once_more_with_the_budget_spent(
-    counting: FakeOllama, connect: Connect
+@pytest.mark.parametrize("limit", [None, 1])
+async def test_the_last_text_is_kept_with_a_failure(
+    limit: int | None, client: Client, counting: FakeOllama
 ) -> None:
-    """The reason of the failure is the reply that came, and not the budget."""
-    counting.fail(NONSENSE)
-    written = await Writer(connect(counting), budget=Budget(max_calls=1)).write(call())
-    assert (written.source, counting.asked) == ("failed", 1)
-    assert "cannot be used" in (written.reason or "")
-
-
-async def test_the_last_text_is_kept_with_a_failure(client: Client, counting: FakeOllama) -> None:
-    """Where the model wrote something and then failed, the failure has the text and its fault."""
+    """Where the model wrote something, and then failed or cost too much, that is the reason."""
     asked, options = client()
     counting.fail(NONSENSE, *[Fault.status(400, "enough")] * 2)
-    written = await Writer(asked, **options).write(call())
+    written = await Writer(asked, budget=Budget(max_calls=limit), **options).write(call())
     assert (written.text, written.source) == ("nonsense", "failed")
     assert "cannot be used" in str(written.reason)
 
@@ -165,21 +159,11 @@ async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
     assert (await writer.write(call())).value == 9
 
 
-class Says:
-    """A client that always says the same."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    async def run(self, prompt: str) -> str:
-        return self.text
-
-
 @given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=20).filter(str.strip))
 def test_every_text_can_be_logged(text: str) -> None:
     """What a text has of half characters is replaced, all else is kept, so that a log holds it."""
     plain = TextCall("ada", "k", "?")
-    kept = asyncio.run(Writer(Says(text), model="tiny").write(plain)).text
+    kept = asyncio.run(Writer(Model(text), model="tiny").write(plain)).text
     assert kept == text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -187,7 +171,7 @@ async def test_texts_are_announced_in_the_order_of_the_calls(heard: list[Any]) -
     """Each text is one event, in the order of the calls; a failed one is a warning."""
     failed = call("b", schema=None)
     plain = [TextCall("ada", key, "?") for key in "ac"]
-    await Writer(Says("Hi."), model="tiny").write_many([plain[0], failed, plain[1]])
+    await Writer(Model("Hi."), model="tiny").write_many([plain[0], failed, plain[1]])
     costs = ("queue_seconds", "request_seconds", "latency", "prompt_hash")
     assert all(event.pop(each) for event in heard for each in costs)
     common = {"event": "text.written", "agent_id": "ada", "text": "Hi.", "reason": None}

@@ -153,7 +153,7 @@ NAMED_ELSE = {
 }
 
 
-def spent_by(folder: Path, server: FakeOllama, **options: Any) -> dict[str, Any]:
+def spent_by(folder: Path, **options: Any) -> dict[str, Any]:
     """Keep a short run; return what it has spent."""
     summary = Run(Feed, 6, rounds=2, seed=2, **options).keep(folder / "run").summary
     spent: dict[str, Any] = summary["spent"]
@@ -164,7 +164,7 @@ def test_a_run_says_what_it_has_spent(tmp_path: Path) -> None:
     """The summary has the money in all and by model; what fell back is no answer."""
     with FakeOllama(choose=lambda *_: "nowhere") as server:
         model = Model("llama3.2", server.host, price_in=1, stop_at_fallbacks="never")
-        spent = spent_by(tmp_path, server, model=model)
+        spent = spent_by(tmp_path, model=model)
     of_model = spent["by_model"]["llama3.2"]
     assert of_model["answers"] == 0 < of_model["calls"] == spent["calls"]
     assert spent["money"] == of_model["money"] == of_model["input_tokens"] / 1e6
@@ -173,13 +173,9 @@ def test_a_run_says_what_it_has_spent(tmp_path: Path) -> None:
 def test_each_model_has_its_own_prices(tmp_path: Path) -> None:
     """A writer of another name has none of the decider's, and one's own where it says so."""
     with FakeOllama(models=["llama3.2", "mistral"]) as server:
-        _each_has_its_own(server, tmp_path)
-
-
-def _each_has_its_own(server: FakeOllama, tmp_path: Path) -> None:
-    model = Model("llama3.2", server.host, price_in=1, price_out=4)
-    writer = WriterOptions(Model("mistral", server.host, price_out=2))
-    spent = spent_by(tmp_path, server, model=model, writer=writer)
+        model = Model("llama3.2", server.host, price_in=1, price_out=4)
+        writer = WriterOptions(Model("mistral", server.host, price_out=2))
+        spent = spent_by(tmp_path, model=model, writer=writer)
     decides, writes = (spent["by_model"][name] for name in ("llama3.2", "mistral"))
     assert decides["money"] == pytest.approx(
         (decides["input_tokens"] + 4 * decides["output_tokens"]) / 1e6, abs=1e-6
@@ -193,7 +189,7 @@ def test_a_server_that_names_its_model_differently_is_paid_for(tmp_path: Path) -
     with FakeOllama() as server:
         server.fail_always(Fault.body(orjson.dumps(NAMED_ELSE)))
         model = Model("llama3.2", server.host, price_in=1, mode="chat", stop_at_fallbacks="never")
-        spent = spent_by(tmp_path, server, model=model)
+        spent = spent_by(tmp_path, model=model)
     of_model = spent["by_model"]["llama3.2-2026-01"]
     assert spent["money"] == of_model["money"] == of_model["input_tokens"] / 1e6 > 0
 
@@ -202,6 +198,6 @@ def test_one_name_at_two_prices_has_none(server: FakeOllama, tmp_path: Path) -> 
     """The log does not distinguish them, so that the money is unknown."""
     model = Model("llama3.2", server.host, price_in=1)
     writer = WriterOptions(Model("llama3.2", server.host, price_in=2))
-    spent = spent_by(tmp_path, server, model=model, writer=writer)
+    spent = spent_by(tmp_path, model=model, writer=writer)
     assert "money" not in spent
     assert "money" not in spent["by_model"]["llama3.2"]

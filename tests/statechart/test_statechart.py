@@ -5,56 +5,30 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import (
-    AgentState,
-    Statechart,
-    Transition,
-    state_enum,
-)
-
-S = AgentState
-
+from prism.statechart import Statechart, Transition, state_enum
 
 Mood = state_enum("Mood", ["calm", "angry"])
-CALM, ANGRY = Mood
 
 
 def is_strong(agent: Any, force: Any) -> bool:
     return bool(force > 3)
 
 
-def moods(**changes: Any) -> Statechart[Any]:
-    parts: dict[str, Any] = {
-        "states": Mood,
-        "transitions": [Transition("bumped", CALM, ANGRY, is_strong)],
-        "initial": CALM,
-        "name": "moods",
-        "decision_states": [CALM],
-        "timeouts": {ANGRY: 2},
-        "strict": False,
-    }
-    return Statechart(**{**parts, **changes})
-
-
-def over(enum: Any, **changes: Any) -> Statechart[Any]:
-    """Make the chart over another enum."""
-    by_text = {str(member): member for member in enum}
-    move = Transition("bumped", by_text["calm"], by_text["angry"], is_strong)
-    parts = {
-        "transitions": [move],
-        "initial": by_text["calm"],
-        "decision_states": [by_text["calm"]],
-    }
-    return moods(states=enum, timeouts={by_text["angry"]: 2}, **{**parts, **changes})
+def moods(enum: Any = Mood, **options: Any) -> Statechart[Any]:
+    """Make a chart over an enum with the same texts."""
+    calm, angry = enum
+    moves = [Transition("bumped", calm, angry, is_strong)]
+    limits = {"decision_states": [calm], "timeouts": {angry: 2}}
+    return Statechart(enum, moves, calm, name="moods", **limits, **options)
 
 
 def test_charts_of_one_definition_are_equal() -> None:
     """Charts defined alike are equal and hash alike, whatever their clock, logger or enum class."""
     twin = state_enum("Twin", ["calm", "angry"])
-    for other in (moods(), moods(clock=lambda: 0.0), over(twin), copy.deepcopy(moods())):
+    for other in (moods(), moods(clock=lambda: 0.0), moods(twin), copy.deepcopy(moods())):
         assert other == moods()
         assert hash(other) == hash(moods())
-    assert {moods(): 1}[over(twin)] == 1
+    assert {moods(): 1}[moods(twin)] == 1
 
 
 @pytest.mark.parametrize(

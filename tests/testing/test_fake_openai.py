@@ -52,11 +52,8 @@ async def test_it_chats(server: FakeOpenAI, client: openai.AsyncOpenAI) -> None:
     """A chat returns a message with token counts; with a schema it is one of its options."""
     reply = await client.chat.completions.create(model="llama3.2", messages=HELLO)
     choice = reply.choices[0]
-    assert (choice.message.content, choice.finish_reason, choice.logprobs) == (
-        "Hello.",
-        "stop",
-        None,
-    )
+    assert (choice.message.content, choice.finish_reason) == ("Hello.", "stop")
+    assert choice.logprobs is None
     assert reply.usage is not None
     assert (reply.usage.prompt_tokens, reply.usage.completion_tokens) == (2, 1)
     reply = await client.chat.completions.create(

@@ -59,21 +59,12 @@ async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
         Fault.status(404, body=b"nothing here"),
     )
     async with httpx.AsyncClient(base_url=server.host) as client:
-        answers = [
-            await client.post(
-                "/api/chat", json={"model": "llama3.2", "messages": HELLO, "stream": False}
-            )
-            for _ in range(3)
-        ]
-    assert [(answer.status_code, answer.headers.get("retry-after")) for answer in answers] == [
-        (503, "7"),
-        (503, None),
-        (404, None),
-    ]
-    assert [answer.text for answer in answers] == [
-        '{"error": "busy"}',
-        '{"error": "status 503"}',
-        "nothing here",
+        asking = {"model": "llama3.2", "messages": HELLO, "stream": False}
+        answers = [await client.post("/api/chat", json=asking) for _ in range(3)]
+    assert [(each.status_code, each.headers.get("retry-after"), each.text) for each in answers] == [
+        (503, "7", '{"error": "busy"}'),
+        (503, None, '{"error": "status 503"}'),
+        (404, None, "nothing here"),
     ]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.statechart import AgentState, TextCall, Written, social_media_chart
-from prism.testing import ScriptedReasoner, ScriptedWriter, ScriptMaker, WriterMaker
+from prism.testing import ScriptedReasoner, ScriptedWriter
 
 CHART = social_media_chart()
 
@@ -168,20 +168,6 @@ def test_unused_replies_fail() -> None:
     assert reasoner.left_over() == ["ada: idle", "idle: resting", "by_hand: idle"]
     writer = ScriptedWriter({"ada": ["x"], "see": {"n": 1}, by_hand: "y" * 99})
     assert writer.left_over() == ["ada: x", "see: {'n': 1}", f"by_hand: {'y' * 57}..."]
-
-
-async def test_makers_check_all_they_made(
-    scripted_reasoner: ScriptMaker, scripted_writer: WriterMaker
-) -> None:
-    """The fixtures are makers, and a maker checks everything it has made."""
-    await decide(scripted_reasoner(["scrolling"]))
-    await write(scripted_writer(["one"]), call())
-    for make in (ScriptMaker(), WriterMaker()):
-        make.assert_used_up()
-        make([])
-        make(["scrolling"])
-        with pytest.raises(AssertionError, match="left over: scrolling"):
-            make.assert_used_up()
 
 
 @pytest.mark.parametrize("script", ["idle", AgentState.IDLE, 3, Written("x", "script"), {"idle"}])

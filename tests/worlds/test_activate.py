@@ -93,15 +93,6 @@ async def by_id(world: Any) -> None:
     await world.activate(["bulb_1"])
 
 
-async def unawaited(world: Any) -> None:
-    world.activate()
-
-
-async def unawaited_at_first(world: Any) -> None:
-    world.activate()
-    await world.activate()
-
-
 async def fine(world: Any) -> None:
     await world.activate()
 
@@ -110,8 +101,6 @@ async def fine(world: Any) -> None:
     ("world", "problem"),
     [
         (lambda: tick_of(by_id), "activate must get agents, got 'bulb_1'"),
-        (lambda: tick_of(unawaited), "was not awaited, so nobody had a turn: write  await"),
-        (lambda: tick_of(unawaited_at_first), "was not awaited, so nobody had a turn"),
         (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
         (lambda: tick_of(fine, live=during(Lamp.BOX, rate=1.0)(lambda *_: None)), "leave out tick"),
         (

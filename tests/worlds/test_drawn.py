@@ -6,14 +6,13 @@ from prism.worlds import (
     Agent,
     World,
     draw,
-    during,
     normal,
     one_of,
     state,
     uniform,
     whole,
 )
-from tests.kit.lamps import Lamp, Light
+from tests.kit.lamps import Lamp
 
 
 class Citizen(Agent):
@@ -29,12 +28,7 @@ class Citizen(Agent):
 
 
 class City(World[Citizen]):
-    """A world whose agents grow happier."""
-
-    @during(Light.OFF)
-    def cheer_up(self, citizen: Citizen) -> None:
-        """Change what was drawn."""
-        citizen.mood += 1
+    """A world of them."""
 
 
 def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
@@ -51,11 +45,3 @@ def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
         assert agent.walk == [stream("walk").normal(), *agent.walk[1:]]
         assert 18 <= agent.age <= 80
         assert 0 <= agent.mood < 1
-
-
-def test_a_drawn_field_changes_and_is_kept() -> None:
-    """What `state` declares of a drawn value is drawn, and changes."""
-    run = Run(City(), 4, rounds=2)
-    drawn = [agent.mood for agent in run.agents]
-    run.run()
-    assert [agent.mood for agent in run.agents] == [mood + 2 for mood in drawn]

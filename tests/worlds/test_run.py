@@ -149,13 +149,6 @@ def test_a_reasoner_that_draws_more_shifts_no_step(tmp_path: Path) -> None:
         assert [agent.random.random() for _ in range(3)] == [twin.random.random() for _ in range(3)]
 
 
-def test_an_agent_that_is_added_shifts_no_fields_of_others() -> None:
-    """What is drawn for an agent depends on the seed and its id alone."""
-    few, many = Run(Rumour(), 10, seed=1), Run(Rumour(), 30, seed=1)
-    assert [each.trust for each in many.agents[:10]] == [each.trust for each in few.agents]
-    assert len({each.trust for each in many.agents}) == 30
-
-
 @given(order=st.permutations(range(20)), seed=st.integers(0, 99))
 @FEW
 def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: int) -> None:

@@ -1,4 +1,4 @@
-"""Probable mistakes that a lint finds in charts with composites, and what their agents lack."""
+"""Probable mistakes that a lint finds in well-defined charts."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import History, Statechart, Transition, done
+from prism.statechart import History, Statechart, Transition, done, state_enum
 from tests.statechart.nested.phone import USED, Day, Phone, day, phone
 
 PLAIN = [Phone.POCKET, USED]
@@ -85,3 +85,27 @@ def test_a_transition_as_written_is_reported_once() -> None:
         flaws[1]
     )
     assert whole(*again, decision_states=[Phone.POCKET, Phone.READING]).check() == []
+
+
+def test_all_kinds_are_found_at_once() -> None:
+    """One check finds unreachable states, dead ends and shadowed transitions."""
+    light = state_enum("Light", ["red", "green", "amber", "broken"])
+    red, green, amber, broken = light
+    shadowed = Transition("on", red, amber, lambda *_: False)
+    moves = [
+        Transition("on", red, green),
+        shadowed,
+        Transition("on", broken, red),
+        Transition("timeout", broken, red),
+        Transition("on", amber, red),
+    ]
+    findings = Statechart(light, moves, red).check()
+    assert {(finding.kind, finding.state) for finding in findings} == {
+        ("unreachable", broken),
+        ("no_way_out", green),
+        ("shadowed", red),
+    }
+    assert [each.transition for each in findings if each.kind == "shadowed"] == [shadowed]
+    assert all(
+        text in " ".join(map(str, findings)) for text in ("add a transition", "put it first")
+    )
