@@ -43,10 +43,6 @@ _NO_AGENT = "there is no agent element and no object with its keys"
 _KEYS = ("next_state", "thinking_log", "action")
 
 
-class UnreadReplyError(ValueError):
-    """A reply is not read; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class AskedAction:
     """The action in a reply, not yet checked.
@@ -96,8 +92,8 @@ def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable
             reply = read_reply(text)
             content = _content_in(state, reply)
             _require_own_words(content, fixed)
-        except UnreadReplyError as error:
-            raise UnreadReplyError(f"{error}; the reply was {quoted(text)}") from None
+        except ValueError as error:
+            raise ValueError(f"{error}; the reply was {quoted(text)}") from None
         require_content(content, schema, state)
         return reply
 
@@ -108,22 +104,20 @@ def _content_in(state: str, reply: AgentReply) -> Mapping[str, Any]:
     """Return what a reply gives a state to keep or to do, by name."""
     if state == "thinking":
         if (reply.next_state, reply.thinking_log, reply.action) == (None, None, None):
-            raise UnreadReplyError("there is neither next_state nor thinking_log")
+            raise ValueError("there is neither next_state nor thinking_log")
         return {"thinking_log": reply.thinking_log}
     if reply.action is None:
-        raise UnreadReplyError("it asks for no action")
+        raise ValueError("it asks for no action")
     return reply.action.fields
 
 
 def _require_own_words(content: Mapping[str, Any], fixed: str) -> None:
     for name, text in content.items():
         if isinstance(text, str) and len(text) >= _LEAST_COPIED and folded(text) in fixed:
-            raise UnreadReplyError(
-                f"{name} repeats the instructions; write words of your own there"
-            )
+            raise ValueError(f"{name} repeats the instructions; write words of your own there")
     tags, value = (folded(str(content.get(name) or "")) for name in ("tags", "value"))
     if value and value == tags:
-        raise UnreadReplyError("value only repeats the tags; write words of your own there")
+        raise ValueError("value only repeats the tags; write words of your own there")
 
 
 def folded(text: str) -> str:
@@ -138,7 +132,7 @@ def read_reply(text: str) -> AgentReply:
         text: The reply; what is beyond 200,000 characters is not read.
 
     Raises:
-        UnreadReplyError: If it is not one clear reply.
+        ValueError: If it is not one clear reply.
     """
     turn = _INSTRUCTION.sub("", spoken(clean(text[:MOST_CHARACTERS])))
     try:
@@ -147,8 +141,8 @@ def read_reply(text: str) -> AgentReply:
         if (start := _OBJECT.search(turn)) is not None:
             return _of_agent(_of_json(turn, start.start()))
     except RecursionError:
-        raise UnreadReplyError("the reply is nested too deeply") from None
-    raise UnreadReplyError(_NO_AGENT)
+        raise ValueError("the reply is nested too deeply") from None
+    raise ValueError(_NO_AGENT)
 
 
 # XML
@@ -158,7 +152,7 @@ def _of_xml(turn: str) -> dict[str, Any]:
     """Read the last agent element, which must be well-formed but for bare ampersands."""
     start, end = turn.rfind("<agent"), turn.rfind("</agent>")
     if turn.count("<agent", 0, start) > turn.count("</agent>", 0, start):
-        raise UnreadReplyError("an agent element stands in another one, or is not closed")
+        raise ValueError("an agent element stands in another one, or is not closed")
     closed = turn[start:end] if end > start else turn[start:].rstrip("`~ \n")
     agent = _parsed(closed + "</agent>")
     actions = [_leaves_of(each) for each in agent if each.tag == "action"]
@@ -174,7 +168,7 @@ def _parsed(text: str) -> Element:
         return ElementTree.fromstring(whole, ElementTree.XMLParser(target=builder))
     except (ElementTree.ParseError, ValueError) as error:
         problem = f"the agent element is cut off, or not XML ({error}): write &lt; for < in a text"
-        raise UnreadReplyError(problem) from None
+        raise ValueError(problem) from None
 
 
 def _leaves_of(element: Element, but: str = "") -> dict[str, Any]:
@@ -184,12 +178,12 @@ def _leaves_of(element: Element, but: str = "") -> dict[str, Any]:
         if part.tag == but:
             continue
         if not isinstance(part.tag, str) or len(part) or part.attrib or part.tag in leaves:
-            raise UnreadReplyError(f"{element.tag} holds markup of another kind, or a part twice")
+            raise ValueError(f"{element.tag} holds markup of another kind, or a part twice")
         leaves[part.tag] = part.text or ""
 
     stray = (element.text or "") + "".join(part.tail or "" for part in element)
     if stray.strip() or (element.attrib and not but):
-        raise UnreadReplyError(f"{element.tag} holds text that belongs to none of its elements")
+        raise ValueError(f"{element.tag} holds text that belongs to none of its elements")
     return leaves
 
 
@@ -199,15 +193,15 @@ def _leaves_of(element: Element, but: str = "") -> dict[str, Any]:
 def _of_json(turn: str, start: int) -> dict[str, Any]:
     """Read the only object, or a list of nothing but one."""
     if _TAG.search(turn, 0, start) is not None:
-        raise UnreadReplyError("there are tags that belong to no agent element")
+        raise ValueError("there are tags that belong to no agent element")
     try:
         data, end = _DECODER.raw_decode(turn, start)
     except ValueError as error:
         is_cut = not turn.rstrip("`~ \n").endswith(("}", "]"))
         what = "the reply is cut off" if is_cut else f"the JSON is not valid: {error}"
-        raise UnreadReplyError(what) from None
+        raise ValueError(what) from None
     if _OBJECT.search(turn, end) is not None or (isinstance(data, list) and len(data) > 1):
-        raise UnreadReplyError("there is more than one object: reply with one")
+        raise ValueError("there is more than one object: reply with one")
     return _agent_in(data[0] if isinstance(data, list) else data)
 
 
@@ -225,7 +219,7 @@ def _agent_in(data: Any) -> dict[str, Any]:
     """Return the object with the keys of an agent, also as the action that a tool call asks for."""
     agent = data.get("agent", data) if isinstance(data, dict) else None
     if not isinstance(agent, dict):
-        raise UnreadReplyError(_NO_AGENT)
+        raise ValueError(_NO_AGENT)
     if agent is not data or any(key in data for key in _KEYS):
         return agent
 
@@ -234,9 +228,9 @@ def _agent_in(data: Any) -> dict[str, Any]:
         try:
             arguments = json.loads(arguments or "{}", strict=False, object_pairs_hook=_pairs)
         except ValueError:
-            raise UnreadReplyError("the arguments of the tool call are not JSON") from None
+            raise ValueError("the arguments of the tool call are not JSON") from None
     if not isinstance(name, str) or not isinstance(arguments, dict):
-        raise UnreadReplyError(_NO_AGENT)
+        raise ValueError(_NO_AGENT)
     if any(key in arguments for key in ("agent", *_KEYS)):
         return _agent_in(arguments)
     # a tool called action has the type among its arguments
@@ -249,11 +243,11 @@ def _agent_in(data: Any) -> dict[str, Any]:
 
 def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
     if any(part in agent for part in _PARTS):
-        raise UnreadReplyError("parts of the action stand outside of it")
+        raise ValueError("parts of the action stand outside of it")
     thought, asked = agent.get("thinking_log"), agent.get("action")
     if isinstance(asked, list):
         if len(asked) > 1:
-            raise UnreadReplyError("there is more than one action: ask for one")
+            raise ValueError("there is more than one action: ask for one")
         asked = asked[0] if asked else None
     return AgentReply(
         _word(agent.get("next_state")) or None,

@@ -166,11 +166,6 @@ _NEXT_FOCUS = re.compile(r'("next_focus"\s*:\s*)"(?:[^"\\]|\\.)*"')
 _LABEL = re.compile(r"\A\W*(?:option\s+)?(?:[a-z]|\d\d?)[).:]\s+", re.IGNORECASE)
 _TEXT: Schema = {"type": "string"}
 _FORM = "Respond with one JSON object of this form, and fill in its parts:"
-_REPLY_WITH_ACTION: Schema = {
-    "type": "object",
-    "properties": {"action": {"type": "object"}},
-    "required": ["action"],
-}
 _ACTION: Schema = {
     "type": "object",
     "properties": {"reasoning": _TEXT, "action": {"type": "object"}},
@@ -270,7 +265,7 @@ def _read_text(text: str) -> str:
 
 def _read_action(text: str) -> dict[str, Any]:
     """Return reasoning and action; a reply without an action, or cut off, is not used."""
-    reply = read_data(text, _REPLY_WITH_ACTION)
+    reply = read_data(text, {**_ACTION, "required": ["action"]})
     require_content(reply["action"], {}, "action")
     return {"reasoning": _text_in(reply, "reasoning"), "action": reply["action"]}
 

@@ -76,22 +76,19 @@ async def test_what_paging_cannot_help_does_not_page_for_ever() -> None:
 
 
 @pytest.mark.parametrize(
-    ("deeds", "told"),
+    ("deed", "reason"),
     [
-        ([add(f"note{n}", "word " * 9000) for n in range(9)], "the value alone exceeds the hard"),
-        ([NO_SUCH.format(n) for n in range(9)], "'make_call' is no action that can be carried"),
-        ([action("storage_load", f"gone{n}") for n in range(9)], "there is no 'gone4' in storage"),
-        (
-            [action("storage_search", f"gone {n}") for n in range(9)],
-            "no memory in storage contains",
-        ),
+        (add("note{}", "word " * 9000), "the value alone exceeds the hard"),
+        (NO_SUCH, "'make_call' is no action that can be carried"),
+        (action("storage_load", "gone{}"), "there is no 'gone4' in storage"),
+        (action("storage_search", "gone {}"), "no memory in storage contains"),
     ],
 )
-async def test_what_fails_with_ever_new_arguments_ends(deeds: list[str], told: str) -> None:
+async def test_what_fails_with_ever_new_arguments_ends(deed: str, reason: str) -> None:
     """The agent is told each time; after five the run ends, and says why."""
-    agent, cycles, prompts = await acting(*deeds)
+    agent, cycles, prompts = await acting(*(deed.format(number) for number in range(9)))
     assert len(cycles) == 10
-    assert told in str(agent.stopped)
+    assert reason in str(agent.stopped)
     assert all("In cycle" in each for each in prompts[2:])
 
 

@@ -107,7 +107,6 @@ async def test_no_reply_does_anything_else_than_it_says(case: dict[str, Any]) ->
         f"<|im_start|>assistant\n{WHOLE}</agent><|im_end|>",
         f"<agent><next_state>thinking</next_state></agent>{WHOLE}</agent>",
         json.dumps({"action": SAVE}),
-        f"Here: {json.dumps({'agent': {'action': SAVE}})}",
         json.dumps({"name": "storage_save", "arguments": {"tags": "a", "value": "v"}}),
         json.dumps([{"name": "action", "arguments": json.dumps(SAVE)}]),
     ],
@@ -122,7 +121,6 @@ async def test_what_is_read(reply: str) -> None:
     [
         WHOLE[:-9],
         WHOLE[: WHOLE.index("</value>")],
-        json.dumps({"action": SAVE})[:-2],
         json.dumps({"action": SAVE}) * 2,
         '{"action": {"type": "storage_save", "tags": "a", "tags": "b", "value": "v"}}',
         f"{WHOLE}</agent>".replace("v<", "x <b>y</b><"),

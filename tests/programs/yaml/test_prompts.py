@@ -58,10 +58,8 @@ VALUES |= {"yes": True, "none": None, "map": {"a": {"b": 1}}, "braces": "{x}"}
         ('{{"id": "{n}_notes", "of": {{"a": [{n}]}}}}',
          '{"id": "1000000_notes", "of": {"a": [1000000]}}'),
         ("{{x}} is {{{x}}}, {x:+.1f}", "{x} is {12.5}, +12.5"),
-        ("{{", "{"),
         # numbers may have plain formats; what is no number is shown as without one
         ("{rate:.0%}", "33%"),
-        ("{x:+.0f}", "+12"),
         ("{x:,.2f} {n:,} {n:d} {n:05d} {x:e}", "12.50 1,000,000 1000000 1000000 1.250000e+01"),
         ("{n:.1f} {x:d}", "1000000.0 12"),
         ("{word:.0%} {list:+.0f} {yes:d} {none:.1f}", 'a ["a",1] true null'),

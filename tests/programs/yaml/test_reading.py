@@ -15,8 +15,6 @@ STEP = "steps: [{name: s, code: ''}]\n"
 
 WRONG = [
     # what each type requires
-    ("steps:\n  - name: s\n    type: lmm\n    prompt: x\n",
-     ["3:5: steps[0].type: Input should be 'llm', 'code' or 'transition', got 'lmm'"]),
     ("steps:\n  - {name: 3, code: '', on_failure: retyr, max_retries: 101, reply_tokens: 0}\n",
      ["2:6: steps[0].name: Input should be a valid string, got 3",
       "2:25: steps[0].on_failure: Input should be 'retry', 'skip' or 'fail', got 'retyr'",
@@ -25,8 +23,6 @@ WRONG = [
     ("steps: [{name: s, type: llm, prompt: p, output: {type: txt}}]",
      ["1:41: steps[0].output: the output schema is not a JSON Schema: 'txt' is not valid under "
       "any of the given schemas"]),
-    # the file as a whole
-    ("name: x\n", ["1:1: steps: is missing"]),
     # states and transitions
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:3: state_machine.states: 2 states "
         "are called 'a': give each its own name"]),
@@ -122,7 +118,7 @@ def test_a_workflow_is_called_what_its_file_is() -> None:
 
 def test_nobody_is_told_of_very_many_problems(tmp_path: Path) -> None:
     """Of thousands the first are collected."""
-    names = ", ".join(f"t{number}" for number in range(40_000))
+    names = ", ".join(f"t{number}" for number in range(4_000))
     text = f"{STEP}components:\n  traits: [{names}]\n"
     assert 1 <= len(Workflow.check(written(tmp_path, text))) <= 1000
 
