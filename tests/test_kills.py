@@ -32,8 +32,6 @@ MOST_KILLED_RESUMES = 6
 OUT = ("--out", "run")
 RESUME = ("resume", "run")
 INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
-MODEL_RUN = ("simulate", "--agents", 60, "--rounds", 12, "--seed", 3)
-
 TURNS = 60
 WORKFLOW = """\
 state_machine:
@@ -143,27 +141,25 @@ ALONE: dict[str, tuple[str | int, ...]] = {
 }
 """Runs that ask nobody: of the feed, with births, with messages, with a treatment and a sample."""
 
+REPLAYED: dict[str, tuple[str | int, ...]] = {
+    "decisions": ("simulate", "--agents", 60, "--rounds", 12, "--seed", 3),
+    "workflow": ("run", "{home}/agent.yaml", "--rounds", 4 * TURNS),
+}
+"""Runs that are recorded with a model, and replayed without."""
 
-@pytest.fixture(scope="module", params=[*ALONE, "replay", "workflow"])
+
+@pytest.fixture(scope="module", params=[*ALONE, *REPLAYED])
 def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scenario:
     """Return a run that asks nobody, or one that replays what a model decided or wrote."""
     home = tmp_path_factory.mktemp(request.param)
-    line: tuple[str | int, ...]
-    if request.param in ALONE:
-        line = ALONE[request.param]
-    elif request.param == "workflow":
+    line = ALONE.get(request.param, ("replay", str(home / "recorded")))
+    if request.param in REPLAYED:
         (home / "agent.yaml").write_text(WORKFLOW)
-        line = ("run", str(home / "agent.yaml"), "--rounds", 4 * TURNS)
-        with FakeOllama(write=written) as server:
-            asked = ("--model", f"ollama:llama3.2@{server.url}")
-            complete(home, *line, *asked, "--out", "recorded")
-        line = ("replay", str(home / "recorded"))
-    else:
-        with FakeOllama(choose=varied) as server:
-            (home / "model.toml").write_text("concurrency = 16\n")
+        (home / "model.toml").write_text("concurrency = 16\n")
+        with FakeOllama(choose=varied, write=written) as server:
             asked = ("--model", f"ollama:llama3.2@{server.url}", "--model-file", "model.toml")
-            complete(home, *MODEL_RUN, *asked, "--out", "recorded")
-        line = ("replay", str(home / "recorded"))
+            run = [str(word).format(home=home) for word in REPLAYED[request.param]]
+            complete(home, *run, *asked, "--out", "recorded")
     seconds = complete(home, *line, *OUT)
     return Scenario(line, files(home / "run"), seconds)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import Iterator
 from contextlib import suppress
 from itertools import chain
 from pathlib import Path
@@ -67,31 +66,20 @@ def read(path: Path) -> Lines:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
 
 
-def simulate(path: Path, reasoner: Any = None) -> Lines:
+def simulate(folder: Path, reasoner: Any = None) -> Lines:
     """Run a small feed and return its log."""
-    population, clock = synthetic_population(12, seed=5), SimulatedClock()
-    with RunLog(path, clock) as log:
-        Run(
-            Feed(first_posts=population.posts, preset="classic"),
-            population.agents,
-            rounds=2,
-            seed=5,
-            reasoner=reasoner,
-            treatments=["dislike_chance=0.4@1"],
-            logger=log.logger,
-            clock=clock,
-        ).run()
-    return read(path)
+    population = synthetic_population(12, seed=5)
+    feed = Feed(first_posts=population.posts, preset="classic")
+    options = {"rounds": 2, "seed": 5, "treatments": ["dislike_chance=0.4@1"]}
+    return run_logged(folder, feed, population.agents, reasoner=reasoner, **options).events()
 
 
-def with_a_model(folder: Path) -> Iterator[Lines]:
+def with_a_model(folder: Path) -> Lines:
     """Run with a model that sometimes fails."""
     with FakeOllama(choose=lambda asked: asked.options[-1]) as server:
-        reasoner = Reasoner(
-            OllamaChatClient(server.host, "llama3.2", attempts=1), fallback=S.SCROLLING, seed=5
-        )
+        client = OllamaChatClient(server.host, "llama3.2", attempts=1)
         server.fail(Fault.status(400, "no"), Fault.drop(), *[Fault.says("nonsense")] * 2)
-        yield simulate(folder / "model.jsonl", reasoner)
+        return simulate(folder, Reasoner(client, fallback=S.SCROLLING, seed=5))
 
 
 def broken(agent: Any, context: Any) -> bool:
@@ -208,7 +196,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Lines]]:
     with configure(folder / "own.jsonl", details=True):
         own_loop()
     return {
-        "simulations": [simulate(folder / "policy.jsonl"), *with_a_model(folder)],
+        "simulations": [simulate(folder), with_a_model(folder)],
         "turns": [read(folder / "turns" / "events.jsonl")],
         "worlds": [run_logged(folder, *of).events() for of in WORLDS],
         "cycles": [read(interrupted_run(folder) / "events.jsonl")],

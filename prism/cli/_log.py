@@ -12,7 +12,6 @@ import typer
 from typer.core import TyperGroup
 
 from prism.cli._options import AllRuns, AsJson, OutFile, Runs
-from prism.cli._results import spent_lines
 from prism.cli._screen import note, print_facts, print_json, say
 from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
@@ -94,17 +93,6 @@ def table(
     rows = opened.table(name, *arguments) if name else opened.sql(what)
     shown = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, shown=shown)
-    if name == "costs" and out is None and not as_json:
-        _note_spending(runs)
-
-
-def _note_spending(runs: list[Path]) -> None:
-    """Print what is in no log: loading the model, and money."""
-    from prism.runs import run_status
-
-    for run in runs:
-        if (spent := run_status(run).spent) is not None:
-            note(f"{run} {next(spent_lines(spent))}")
 
 
 @log.command()

@@ -68,23 +68,28 @@ def _lines(text: str) -> str:
     return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
 
 
-def table_of(rows: Iterable[Iterable[Any]], *headings: str, numbers: Iterable[str] = ()) -> Table:
-    """Return a plain table.
+def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
+    """Print a plain table: numbers are justified on the right, and long texts are wrapped.
 
     Args:
         rows: Its rows; see `cell`.
-        headings: The names of its columns; texts that are too long are wrapped.
-        numbers: The columns to justify on the right.
+        headings: The names of its columns.
     """
-    table, of_numbers = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), {*numbers}
-    for heading in headings:
-        is_number = heading in of_numbers
+    table, kept = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), [*map(list, rows)]
+    for place, heading in enumerate(headings):
+        is_number = are_numbers([row[place] for row in kept])
         justify, overflow = ("right", "ellipsis") if is_number else ("left", "fold")
         table.add_column(Text(shown(heading)), justify=justify, overflow=overflow)  # type: ignore[arg-type]
-    for row in rows:
+    for row in kept:
         table.add_row(*(Text(cell(value)) for value in row))
 
-    return table
+    Screen().print(table)
+
+
+def are_numbers(values: Sequence[Any]) -> bool:
+    """Return whether all values are numbers, as far as there are any."""
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, (int, float)) for value in known)
 
 
 def cell(value: Any) -> str:
@@ -96,11 +101,6 @@ def cell(value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return shown(", ".join(map(str, value)) if isinstance(value, list) else str(value))
-
-
-def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
-    """Print the table that `table_of` returns."""
-    Screen().print(table_of(rows, *headings))
 
 
 def print_heading(text: str) -> None:

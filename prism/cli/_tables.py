@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from prism.cli._screen import Screen, cell, note, say, table_of, write_bytes
+from prism.cli._screen import Screen, are_numbers, cell, note, print_table, say, write_bytes
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -88,26 +88,21 @@ def draw(
     if not rows:
         note("no rows: nothing of this kind is in the log")
         return
-    first, screen = rows[:_MOST_ROWS], Screen()
+    first = rows[:_MOST_ROWS]
     chosen = [name for name in names if shown is None or name in shown or name == "run"]
     drawn: list[str] = []
-    room, numbers = screen.width, set()
+    room = Screen().width
     for name in chosen:
         values = [row[names.index(name)] for row in first]
-        if _are_numbers(values):
-            numbers.add(name)
         widest = max(len(cell(value)) for value in values)
-        least = widest if name in numbers else min(widest, _LEAST_TEXT)
+        least = widest if are_numbers(values) else min(widest, _LEAST_TEXT)
         room -= max(least, *map(len, name.split("_"))) + 2
         if room < 0 and drawn:
             break
         drawn.append(name)
 
-    heads = {name: name.replace("_", " ") for name in drawn}
     cells = ([row[names.index(name)] for name in drawn] for row in first)
-    screen.print(
-        table_of(cells, *heads.values(), numbers={heads[name] for name in drawn if name in numbers})
-    )
+    print_table(cells, *(name.replace("_", " ") for name in drawn))
     parts = [f"the first {_MOST_ROWS} rows"] * (len(rows) > _MOST_ROWS)
     parts += [f"{len(drawn)} of {len(names)} columns"] * (len(drawn) < len(names))
     if parts:
@@ -119,11 +114,6 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> N
     every = names or dict.fromkeys(name for row in rows for name in row)
     kept = [name for name in every if any(row.get(name) not in (None, "") for row in rows)]
     draw(kept, [[row.get(name) for name in kept] for row in rows])
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, (int, float)) for value in known)
 
 
 def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:

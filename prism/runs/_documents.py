@@ -13,7 +13,7 @@ from urllib.parse import quote
 from prism.files._durable import make_folder, write_durably
 
 DOCUMENTS_NAME = "memories"
-_BEFORE = "before"
+BEFORE = "before"
 
 
 @dataclass(slots=True)
@@ -33,17 +33,13 @@ class Documents:
     held: dict[str, Callable[[], bytes]] = field(default_factory=dict)
 
     def keep(self, when: str = "") -> None:
-        """Keep what the documents are."""
+        """Keep what the documents are, at the end or, in a folder of that name, at another time."""
         if self.folder is None or not self.held:
             return
         folder = self.folder / DOCUMENTS_NAME / when
         make_folder(folder)
         for name, document in self.held.items():
             write_durably(folder / _file_of(name), document())
-
-    def keep_before(self) -> None:
-        """Keep what the documents are before the first round."""
-        self.keep(_BEFORE)
 
 
 _CURRENT: ContextVar[Documents | None] = ContextVar("_CURRENT", default=None)
@@ -92,7 +88,7 @@ def hold(name: str, document: Callable[[], bytes]) -> Path | None:
     current.held[name] = document
     if current.recorded is None:
         return None
-    before = current.recorded / DOCUMENTS_NAME / _BEFORE / _file_of(name)
+    before = current.recorded / DOCUMENTS_NAME / BEFORE / _file_of(name)
     return before if before.exists() else None
 
 

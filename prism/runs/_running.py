@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from prism._version import __version__
 from prism.errors import InputError
 from prism.llm._model import LostClient
-from prism.runs._documents import Documents, documents
+from prism.runs._documents import BEFORE, Documents, documents
 from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
 from prism.runs._journal import Journal, journalled
 from prism.runs._models import asking_in, load_models, spent_by
@@ -165,7 +165,7 @@ def carry_out(
             assert folder.journal is not None
             journal = folder.journal
             if folder.is_new:
-                held.keep_before()
+                held.keep(BEFORE)
             else:
                 number = len(journal.earlier)
                 observer.note(

@@ -212,5 +212,4 @@ class Assignments:
                 f"arm {arm!r} of experiment {experiment!r}: a share must be 0 or more and stay the "
                 f"same, and those of all arms ({', '.join(slices)}) at most 1 together, got {share}"
             )
-        # with shares that add up to 1, rounding must leave nobody out
-        return low, 2.0 if high > 1 - _ROUNDING else high
+        return low, high

@@ -1,19 +1,15 @@
 """Time and memory of every ``prism log`` of a long log, and reading next to json.loads.
 
-The log is made from a real round of a simulation, whose lines are copied for every further round
-with their round, times and post ids changed. So every line is as the writer writes it, and every
-agent's moves follow from one another.
+The log is that of a real run of the feed.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
 from pathlib import Path
 from time import perf_counter
 
@@ -21,9 +17,7 @@ import prism
 from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.runlog import RunLog, SimulatedClock
-from prism.runlog._writer import DEFAULT_START
 from prism.social import Feed
-from prism.telemetry.events import AGENT_JOINED, RUN_ENDED, RUN_STARTED
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.kit.commands import MAIN
 
@@ -51,8 +45,8 @@ _MOST_KEPT = 1000
 _WRITE = """
 from pathlib import Path
 from sys import argv
-from tests.benchmarks.log_tables import write_log
-write_log(Path(argv[1]), int(argv[2]))
+from tests.benchmarks.log_tables import AGENTS, write_feed
+write_feed(Path(argv[1]), AGENTS, int(argv[2]))
 """
 _SCAN = """
 from sys import argv
@@ -107,28 +101,6 @@ def run(effort: Effort) -> Sequence[Table]:
             _compared(seconds, f"every table, {size}", "slowest table", "s", MOST_SECONDS),
             _compared(memory, f"peak RSS of each, {size}", "largest table", "MB", MOST_MEGABYTES),
         ]
-
-
-def write_log(path: Path, rounds: int, agents: int = AGENTS) -> None:
-    """Write a log of so many rounds, each with about 12 transitions of each agent.
-
-    Args:
-        path: The log.
-        rounds: Its rounds.
-        agents: Its agents.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        once_played = Path(folder) / "events.jsonl"
-        write_feed(once_played, agents, rounds=1)
-        lines = once_played.read_bytes().splitlines(keepends=True)
-    once = [line for line in lines if _event(line) in (RUN_STARTED, AGENT_JOINED)]
-    again = b"".join(
-        line for line in lines if _event(line) not in (RUN_STARTED, AGENT_JOINED, RUN_ENDED)
-    )
-    with path.open("wb") as log:
-        log.writelines(line.replace(b'"rounds":1,', b'"rounds":%d,' % rounds) for line in once)
-        log.writelines(_as_round(again, number) for number in range(1, rounds + 1))
-        log.write(lines[-1])
 
 
 def _reading(log: Path, turns: int) -> tuple[Table, int]:
@@ -205,31 +177,3 @@ def write_feed(path: Path, agents: int, rounds: int, seed: int = SEED) -> None:
             logger=log.logger,
             clock=clock,
         ).run()
-
-
-def _as_round(lines: bytes, number: int) -> bytes:
-    """Return the lines of the first round as those of another, its earlier posts again."""
-    changed = lines.replace(b'"post_0', b'"post_%d_' % number)
-    for old in (0, 1):
-        changed = changed.replace(b'"round":%d,' % old, b'"round":%d,' % number)
-    for old, new in _times(number):
-        changed = changed.replace(old, new)
-    return changed.replace(b'"timestamp":"@', b'"timestamp":"')
-
-
-def _times(number: int) -> Iterator[tuple[bytes, bytes]]:
-    """Return the times of the first round with those of another, marked against a second change."""
-    for tick in range(TICKS + 1):
-        old, new = (
-            DEFAULT_START + timedelta(minutes=minutes)
-            for minutes in (tick, (number - 1) * TICKS + tick)
-        )
-        yield b'"timestamp":"%s' % _iso(old), b'"timestamp":"@%s' % _iso(new)
-
-
-def _iso(time: object) -> bytes:
-    return str(time).replace(" ", "T").replace("+00:00", "Z").encode()
-
-
-def _event(line: bytes) -> str:
-    return str(json.loads(line)["event"])

@@ -122,6 +122,21 @@ def test_members_find_what_others_have_posted(tmp_path: Path) -> None:
     assert posted.count(("member_3", "working_memory_add")) == 3
 
 
+class Narrow(ScriptedWriter):
+    """A writer whose server has a small window."""
+
+    async def window(self) -> int:
+        return 2048
+
+
+def test_members_know_the_window_of_their_server(tmp_path: Path) -> None:
+    """As alone, each lowers its limits to what the server has, before its first cycle."""
+    done = run_logged(tmp_path, Council(), 3, rounds=1, writer=Narrow(council_script))
+    found = done.events("cognition.window")
+    assert {each["agent_id"] for each in found} == {"member_1", "member_2", "member_3"}
+    assert all(each["hard_limit"] < each["window"] == 2048 for each in found)
+
+
 def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
     """A model that does as its prompt shows thinks, then posts, in every round."""
     with FakeOllama(write=Filler()) as server:

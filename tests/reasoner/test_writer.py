@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.statechart import Budget, Reasoner, TextCall, Writer
@@ -26,10 +26,6 @@ def number(text: str) -> int:
 
 def call(key: str = "k", prompt: str = "How many?", **changes: Any) -> TextCall:
     return TextCall("ada", key, prompt, **{"schema": SCHEMA, "read": number, **changes})
-
-
-def calls(size: int, **changes: Any) -> list[TextCall]:
-    return [call(f"k{each}", f"How many, {each}?", **changes) for each in range(size)]
 
 
 @pytest.fixture
@@ -160,6 +156,7 @@ async def test_a_reader_that_breaks_is_a_failure(client: Client) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=()), min_size=1, max_size=20).filter(str.strip))
+@example("a\ud83d b")
 def test_every_text_can_be_logged(text: str) -> None:
     """What a text has of half characters is replaced, all else is kept, so that a log holds it."""
     plain = TextCall("ada", "k", "?")

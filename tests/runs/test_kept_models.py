@@ -255,6 +255,10 @@ def test_a_model_and_a_policy_cannot_both_decide(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no effect beside a reasoner"):
         _ = Run(Council(), 5, model="llama3.2", reasoner=object()).agents  # type: ignore[arg-type]
 
+    writer = WriterOptions(Model("other", max_calls=3))
+    with pytest.raises(InputError, match="must have no max_calls: that of the deciding model"):
+        _ = Run(Feed, 3, model="llama3.2", writer=writer).agents
+
     run = Run(Feed, 3, model="small").replace(model="large")
     assert run.reasoner == Model("large")
 

@@ -176,34 +176,30 @@ def test_samples_that_fail_are_far_from_every_target(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_arms_share_their_parameters(tmp_path: Path) -> None:
-    """Each sample is run in every arm, and a target is of one of them."""
-    arms = [{"name": "weak"}, {"name": "strong", "parameters": {"push": 0.2}}]
-    targets = [
-        {"measure": "adopted", "arm": "weak", "value": 0.5, "spread": 0.05},
-        {"measure": "adopted", "arm": "strong", "value": 0.9, "spread": 0.05},
-    ]
-    plan = adoption(tmp_path, seeds=1, agents=20, arm=arms, target=targets)
+def test_a_target_is_of_an_arm_and_may_be_how_much_runs_differ(tmp_path: Path) -> None:
+    """Each sample is run in every arm; ``sd`` is the standard deviation between its runs."""
+    target = {"measure": "adopted", "spread": 0.05}
+    plan = adoption(
+        tmp_path,
+        agents=20,
+        arm=[{"name": "weak"}, {"name": "strong", "parameters": {"push": 0.2}}],
+        target=[
+            {**target, "arm": "weak", "value": 0.5},
+            {**target, "arm": "strong", "value": 0.9},
+            {**target, "arm": "weak", "value": 0.1, "statistic": "sd"},
+        ],
+    )
     found = fit(plan, tmp_path / "out", samples=20)
-    names = [run.name for run in found.batch.runs[:3]]
-    assert names == [
-        *("weak,sample-00001/seed-0", "strong,sample-00001/seed-0", "weak,sample-00002/seed-1"),
+    names = [run.name for run in found.batch.runs]
+    assert names[2:7:2] == [
+        *("weak,sample-00001/seed-2", "strong,sample-00001/seed-1", "weak,sample-00002/seed-3"),
     ]
-    means = dict(found.targets().project("arm, mean").fetchall())
-    assert means["weak"] < means["strong"]
-
-
-@pytest.mark.slow
-def test_a_target_may_be_how_much_runs_differ(tmp_path: Path) -> None:
-    """It is held against the standard deviation between the runs of a sample."""
-    said = {"measure": "adopted", "value": 0.1, "spread": 0.02}
-    plan = adoption(tmp_path, agents=20, target=[said, {**said, "statistic": "sd"}])
-    found = fit(plan, tmp_path / "out", samples=20)
-    mean, deviation = found.targets().df().to_dict("records")
-    assert (mean["statistic"], deviation["statistic"]) == ("mean", "sd")
+    weak, strong, deviation = found.targets().df().to_dict("records")
+    assert weak["mean"] < strong["mean"]
+    assert [each["statistic"] for each in (weak, strong, deviation)] == ["mean", "mean", "sd"]
     values = found.batch.results().df().groupby("configuration")["adopted"].std()
     sample = found.kept.places[0] + 1
-    assert deviation["low"] <= values[f"sample-{sample:05}"] <= deviation["high"]
+    assert deviation["low"] <= values[f"weak,sample-{sample:05}"] <= deviation["high"]
 
 
 TARGET = {"measure": "adopted", "value": 1, "spread": 1}

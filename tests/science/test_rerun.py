@@ -23,9 +23,9 @@ def log_of(folder: Path) -> bytes:
     return (folder / "events.jsonl").read_bytes()
 
 
-def decisions_of(folder: Path) -> list[dict[str, Any]]:
+def events_of(folder: Path, event: str = "reasoner.decision") -> list[dict[str, Any]]:
     lines = map(json.loads, log_of(folder).splitlines())
-    return [line for line in lines if line["event"] == "reasoner.decision"]
+    return [line for line in lines if line["event"] == event]
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +95,8 @@ def test_the_model_is_asked_from_the_round_on_that_is_changed(
     assert now[:begins] == was[:begins]
 
     # the recorded answers until there, new ones from there on, of which none is as before by chance
-    recorded = {json.dumps(each) for each in decisions_of(tmp_path / "run")}
-    is_old = [json.dumps(each) in recorded for each in decisions_of(folder)]
+    recorded = {json.dumps(each) for each in events_of(tmp_path / "run")}
+    is_old = [json.dumps(each) in recorded for each in events_of(folder)]
     new = is_old.count(False)
     assert is_old == sorted(is_old, reverse=True)
     assert asked.asked - before == new > 0
@@ -109,7 +109,7 @@ def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) 
     again, policy = tmp_path / "again", tmp_path / "policy.json"
     policy.write_text('{"evaluating": {"decides": {"scrolling": 1, "engaging_reply": 1}}}')
     rerun(tmp_path / "run", again, from_round=3, reasoner=PolicyOptions(policy))
-    sources = [(each["round"] > 2, each["source"]) for each in decisions_of(again)]
+    sources = [(each["round"] > 2, each["source"]) for each in events_of(again)]
     assert {late for late, source in sources if source == "model"} == {False}
     assert {source for late, source in sources if late} <= {"policy", "fallback"}
     assert asked.asked == before
@@ -127,7 +127,7 @@ def test_another_model_or_prompt_answers_from_a_round_on(
     before, again = asked.asked, tmp_path / "again"
     other = Model(model, hosts=(asked.host,)) if isinstance(model, str) else model
     rerun(tmp_path / "run", again, from_round=3, model=other)
-    was, now = decisions_of(tmp_path / "run"), decisions_of(again)
+    was, now = events_of(tmp_path / "run"), events_of(again)
     early = [each for each in was if each["round"] < 3]
     assert now[: len(early)] == early
     late = [each for each in now if each["round"] >= 3]
@@ -158,7 +158,7 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
     Run(Rumour, 40, rounds=6, seed=1).keep(run)
     with FakeOllama(models=["small"]) as server:
         rerun(run, tmp_path / "again", from_round=3, model=f"ollama:small@{server.host}")
-        found = [(each["round"] > 2, each["source"]) for each in decisions_of(tmp_path / "again")]
+        found = [(each["round"] > 2, each["source"]) for each in events_of(tmp_path / "again")]
         assert {*found} - {(True, "cache")} == {(False, "policy"), (True, "model")}
     with pytest.raises(InputError, match="asked none so far"):
         rerun(run, tmp_path / "b", from_round=3, model={"prompt": "{situation}"})
@@ -175,7 +175,7 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
         rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
         assert server.asked > before
 
-    was, now = decisions_of(tmp_path / "run"), decisions_of(tmp_path / "again")
+    was, now = events_of(tmp_path / "run"), events_of(tmp_path / "again")
     early = [each for each in was if each["round"] < 4]
     assert now[: len(early)] == early
 
@@ -187,19 +187,15 @@ def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
         small, large = (f"ollama:{name}@{server.host}" for name in ("small", "large"))
         feed.replace(writer=small).keep(run)
         rerun(run, tmp_path / "again", from_round=2, writer=large)
-        asked = {(each["round"] < 2, each.get("model")) for each in texts_of(tmp_path / "again")}
+        texts = events_of(tmp_path / "again", "text.written")
+        asked = {(each["round"] < 2, each["model"]) for each in texts if each.get("model")}
         assert asked == {(True, "small"), (False, "large")}
         feed.keep(tmp_path / "silent")
         with pytest.raises(InputError, match="can only be changed from round 1 on"):
             rerun(tmp_path / "silent", tmp_path / "late", from_round=2, writer=large)
         rerun(tmp_path / "silent", tmp_path / "written", from_round=1, writer=large)
-        assert {each.get("model") for each in texts_of(tmp_path / "written")} == {"large"}
-
-
-def texts_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the texts that a model was asked for, in the order of the log."""
-    lines = map(json.loads, log_of(folder).splitlines())
-    return [each for each in lines if each["event"] == "text.written" and each.get("model")]
+        texts = events_of(tmp_path / "written", "text.written")
+        assert {each["model"] for each in texts if each.get("model")} == {"large"}
 
 
 @pytest.mark.slow

@@ -208,6 +208,30 @@ def test_of_more_opening_posts_than_a_feed_holds_each_reader_has_a_draw() -> Non
     assert chisquare([*counts.values()]).pvalue > 0.001
 
 
+class Liked(Scene):
+    """A feed whose last post gets likes after it was ranked."""
+
+    feed = "popular"
+    orders: Any = ()
+
+    def round_begins(self) -> None:
+        """Publish, or vote; note the order."""
+        if self.round == 1:
+            for name in NAMES:
+                self.publish(name, "text", ["art"])
+        else:
+            self.vote(self.orders[0][-1], likes=9)
+        self.orders = (*self.orders, [*self.hot.posts()])
+
+
+def test_votes_change_the_order_of_what_was_ranked() -> None:
+    """A post that was the last is the first after many likes."""
+    scene = Liked(first_posts=())
+    Run(scene, [SocialAgent(name) for name in NAMES], rounds=2).run()
+    before, after = scene.orders
+    assert after == [before[-1], *before[:-1]]
+
+
 class Longest(Scene):
     """A feed with a ranking of its own."""
 

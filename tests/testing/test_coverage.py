@@ -96,11 +96,23 @@ def test_what_was_never_exercised_is_listed(
     assert missing(report(test)) == never
 
 
-def test_shares_are_rounded(report: Callable[[str], list[str]]) -> None:
-    """To a tenth, up or down."""
-    # 3 of 45
-    line = report("social_media_chart().fire(SocialAgent('ada'), 'feed_ready')")[1]
-    assert line.split()[-1] == "6.7%"
+@pytest.mark.parametrize(
+    ("test", "share"),
+    [
+        # 3 of 45
+        ("social_media_chart().fire(SocialAgent('ada'), 'feed_ready')", "6.7%"),
+        # all but one of 2101
+        (
+            "moves = [Transition(f't{number}', S.IDLE, S.IDLE) for number in range(2100)]\n"
+            "chart = Statechart([S.IDLE], moves, S.IDLE)\n"
+            "for move in moves[1:]: chart.fire(SocialAgent('ada'), move.trigger)",
+            "99.9%",
+        ),
+    ],
+)
+def test_shares_are_rounded(report: Callable[[str], list[str]], test: str, share: str) -> None:
+    """To a tenth, up or down; only all is 100 %."""
+    assert report(test)[1].split()[-1] == share
 
 
 def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None:
@@ -116,3 +128,17 @@ def test_several_charts_are_added_up(report: Callable[[str], list[str]]) -> None
     assert lines[-1] == "built but never used: social_media"
     # names do not tell a terminal what to do
     assert all(line.isprintable() for line in lines)
+
+
+@pytest.mark.slow
+def test_no_chart_is_kept_alive(report: Callable[[str], list[str]]) -> None:
+    """The definition of a chart that is counted, and what its guards hold, goes with the chart."""
+    report(
+        "import gc, weakref\n"
+        "chart = make()\n"
+        "chart.fire(SocialAgent('ada'), 'go', True)\n"
+        "definition = weakref.ref(chart.definition)\n"
+        "del chart\n"
+        "gc.collect()\n"
+        "assert definition() is None"
+    )

@@ -198,8 +198,11 @@ def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> No
     there = {*world.agents}
     assert world.count(Life.ALIVE) == len(there) == done.run.finished[-1].states["alive"]
     assert {*world.place.cells} == there
-    assert all(other in there for cell in there for other in cell.neighbours)
-    assert {*(end for edge in world.network.edges() for end in edge)} <= there
+    beside = {frozenset((cell, other)) for cell in there for other in cell.neighbours}
+    assert {*map(frozenset, world.network.edges())} == beside
+    assert set().union(*beside) <= there
+    # newcomers have the neighbours of their parents
+    assert len(beside) > 100
 
     joined = [each["agent_id"] for each in done.events("agent.joined")]
     left = [each["agent_id"] for each in done.events("agent.left")]

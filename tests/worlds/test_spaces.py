@@ -52,6 +52,22 @@ def test_a_cell_that_is_not_free_is_refused(hall: Space[Lamp], cell: int, proble
         hall.put(next(iter(hall.cells)), cell)
 
 
+@pytest.mark.parametrize(("capacity", "cell"), [(1, 3), (2, 0), (None, 0)])
+def test_a_newcomer_begins_beside_its_parent(capacity: int | None, cell: int) -> None:
+    """In its cell, if there is room, or else in the first one around it that is free."""
+
+    class Nest(Hall):
+        rounds = 1
+
+        def round_begins(self) -> None:
+            self.hall.capacity = capacity
+            self.add(Lamp(agent_id="child"), at=self.agents[0])
+
+    run = Run(Nest(), 3)
+    run.run()
+    assert [each.agent_id for each in run.world.hall.at(cell)][-1] == "child"
+
+
 class Sky(World[Lamp]):
     """Lamps somewhere."""
 

@@ -109,6 +109,27 @@ def test_messages_go_to_and_fro_within_a_tick() -> None:
     assert heard == [["off, as always"], ["how are you?"], [None]]
 
 
+class Passing(Room):
+    """The last lamp tells the one before it, which tells the first."""
+
+    @during(Light.OFF)
+    async def tell(self, lamp: Lamp) -> None:
+        """Hear, and tell on."""
+        place = self.agents.index(lamp)
+        if place < 2:
+            message = await lamp.receive()
+            lamp.heard.append(message and message.content)
+        if place > 0:
+            lamp.send(self.agents[place - 1], lamp.name)
+
+
+def test_who_waits_hears_what_others_have_still_to_tell() -> None:
+    """Nobody goes on without a message while somebody who has one may send another."""
+    run = Run(Passing(), 3)
+    run.run()
+    assert [lamp.heard for lamp in run.agents] == [["lamp_2"], ["lamp_3"], []]
+
+
 class Switching(Room):
     """In the third round the first lamp switches the second one off, which switches it on."""
 
