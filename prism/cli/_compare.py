@@ -88,20 +88,23 @@ def compare(
     elif as_json or out is not None:
         write_table(found.table(), out, reads, as_json=as_json)
     else:
-        _print(found)
+        _print(found, measures)
     if page is not None:
         write_page(found.html().encode(), page, reads)
     if paper is not None:
         say(f"{paper}: {len(found.save_paper(paper))} files", err=True)
 
 
-def _print(found: Comparison) -> None:
-    """Print the differences, without what is the same in every run."""
+def _print(found: Comparison, measures: list[str] | None) -> None:
+    """Print the differences; of what is the same in every run, only what was asked for by name."""
     rows = [row for row in found.differences if row.difference or row.low is not None]
     say(f"{found.title}, {found.pairing}")
     if not rows:
         say("No measure differs.")
         return
+    differs = {row.measure for row in rows}
+    if same := [name for name in measures or () if name not in differs]:
+        say(f"The same in every run: {', '.join(same)}.")
 
     names = [name for name in _SHOWN if name != "second" or len(found.groups) > 2]
     draw_rows([{name: getattr(row, name) for name in names} for row in rows])

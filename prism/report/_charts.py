@@ -53,10 +53,11 @@ class Charts:
 
     @cached_property
     def names(self) -> list[str | None]:
-        """The charts of transitions, or before the first those of agents; None has no name."""
-        names = list(dict.fromkeys(row["chart"] for row in self.traffic or self.joined))
+        """The charts of transitions and of agents that have made none; None has no name."""
+        moved = dict.fromkeys(row["chart"] for row in self.traffic)
         # agents of a run with a single chart join without its name
-        return names if self.traffic or any(names) else [self.run.chart]
+        joined = dict.fromkeys(row["chart"] for row in self.joined if row["chart"])
+        return [*(moved | joined)] or [self.run.chart]
 
     @cached_property
     def levels(self) -> dict[str | None, Levels]:

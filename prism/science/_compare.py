@@ -156,7 +156,7 @@ def compare(
         replace(row, p_holm=p, title=titles.get(row.measure, row.measure))
         for row, p in zip(rows, corrected, strict=True)
     ]
-    every_note = tuple(dict.fromkeys([*notes, *short, *_fallbacks(runs)]))
+    every_note = tuple(dict.fromkeys([*notes, *short, *_versions(runs), *_fallbacks(runs)]))
     return Comparison(tuple(runs), tuple(rows), every_note, from_round, last, confidence, folder)
 
 
@@ -222,6 +222,13 @@ def _wanted(
             raise InputError(f"{name!r} is an unknown measure; the runs have {', '.join(kinds)}")
 
     return {name: kinds[name] for name in names}
+
+
+def _versions(runs: Sequence[ComparedRun]) -> Iterator[str]:
+    """Yield the files that were edited between the runs, so that they are of two programs."""
+    for name in dict.fromkeys(name for run in runs for name in run.inputs):
+        if len({run.inputs[name] for run in runs if name in run.inputs}) > 1:
+            yield f"{name} has changed between these runs: they are not all of one version"
 
 
 def _fallbacks(runs: Sequence[ComparedRun]) -> Iterator[str]:

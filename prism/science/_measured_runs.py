@@ -40,6 +40,7 @@ class ComparedRun:
         kinds: The kind of each measure.
         values: The value of each measure.
         by_round: The values of measures by round.
+        inputs: The digests of the files that it reads.
     """
 
     path: Path
@@ -50,6 +51,7 @@ class ComparedRun:
     kinds: dict[str, MeasureKind] = field(default_factory=dict, repr=False)
     values: dict[str, float] = field(default_factory=dict, repr=False)
     by_round: dict[str, dict[int, float]] = field(default_factory=dict, repr=False)
+    inputs: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def add(self, kind: MeasureKind, name: str, value: object) -> None:
         """Add a measure; anything but a number is left out."""
@@ -161,7 +163,8 @@ def _measured(
     if is_of_a_feed(results) and find_runs(path) == [path]:
         results = with_log_measures(results, path, from_round, to_round)
     rounds = results.get("rounds", ())
-    run = ComparedRun(path, seed, len(rounds))
+    inputs = row.get("config", {}).get("inputs", {})
+    run = ComparedRun(path, seed, len(rounds), inputs=inputs)
     last = to_round or len(rounds)
     for each in rounds:
         if from_round <= each["round"] <= last:

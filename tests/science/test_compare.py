@@ -278,6 +278,22 @@ def test_a_comparison_says_where_models_did_not_decide(tmp_path: Path) -> None:
     assert note == f"ill: 0 of {asked} decisions are by the model, and the others are fallbacks"
 
 
+def test_a_comparison_names_a_file_that_was_edited_between_runs(tmp_path: Path) -> None:
+    """Runs of two versions of one world are no pairs of one model, and a note says so."""
+    for group in ("one", "other"):
+        for seed in range(2):
+            Run(Rumour(friends=2), 10, rounds=2, seed=seed).keep(tmp_path / group / f"{seed}")
+    assert not [each for each in compare(tmp_path).notes if "version" in each]
+
+    summary = tmp_path / "other" / "1" / "run.json"
+    data = json.loads(summary.read_text())
+    (name,) = data["config"]["inputs"]
+    data["config"]["inputs"][name] = "0" * 64
+    summary.write_text(json.dumps(data))
+    changed = f"{name} has changed between these runs: they are not all of one version"
+    assert changed in compare(tmp_path).notes
+
+
 def test_measures_have_the_words_of_their_world(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -63,13 +63,14 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(visit: Visit) ->
 
 
 def test_kinds_whose_states_have_one_name_are_counted_apart(visit: Visit) -> None:
-    """Three wolves and a sheep that rest are three on one chart, and one on the other."""
+    """Three wolves and a sheep that rest are three and one, and grass that never moved is one."""
     kinds = {"a": "wolf", "b": "wolf", "c": "wolf", "d": "sheep"}
-    states = {"event": "round.ended", "timestamp": "t", "round": 1, "states": {"rests": 4}}
+    states = {"event": "round.ended", "timestamp": "t", "round": 1, "states": {"rests": 5}}
     client = visit(
         [
-            make.started(agents=4, chart="wolf, sheep"),
+            make.started(agents=5, chart="wolf, sheep, grass"),
             *({**make.joined(name, "roams"), "chart": kind} for name, kind in kinds.items()),
+            {**make.joined("e", "rests"), "chart": "grass"},
             *(
                 at(1, {**make.move(name, "roams", "rests"), "chart": kind})
                 for name, kind in kinds.items()
@@ -79,12 +80,12 @@ def test_kinds_whose_states_have_one_name_are_counted_apart(visit: Visit) -> Non
     )
     charts = client.html("/round", round=1)["the-chart"].split("data-chart=")[1:]
     shown = {part.split('"')[1]: part.partition('data-state="rests"')[2] for part in charts}
-    for kind, count in (("wolf", 3), ("sheep", 1)):
+    for kind, count in (("wolf", 3), ("sheep", 1), ("grass", 1)):
         assert f">{count} agent" in shown[kind].partition("</g>")[0]
         behind = client.ask("/agents", round=1, state="rests", chart=kind)
         assert behind["number"] == count
         arrow = client.ask("/agents", round=1, source="roams", target="rests", chart=kind)
-        assert arrow["number"] == count
+        assert arrow["number"] == count * (kind != "grass")
 
 
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(visit: Visit) -> None:

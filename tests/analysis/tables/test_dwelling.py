@@ -8,6 +8,7 @@ import pytest
 
 from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import read_log
+from prism.worlds import state
 from tests.kit import make
 from tests.kit.logs import LogOf, WriteLog
 
@@ -35,6 +36,44 @@ def test_a_state_that_is_never_left_has_no_median(log_of: LogOf) -> None:
         ("a", 1, 1, 2, None, 6, 8),
         ("b", 0, 1, None, None, 4, 4),
     ]
+
+
+Case = StrEnum("Case", ["WAITING", "SEEN"])
+
+
+class Patient(Agent):
+    """Somebody who is asked in each tick, and stays until the ninth."""
+
+    chart = Statechart(
+        Case,
+        [
+            Transition("calls", Case.WAITING, Case.WAITING),
+            Transition("calls", Case.WAITING, Case.SEEN),
+        ],
+        Case.WAITING,
+        decision_states=[Case.WAITING],
+    )
+    calls: int = state(0)
+
+
+class Practice(World[Patient]):
+    """Decides to stay, which begins the time in the state anew and is no transition of the log."""
+
+    rounds, ticks = 4, 3
+
+    @during(Case.WAITING)
+    async def call(self, patient: Patient) -> None:
+        """Stay until the ninth tick."""
+        patient.calls += 1
+        is_ninth = patient.calls == 9
+        await patient.decide("calls", weights={Case.WAITING: not is_ninth, Case.SEEN: is_ninth})
+
+
+def test_a_decision_to_stay_ends_no_visit(tmp_path: Path) -> None:
+    """A stay is as long as the log says, whatever the agent decided meanwhile."""
+    Run(Practice(), 2).keep(tmp_path)
+    (row,) = (each for each in read_log(tmp_path).rows("dwell") if each["state"] == "waiting")
+    assert (row["complete"], row["mean"], row["max"]) == (2, 9, 9)
 
 
 Bulb = StrEnum("Bulb", ["LIT", "DARK"])
@@ -77,8 +116,8 @@ def test_dwell_times_of_events_at_rates_are_in_rounds(
     """Means and medians are those of the chain's rates, also beside a run in ticks."""
     Run(Lamps(), 200, seed=1).keep(tmp_path / "run")
     rows = {row["state"]: row for row in read_log(tmp_path / "run").rows(*table)}
-    for state, rate in (("lit", 0.7), ("dark", 2.0)):
-        row = rows[state]
+    for bulb, rate in (("lit", 0.7), ("dark", 2.0)):
+        row = rows[bulb]
         assert row["complete"] / row["at_risk"] == pytest.approx(rate, rel=0.1)
         assert row["mean"] == pytest.approx(1 / rate, rel=0.1)
         assert row["median"] == pytest.approx(log(2) / rate, rel=0.1)
