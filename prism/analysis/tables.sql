@@ -210,7 +210,7 @@ with ended as (
 )
 select s.run, s.chart, begin as state, s.round,
        case when r.seconds_per_round is not null then rounds_in_state
-            when stay > ticks_in_state + 1 then stay else ticks_in_state end as length,
+            when stay - 1 > ticks_in_state then stay else ticks_in_state end as length,
        "trigger" = 'timeout' as timed_out,
        if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
 from stays s join runs r using (run) where begin is not null
