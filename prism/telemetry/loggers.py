@@ -196,14 +196,14 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def report(
-    given: EventLogger | None, level: Level | Literal["debug"], event: str, /, **keys: Any
+    preferred: EventLogger | None, level: Level | Literal["debug"], event: str, /, **keys: Any
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
     A processor of structlog that raises loses the event, and nothing else.
 
     Args:
-        given: The chart's or reasoner's own logger, if it has one.
+        preferred: The chart's or reasoner's own logger, if it has one.
         level: How serious it is.
         event: One of the event names.
         keys: What happened; an exception as ``exc_info``.
@@ -212,14 +212,15 @@ def report(
         Exception: What a logger raises that is no processor's fault, such as a full disk.
     """
     try:
-        logger = debug_logger(given) if level == "debug" else active_logger(given)
-        is_silent = type(given) is LateLogger and given.is_silent
-        if logger is None and level in ("warning", "error") and not is_silent:
-            logger = _standard_logger
+        logger = debug_logger(preferred) if level == "debug" else active_logger(preferred)
+        if logger is None:
+            is_silent = type(preferred) is LateLogger and preferred.is_silent
+            if is_silent or level not in ("warning", "error"):
+                return
             if level == "warning" and (counts := _unheard.get()) is not None:
                 return _count_unheard(counts, event, keys)
-        if logger is not None:
-            getattr(logger, level)(event, **keys)
+            logger = _standard_logger
+        getattr(logger, level)(event, **keys)
     except Exception as error:
         frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
         rooms = [name.partition(".")[0] for name in frames]
