@@ -218,7 +218,8 @@ def report(
             if is_silent or level not in ("warning", "error"):
                 return
             if level == "warning" and (counts := _unheard.get()) is not None:
-                return _count_unheard(counts, event, keys)
+                _count_unheard(counts, event, keys)
+                return
             logger = _standard_logger
         getattr(logger, level)(event, **keys)
     except Exception as error:
