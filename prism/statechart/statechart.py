@@ -124,8 +124,8 @@ class Statechart(Written[StateT]):
         Args:
             data: The definition. A transition whose source is ``"*"`` stands for one from every
                 state, unless a state has that text.
-            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
-                ``str``-based Enum whose members the states are, without which one is made by
+            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is an
+                Enum whose members the states are, without which one is made by
                 `state_enum`; ``logger`` and ``clock`` as for the chart itself.
 
         Raises:

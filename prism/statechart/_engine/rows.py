@@ -123,7 +123,7 @@ class NestedRows:
             texts = texts[0].split(SEPARATOR)
         leaves = tuple(numbers.get(text, CHART) for text in texts)
         is_possible = leaves in self._beyond or self.tree.is_configuration(leaves)
-        if not isinstance(state, str) or not is_possible:
+        if not isinstance(state, (str, Enum)) or not is_possible:
             raise KeyError(state)
 
         # one object for each state, so that a fire can compare by identity

@@ -204,7 +204,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         Exception: Whatever a field raises that takes no new value. Nothing has changed then.
     """
     before = agent.state
-    if before is not edge.from_state and before != edge.from_state:
+    if before is not edge.from_state and before not in (edge.from_state, edge.from_text):
         raise MovedError
     record = make_record(edge, time, context)
     dwell: int | None
