@@ -1,8 +1,8 @@
 """One guarded fire with its whole bookkeeping, by prism and by transitions.
 
 Each contender fires ``go`` on an agent with a history that fills up. The bookkeeping is the state,
-``ticks_in_state = 0``, one record with a UTC time in a deque of fifty, and one event of structlog if
-the application has configured that.
+``ticks_in_state = 0``, one record with a UTC time in a deque of fifty, and one event of structlog
+if the application has configured that.
 """
 
 from __future__ import annotations
