@@ -28,7 +28,7 @@ def problems(**given: Any) -> list[str]:
     [
         (
             {"states": ("idle", 3)},
-            "states must be members of a str-based Enum, such as a StrEnum, got 'idle', 3",
+            "states must be members of an Enum, such as a StrEnum, got 'idle', 3",
         ),
         (
             {"states": (S.IDLE, OTHER("elsewhere"))},
