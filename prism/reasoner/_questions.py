@@ -13,7 +13,7 @@ from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart import Definition
 from prism.statechart.names import agent_name
 from prism.statechart.reporting import Options, announce
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, is_heard
 
 _HASH_DIGITS = 16
 
@@ -180,9 +180,9 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
-        is_heard = active_logger(given) is not None
+        are_heard = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
-            if is_heard or decision.source == "fallback":
+            if are_heard or decision.source == "fallback":
                 how, more = _told_of(decision)
                 announce(given, question, decision.chosen, decision.source, how, more)
 

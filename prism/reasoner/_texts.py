@@ -20,7 +20,7 @@ from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, prompted
 from prism.reasoner._spending import Cost
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
-from prism.telemetry.loggers import EventLogger, active_logger, describe, report
+from prism.telemetry.loggers import EventLogger, describe, is_heard, report
 
 TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
 
@@ -197,10 +197,10 @@ class BaseWriter(ABC):
             logger: Logger for the texts; by default this writer's own.
         """
         given = logger or self._logger
-        active = active_logger(given)
+        are_heard = is_heard(given)
         for call, written in zip(calls, found, strict=True):
-            if active is not None or written.source in _FAILURES:
-                _announce(given, active, call, written)
+            if are_heard or written.source in _FAILURES:
+                _announce(given, call, written)
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -247,9 +247,7 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _announce(
-    given: EventLogger | None, active: EventLogger | None, call: TextCall, written: Written
-) -> None:
+def _announce(given: EventLogger | None, call: TextCall, written: Written) -> None:
     """Log one text; a failure is a warning, which is shown even without structlog."""
     keys: dict[str, Any] = {
         "agent_id": call.agent_id,
@@ -264,10 +262,7 @@ def _announce(
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
-    if written.source in _FAILURES:
-        report(given, "warning", TEXT_WRITTEN, **keys)
-    elif active is not None:
-        active.info(TEXT_WRITTEN, **keys)
+    report(given, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, **keys)
 
 
 # Asking a model
