@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from prism.statechart._beside import kept_beside, memory_beside
-from prism.statechart._hierarchy import CHART, Hierarchy
+from prism.statechart.hierarchy import CHART, Hierarchy
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
 
 
