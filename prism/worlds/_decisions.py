@@ -35,7 +35,7 @@ from prism.statechart import (
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, is_heard, report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
 
@@ -317,9 +317,11 @@ def is_stale(chart: Any, asked: Asked) -> bool:
 
 def discard(turns: Any, asked: Asked) -> None:
     """Log an answer that comes too late."""
-    agent, logger = asked.agent, active_logger(turns.events.logger)
-    if logger is not None:
-        logger.warning(
+    agent, logger = asked.agent, turns.events.logger
+    if is_heard(logger):
+        report(
+            logger,
+            "warning",
             ANSWER_DISCARDED,
             chart=asked.chart.name,
             agent_id=agent.agent_id,

@@ -24,7 +24,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, active_logger, report
+from prism.telemetry.loggers import EventLogger, is_heard, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
 
@@ -51,7 +51,7 @@ class Events:
     @property
     def are_heard(self) -> bool:
         """Whether anybody listens."""
-        return active_logger(self.logger) is not None
+        return is_heard(self.logger)
 
     def begin(self) -> None:
         """Write what `World.setup` has logged."""
@@ -98,9 +98,7 @@ class Events:
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log an event of the run."""
-        logger = active_logger(self.logger)
-        if logger is not None:
-            logger.info(event, **keys)
+        report(self.logger, "info", event, **keys)
 
 
 @dataclass(slots=True)
