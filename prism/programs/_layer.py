@@ -15,7 +15,8 @@ from prism.reasoner._texts import Effect, TextCall, Written
 from prism.runs._documents import is_trial
 from prism.runs._services import Services
 from prism.statechart import Statechart, StateTransition
-from prism.telemetry.loggers import active_logger, report
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import report
 
 StepOutcome = Literal["done", "failed", "skipped"]
 OnFailure = Literal["retry", "skip", "fail"]
@@ -349,12 +350,8 @@ class ProgramAgent(ABC, Generic[StepT]):
 
     def say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         """Log an event; a warning is shown even where structlog is not configured."""
-        about = {"agent_id": self.agent_id, **keys}
-        logger = active_logger(self.services.logger)
-        if is_warning:
-            report(self.services.logger, "warning", event, **about)
-        elif logger is not None:
-            logger.info(event, **about)
+        level: Level = "warning" if is_warning else "info"
+        report(self.services.logger, level, event, {"agent_id": self.agent_id, **keys})
 
 
 @dataclass(frozen=True, slots=True)

@@ -195,10 +195,10 @@ class BaseWriter(ABC):
             logger: Logger for the texts; by default this writer's own.
         """
         given = logger or self._logger
-        active = active_logger(given)
+        is_heard = active_logger(given) is not None
         for call, written in zip(calls, found, strict=True):
-            if active is not None or written.source in _FAILURES:
-                _announce(given, active, call, written)
+            if is_heard or written.source in _FAILURES:
+                _announce(given, call, written)
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -239,9 +239,7 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _announce(
-    given: EventLogger | None, active: EventLogger | None, call: TextCall, written: Written
-) -> None:
+def _announce(given: EventLogger | None, call: TextCall, written: Written) -> None:
     """Log one text; a failure is a warning, which is shown even without structlog."""
     keys: dict[str, Any] = {
         "agent_id": call.agent_id,
@@ -256,10 +254,7 @@ def _announce(
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
-    if written.source in _FAILURES:
-        report(given, "warning", TEXT_WRITTEN, **keys)
-    elif active is not None:
-        active.info(TEXT_WRITTEN, **keys)
+    report(given, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
 
 
 # Asking a model
