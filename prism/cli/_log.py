@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
-from prism.cli._options import AllRuns, AsJson, OutFile, Runs
+from prism.cli._options import AllRuns, AsJson, Group, OutFile, Runs
 from prism.cli._screen import note, print_facts, print_json, say
 from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
@@ -43,7 +42,7 @@ _LEFT_OUT = ("event", "level", "timestamp", "chart")
 _CALL = re.compile(r"([\w-]+)(?:\((.*)\))?$", re.DOTALL)
 
 
-class _Tables(TyperGroup):
+class _Tables(Group):
     """The commands of ``prism log``; whatever else comes first is a table or a query."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

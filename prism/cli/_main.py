@@ -12,10 +12,9 @@ from traceback import format_exception
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
 
 from prism._version import __version__
-from prism.cli._options import naming_options
+from prism.cli._options import Group, naming_options
 from prism.cli._screen import note, say
 from prism.errors import InputError, LLMError, PrismError, TooManyFallbacksError
 
@@ -43,7 +42,7 @@ _PASSES_ON = {
 _PANELS = {name: panel for panel, names in _COMMANDS.items() for name in names}
 
 
-class _OnDemand(TyperGroup):
+class _OnDemand(Group):
     """All commands; only those that are called or listed are imported."""
 
     def __init__(self, **options: Any) -> None:

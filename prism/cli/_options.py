@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from prism.errors import InputError
 
@@ -96,9 +97,20 @@ Workers = Annotated[
 ]
 
 
+class Group(TyperGroup):
+    """A group of commands whose help is shown without loading what their arguments need."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        """Return the option ``--help``, which is off unless it is given."""
+        option: Any = super().get_help_option(ctx)
+        # typer loads pydantic to convert None, which takes as long as all of `prism run --help`
+        option.default = False
+        return option
+
+
 def command_group(text: str) -> typer.Typer:
     """Return a group of commands that, called alone, shows its help."""
-    return typer.Typer(help=text, no_args_is_help=True, rich_markup_mode="markdown")
+    return typer.Typer(help=text, cls=Group, no_args_is_help=True, rich_markup_mode="markdown")
 
 
 def parameters_in(file: Path | None) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from prism.reasoner._questions import BaseReasoner, Decision, Question
 from prism.statechart.names import given_name
 from prism.statechart.reporting import announce
 from prism.statechart.states import AgentState, state_text
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, is_heard
 
 
 class AgentStreams:
@@ -143,7 +143,7 @@ class PolicyReasoner(BaseReasoner):
                 and weights.
             logger: Logger for the decisions; by default this reasoner's own.
         """
-        listens = active_logger(logger or self._logger) is not None
+        listens = is_heard(logger or self._logger)
         chosen = []
         for question in asked:
             weights = self._weights(question)

@@ -13,7 +13,7 @@ from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS, Cost
 from prism.statechart import Definition
 from prism.statechart.names import agent_name
 from prism.statechart.reporting import Options, announce
-from prism.telemetry.loggers import EventLogger, active_logger
+from prism.telemetry.loggers import EventLogger, is_heard
 
 _HASH_DIGITS = 16
 
@@ -73,9 +73,10 @@ class Decision:
         chosen: One of the question's options.
         source: What chose: a ``model``, a ``cache`` of one, the ``policy``, or the
             ``fallback`` if nothing did.
-        reason: Why the fallback was taken.
+        reason: Why the fallback was taken, in words.
         probabilities: Probability of every option by its text, if known.
         cost: Its cost, if a model was asked.
+        failure: The name of the exception by which the fallback was taken.
         decision_id: Its id in the journal of a kept run.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
         question_kind: How the model was asked: for a ``letter`` or for the ``name`` of an option.
@@ -96,6 +97,7 @@ class Decision:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
+    failure: str | None = field(default=None, compare=False)
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
     question_kind: str | None = None
@@ -178,9 +180,9 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         given = logger or self._logger
-        is_heard = active_logger(given) is not None
+        are_heard = is_heard(given)
         for question, decision in zip(questions, decisions, strict=True):
-            if is_heard or decision.source == "fallback":
+            if are_heard or decision.source == "fallback":
                 how, more = _told_of(decision)
                 announce(given, question, decision.chosen, decision.source, how, more)
 

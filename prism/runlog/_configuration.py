@@ -26,7 +26,6 @@ from prism.telemetry.events import (
 from prism.telemetry.instruments import join_hooks
 from prism.telemetry.loggers import (
     StandardLogger,
-    active_logger,
     describe,
     report,
     structlog_is_configured,
@@ -118,9 +117,7 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _begin(self) -> None:
-        # a processor that raises is told to whoever configures it
-        if logger := active_logger(None):
-            logger.info(RUN_STARTED, schema=SCHEMA_VERSION)
+        report(None, "info", RUN_STARTED, {"schema": SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 

@@ -205,7 +205,7 @@ def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
     if not members:
         yield "a chart needs at least one state"
     elif wrong:
-        yield f"states must be members of a str-based Enum, such as a StrEnum, got {joined(wrong)}"
+        yield f"states must be members of an Enum, such as a StrEnum, got {joined(wrong)}"
     elif len(enums) > 1:
         names = joined(sorted(enums.values()))
         yield f"states must all come from one enum, got members of {names}"

@@ -80,12 +80,12 @@ class _Writer:
             owner: What it belongs to, for messages.
         """
         match value:
-            case None | bool() | int() | float():
-                return value
             case EventDescriptor():
                 return {"descriptor": str(value)}
-            case str():
+            case str() | Enum():
                 return state_text(value)
+            case None | bool() | int() | float():
+                return value
             case tuple() | list():
                 return [self.plain(each, key, owner) for each in value]
             case Mapping():

@@ -12,13 +12,11 @@ time-outs, by state, and 0 for time-outs that came while their guards refused.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any
-
-from prism.statechart._beside import kept_beside, memory_beside
-from prism.statechart._hierarchy import CHART, Hierarchy
-from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH, StateTransition
+from weakref import ref
 
 
 def field_of(agent: Any, name: str) -> Any:
@@ -52,23 +50,15 @@ def memory_of(agent: Any) -> dict[str, Any]:
 def remembered(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, which may be nothing, and change nothing."""
     memory = getattr(agent, "state_memory", None)
-    return memory if isinstance(memory, dict) else memory_beside(agent)
+    if isinstance(memory, dict):
+        return memory
+    return _beside[id(agent)].memory if id(agent) in _beside else {}
 
 
 def random_of(agent: Any) -> Any:
     """Return the random numbers that a chart draws from."""
     numbers = getattr(agent, "chart_random", None)
     return agent.random if numbers is None else numbers
-
-
-def histories(memory: Mapping[str, Any], tree: Hierarchy) -> dict[int, tuple[int, ...]]:
-    """Return the leaves that histories stand for, as numbers, without what the chart rules out."""
-    numbers = tree.numbers
-    left = {
-        numbers.get(text, CHART): tuple(sorted(numbers.get(leaf, CHART) for leaf in leaves))
-        for text, leaves in memory.get("history", {}).items()
-    }
-    return {at: leaves for at, leaves in left.items() if at and tree.is_configuration(leaves, at)}
 
 
 def remember(memory: dict[str, Any], plan: Any) -> None:
@@ -106,9 +96,44 @@ def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
         memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}
 
 
-def keep_records_beside(agent: Any) -> deque[StateTransition]:
-    """Return the records that are kept beside an agent, from now on, whatever it has itself."""
-    entry = kept_beside(agent)
-    if entry.records is None:
-        entry.records = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-    return entry.records
+# What is kept beside an agent that has no room for it, or uses the name for something else
+
+
+@dataclass(slots=True)
+class Beside:
+    """What is kept beside one agent."""
+
+    memory: dict[str, Any] = field(default_factory=dict)
+    # None unless the agent's own history is something else
+    records: deque[Any] | None = None
+    # made for an agent without an id
+    name: str | None = None
+    # ends the entry with the agent
+    life: object = None
+
+
+_beside: dict[int, Beside] = {}
+_held: dict[int, object] = {}
+"""Agents to which there are no weak references, so that their addresses stay theirs."""
+
+_MOST_HELD = 10_000
+
+
+def kept_beside(agent: Any) -> Beside:
+    """Return what is kept beside an agent, for as long as it lives."""
+    key = id(agent)
+    if key not in _beside:
+        entry = _beside[key] = Beside()
+        try:
+            entry.life = ref(agent, lambda _: _beside.pop(key, None))
+        except TypeError:
+            _held[key] = agent
+            if len(_held) > _MOST_HELD:
+                oldest = next(iter(_held))
+                del _held[oldest], _beside[oldest]
+    return _beside[key]
+
+
+def records_beside(agent: Any) -> deque[Any] | None:
+    """Return the records that are kept beside an agent; None if they are not kept there."""
+    return _beside[id(agent)].records if id(agent) in _beside else None

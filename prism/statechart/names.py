@@ -19,7 +19,7 @@ from sys import intern
 from typing import Any
 from weakref import WeakSet
 
-from prism.statechart._beside import kept_beside
+from prism.statechart.memory import kept_beside
 from prism.statechart.states import joined
 from prism.telemetry.loggers import warn_standard
 

@@ -124,8 +124,8 @@ class Statechart(Written[StateT]):
         Args:
             data: The definition. A transition whose source is ``"*"`` stands for one from every
                 state, unless a state has that text.
-            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is a
-                ``str``-based Enum whose members the states are, without which one is made by
+            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is an
+                Enum whose members the states are, without which one is made by
                 `state_enum`; ``logger`` and ``clock`` as for the chart itself.
 
         Raises:
@@ -199,11 +199,9 @@ class Statechart(Written[StateT]):
             The same object.
 
         Raises:
-            AgentError: If its class leaves no room for the missing fields, or if it has no
-                ``state`` and another field holds one of the chart's.
+            AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        self._require_no_other_state(agent)
         add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent

@@ -100,8 +100,8 @@ def _names_for(texts: tuple[str, ...]) -> list[str]:
 
 
 def is_state(value: object) -> bool:
-    """Return whether a value is a member of a ``str``-based enum, as every state must be."""
-    return isinstance(value, Enum) and isinstance(value, str)
+    """Return whether a value is a member of an enum, as every state must be."""
+    return isinstance(value, Enum)
 
 
 @lru_cache(maxsize=4096)

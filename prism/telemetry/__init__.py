@@ -3,12 +3,12 @@
 `prism.telemetry.events` has the names of all events.
 """
 
-from prism.telemetry._spans import ModelSpans
 from prism.telemetry.instruments import (
     ChartBuilt,
     GuardEvaluated,
     Instrument,
     LogEvent,
+    ModelSpans,
     TransitionDetails,
     instrumented,
 )

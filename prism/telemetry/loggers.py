@@ -19,7 +19,6 @@ from contextvars import ContextVar
 from functools import partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
-from traceback import walk_tb
 from typing import Any, Literal, Protocol
 
 from prism.errors import DefinitionError
@@ -98,23 +97,6 @@ class LateLogger:
     error: partialmethod[None] = partialmethod(_log, "error")
 
 
-class _ObservedLogger:
-    """Shows each event to the instruments, and then passes it to another logger."""
-
-    __slots__ = ("_logger",)
-
-    def __init__(self, logger: EventLogger) -> None:
-        self._logger = logger
-
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        observe("event", LogEvent, event, level, dict(keys))
-        getattr(self._logger, level)(event, **keys)
-
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
-
-
 _standard = logging.getLogger(LOGGER_NAME)
 _standard_logger = StandardLogger(LOGGER_NAME)
 
@@ -133,18 +115,13 @@ def somebody_wants_details() -> bool:
     return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
 
 
-def active_logger(given: EventLogger | None) -> EventLogger | None:
-    """Return the logger for transitions, or None if nobody listens.
+def is_heard(given: EventLogger | None) -> bool:
+    """Return whether anybody listens to the events of a logger, or to those without one.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
     """
-    logger = _logger_for(given, logging.INFO)
-    # a logger that relays events is observed when it passes them on, in the order of the log
-    if not event_hooks or getattr(given, "relays", False):
-        return logger
-
-    return _ObservedLogger(logger or _standard_logger)
+    return bool(event_hooks) or _logger_for(given, logging.INFO) is not None
 
 
 def debug_logger(given: EventLogger | None) -> Any:
@@ -214,21 +191,23 @@ def report(
     Raises:
         Exception: What a logger raises that is no processor's fault, such as a full disk.
     """
+    is_detail = level == "debug"
+    # a logger that relays events is observed when it passes them on, in the order of the log
+    if event_hooks and not (is_detail or getattr(preferred, "relays", False)):
+        observe("event", LogEvent, event, level, dict(keys))
+    logger = debug_logger(preferred) if is_detail else _logger_for(preferred, logging.INFO)
+    if logger is None:
+        is_silent = type(preferred) is LateLogger and preferred.is_silent
+        if is_silent or level not in ("warning", "error"):
+            return
+        if level == "warning" and (counts := _unheard.get()) is not None:
+            _count_unheard(counts, event, keys)
+            return
+        logger = _standard_logger
     try:
-        logger = debug_logger(preferred) if level == "debug" else active_logger(preferred)
-        if logger is None:
-            is_silent = type(preferred) is LateLogger and preferred.is_silent
-            if is_silent or level not in ("warning", "error"):
-                return
-            if level == "warning" and (counts := _unheard.get()) is not None:
-                _count_unheard(counts, event, keys)
-                return
-            logger = _standard_logger
         getattr(logger, level)(event, **keys)
     except Exception as error:
-        frames = [frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__)]
-        rooms = [name.partition(".")[0] for name in frames]
-        if "structlog" not in rooms or rooms[-1] == "prism" or isinstance(error, OSError):
+        if isinstance(error, OSError) or not type(logger).__module__.startswith("structlog"):
             raise
         warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
 

@@ -24,7 +24,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, active_logger, report
+from prism.telemetry.loggers import EventLogger, is_heard, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
 
@@ -51,7 +51,7 @@ class Events:
     @property
     def are_heard(self) -> bool:
         """Whether anybody listens."""
-        return active_logger(self.logger) is not None
+        return is_heard(self.logger)
 
     def begin(self) -> None:
         """Write what `World.setup` has logged."""

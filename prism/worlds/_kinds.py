@@ -225,15 +225,29 @@ def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, 
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
     """Yield the events that happen to a kind at rates: its world's, then its chart's own."""
-    leaves_of = kind.cls.chart.definition.leaves_of
+    definition = kind.cls.chart.definition
     for state, method in _steps_of(world, kind.cls):
-        for leaf in leaves_of(state):
+        for leaf in _one_at_a_time(definition, state):
             yield Channel(kind, leaf, method, *getattr(method, RATE))
 
     for source, rate, make in kind.chart.schedule.rated() if kind.is_nested else ():
         often = partial(_without_world, rate) if callable(rate) else rate
-        for leaf in leaves_of(source):
+        for leaf in _one_at_a_time(definition, source):
             yield Channel(kind, leaf, partial(_without_world, make), often)
+
+
+def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
+    """Return leaves inside a state of which one is active at a time: of regions, the first's."""
+    tree = definition.hierarchy
+    found, numbers = [], [tree.numbers[state_text(state)]]
+    while numbers:
+        node = tree.nodes[numbers.pop()]
+        if not node.children:
+            found.append(node.state)
+        # all regions are active together: an event of the state around them happens once
+        inside = node.children[:1] if node.kind == "parallel" else node.children
+        numbers += reversed(inside)
+    return found
 
 
 def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:

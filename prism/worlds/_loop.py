@@ -29,7 +29,7 @@ from prism.telemetry.events import (
     RUN_STARTED,
     SCHEMA_VERSION,
 )
-from prism.telemetry.loggers import EventLogger, active_logger, counting_unheard
+from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
@@ -349,7 +349,7 @@ class Loop:
         covers_none = self._covered is not None and not self._covered
         # each tells what has changed since the one before
         is_silent = getattr(self.turns.events.logger, "is_silent", False)
-        if covers_none or (active_logger(self.turns.events.logger) is None and not is_silent):
+        if covers_none or not (is_heard(self.turns.events.logger) or is_silent):
             return {}
         return self._pictures.take()
 

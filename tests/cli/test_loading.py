@@ -51,8 +51,8 @@ for command in json.loads(sys.argv[1]):
 print(json.dumps(found))
 """
 
-HEAVY = {  # pydantic is loaded by typer, for the options of every command
-    *("polars", "numpy", "scipy", "httpx", "ollama", "orjson", "yaml", "networkx"),
+HEAVY = {  # typer loads pydantic once an option has a value
+    *("pydantic", "numpy", "scipy", "httpx", "ollama", "orjson", "yaml", "networkx"),
     *("structlog", "transitions", "jinja2", "vl_convert", "asyncio"),
 }
 

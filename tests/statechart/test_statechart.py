@@ -1,6 +1,9 @@
 """The chart: construction, what is possible in it, copies, and charts as values."""
 
 import copy
+import pickle
+from enum import Enum, IntEnum
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -49,3 +52,27 @@ def test_formats_are_named_by_the_spec(spec: str, beginning: str) -> None:
 def test_a_notebook_gets_a_picture() -> None:
     """A notebook is offered the drawing."""
     assert moods()._repr_svg_() == f"{moods():svg}"
+
+
+Plain = Enum("Plain", ["calm", "angry"], start=0)
+Number = IntEnum("Number", ["calm", "angry"], start=0)
+
+
+@pytest.mark.parametrize("enum", [Plain, Number])
+def test_states_may_be_of_any_enum(enum: Any) -> None:
+    """An agent keeps the members it has; files and logs have their names where values are no texts.
+
+    Mesa's examples have numbers as states, the first of which is 0.
+    """
+    agent = SimpleNamespace(state=enum.calm, ticks_in_state=0, state_history=[], agent_id="a")
+    chart = pickle.loads(pickle.dumps(moods(enum)))
+    assert chart.fire(agent, "bumped", 5) is agent.state is enum.angry
+    assert [chart.tick(agent) for _ in range(2)] == [None, None]
+    assert chart.history(agent)[0].to_dict()["to_state"] == "angry"
+    assert "'angry' does not react to it" in str(chart.explain(agent, "bumped"))
+    assert chart.state_of("calm") is enum.calm
+    text = SimpleNamespace(state="calm", ticks_in_state=0, state_history=[], agent_id="b")
+    assert (chart.fire(text, "bumped", 5), text.state) == (enum.angry, "angry")
+    written, guards = chart.to_dict(), {"is_strong": is_strong}
+    assert written == moods().to_dict()
+    assert Statechart.from_dict(written, guards=guards, states=enum) == chart

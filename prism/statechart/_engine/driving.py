@@ -67,7 +67,6 @@ class Driving(Engine[StateT]):
             AgentError: As `fire`; also inside an action of the agent.
         """
         self._require_rest(agent, "begin", "leave the transition half made: fire an event there")
-        self._require_no_other_state(agent)
         set_state(agent, self._definition.initial)
         return self.enter(agent, context)
 
@@ -198,9 +197,6 @@ class Driving(Engine[StateT]):
 
         record = next(reversed(history_of(agent)), None)
         offered = Options(options, self._definition)
-        if not hasattr(reasoner, "decide"):
-            kind = type(reasoner).__name__
-            raise TypeError(f"a {kind} does not decide: make it  Reasoner(...)  of the {kind}")
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
@@ -261,21 +257,20 @@ class Driving(Engine[StateT]):
 
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
-        reason = "moved"
-        if state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}:
-            reason = "not_enabled"
+        is_there = state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}
 
-            def leads(edge: Edge) -> bool:
-                if state == now:
-                    return bool(edge.to_state == target)
-                # other regions have moved, so the same change leads to another target
-                return _change(now, edge.to_state) == _change(state, target)
+        def leads(edge: Edge) -> bool:
+            if state == now:
+                return bool(edge.to_state == target)
+            # other regions have moved, so the same change leads to another target
+            return _change(now, edge.to_state) == _change(state, target)
 
-            for edge, arc in self._enabled(agent, trigger, context, leads):
-                return self._take(agent, edge, arc, context)
+        for edge, arc in self._enabled(agent, trigger, context, leads) if is_there else ():
+            return self._take(agent, edge, arc, context)
 
         # of an event that the chart does not have there is a warning already
         if not quiet and type(trigger) is str and trigger in self._triggers:
+            reason = "not_enabled" if is_there else "moved"
             self._reporter.discarded(agent, trigger, state, target, reason)
         return None
 

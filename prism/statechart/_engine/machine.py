@@ -154,10 +154,7 @@ class _ChartEvent(Event):
 
     def _is_valid_source(self, state: State) -> bool:
         """Return whether a state reacts to the event, without the warning of transitions."""
-        ignores = state.ignore_invalid_triggers
-        if state.name not in self.transitions and (
-            self.machine.ignore_invalid_triggers if ignores is None else ignores
-        ):
+        if state.name not in self.transitions and self.machine.ignores(state):
             return False
         return super()._is_valid_source(state)
 
@@ -187,12 +184,19 @@ class ChartMachine(Machine):
         """Let the chart read anew what has changed."""
         if self.chart is None:
             return
-        self.values = {each.value: each for each in self.states.values()}
+        states = self.states.values()
+        # an agent may hold the text of a state whose value is no text
+        self.values = {key: each for each in states for key in (each.value, state_text(each.value))}
         for event in self.events.values():
             if type(event.transitions) is not _Arcs:
                 arcs = _Arcs(list, event.transitions)
                 arcs.machine, event.transitions = self, arcs
         self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
+
+    def ignores(self, state: State) -> bool:
+        """Return whether an event that a state does not react to does nothing."""
+        ignores = state.ignore_invalid_triggers
+        return bool(self.ignore_invalid_triggers if ignores is None else ignores)
 
     def get_model_state(self, model: Any) -> State:
         """Return the state of an agent, which may hold it as text."""
@@ -324,7 +328,8 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
         rest: The other arguments of the definition, with states as texts.
     """
     values = [each.value for each in machine.states.values()]
-    if not all(map(is_state, values)) or len({*map(type, values)}) > 1:
+    texts = [value for value in values if is_state(value) and isinstance(value, str)]
+    if texts != values or len({*map(type, values)}) > 1:
         values = [*state_enum(rest["name"], [*map(state_text, values)])]
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
     by_text = {state_text(member): member for member in values}

@@ -137,7 +137,10 @@ class Making(Generic[StateT]):
             # a property of that name may lack something else
             if error.obj is not agent or error.name != self._attribute:
                 raise
-            raise self._no_state(agent) from error
+            raise AgentError(
+                f"chart {self.name!r}: {type(agent).__name__} has no 'state': give the class one, "
+                "which may be a property, or call  chart.adopt(agent)  first"
+            ) from error
         # a member of another enum is found, too, if it has the text of a state
         kind = self._definition.state_type
         is_foreign = type(state) is not kind and isinstance(state, Enum)
@@ -151,30 +154,6 @@ class Making(Generic[StateT]):
                 "chart.state_type  in the agent's class), and"
             )
         raise self._unknown_state(subject)
-
-    def _require_no_other_state(self, agent: Any) -> None:
-        """Refuse to give a state to an object that has one under another name."""
-        if not hasattr(agent, self._attribute) and self._other_name(agent):
-            raise self._no_state(agent)
-
-    def _other_name(self, agent: Any) -> str | None:
-        """Return the name of an object's field that holds one of the chart's states."""
-        texts = {*map(state_text, self._definition.states)}
-        fields = getattr(agent, "__dict__", {}).items()
-        for name, value in fields:
-            if isinstance(value, (str, Enum)) and state_text(value) in texts:
-                return str(name)
-        return None
-
-    def _no_state(self, agent: Any) -> AgentError:
-        kind, other = type(agent).__name__, self._other_name(agent)
-        cure = "give the class one, or call  chart.adopt(agent)  first"
-        if other is not None:
-            cure = (
-                f"its {other!r} is {getattr(agent, other)!r}, so make  {kind}.state  a property "
-                f"that reads and sets {other!r}"
-            )
-        return AgentError(f"chart {self.name!r}: {kind} has no 'state': {cure}")
 
     def _unknown_state(self, subject: str) -> UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))

@@ -18,7 +18,7 @@ from prism.statechart._appendix_d import Memory, beginning, compatible, entered,
 from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, EventDescriptor, done
-from prism.statechart.memory import histories, random_of, remembered
+from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Edge, trigger_text
 from prism.telemetry.instruments import engine_hooks
@@ -123,7 +123,7 @@ class NestedRows:
             texts = texts[0].split(SEPARATOR)
         leaves = tuple(numbers.get(text, CHART) for text in texts)
         is_possible = leaves in self._beyond or self.tree.is_configuration(leaves)
-        if not isinstance(state, str) or not is_possible:
+        if not isinstance(state, (str, Enum)) or not is_possible:
             raise KeyError(state)
 
         # one object for each state, so that a fire can compare by identity
@@ -250,9 +250,7 @@ class Moment:
 
     def __init__(self, tree: Hierarchy, agent: Any, context: Any) -> None:
         self.verdicts: dict[Arc, Verdict] = {}
-        self._tree = tree
-        self._agent = agent
-        self._context = context
+        self._tree, self._agent, self._context = tree, agent, context
 
     def passes(self, arc: Arc) -> bool:
         """Return whether the guard of a transition passes."""
@@ -273,8 +271,17 @@ class Moment:
         return number
 
     def histories(self) -> Memory:
-        """Return what the agent's histories stand for."""
-        return histories(remembered(self._agent), self._tree)
+        """Return what the agent's histories stand for, without what the chart rules out."""
+        tree, left = self._tree, remembered(self._agent).get("history", {})
+        numbers = {
+            tree.numbers.get(text, CHART): tuple(
+                sorted(tree.numbers.get(leaf, CHART) for leaf in leaves)
+            )
+            for text, leaves in left.items()
+        }
+        return {
+            at: leaves for at, leaves in numbers.items() if at and tree.is_configuration(leaves, at)
+        }
 
 
 class _Anything(Moment):

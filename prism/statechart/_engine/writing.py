@@ -21,8 +21,7 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart._beside import records_beside
-from prism.statechart.memory import count_of, field_of, keep_records_beside
+from prism.statechart.memory import count_of, field_of, kept_beside, records_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -97,7 +96,10 @@ def records_for(agent: Any) -> Any:
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
             "the records"
         )
-    return keep_records_beside(agent)
+    entry = kept_beside(agent)
+    if entry.records is None:
+        entry.records = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
+    return entry.records
 
 
 _warned_of: WeakSet[type] = WeakSet()
@@ -202,7 +204,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         Exception: Whatever a field raises that takes no new value. Nothing has changed then.
     """
     before = agent.state
-    if before is not edge.from_state and before != edge.from_state:
+    if before is not edge.from_state and before not in (edge.from_state, edge.from_text):
         raise MovedError
     record = make_record(edge, time, context)
     dwell: int | None

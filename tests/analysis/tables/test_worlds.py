@@ -50,7 +50,7 @@ def test_agents_of_a_world_have_fields_and_nothing_of_posts(market: Path) -> Non
     """Fields are columns as the agents joined with them; there are no zeros about posts."""
     table = read_log(market).table("agents")
     assert table.columns == [
-        *("agent_id", "chart", "display_name", "worth", "cost", "goods"),
+        *("agent_id", "chart", "display_name", "worth", "offer", "cost", "goods"),
         *("state", "joined_round", "left_round", "transitions", "decisions", "fallbacks"),
     ]
     own = "agent_id, chart, worth, cost, goods"

@@ -9,7 +9,6 @@ import pytest
 
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
-from prism.llm import Model
 from prism.statechart import (
     AgentState,
     PolicyReasoner,
@@ -86,15 +85,6 @@ def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_
     text = trigger if isinstance(trigger, str) else repr(trigger)
     assert refused == ([text] * 3 if drive == "fire" else [])
     assert snapshot(agent) == before
-
-
-async def test_what_does_not_decide_is_refused_with_the_cure() -> None:
-    """A model alone is no reasoner, and the message says how to make one."""
-    chart = chart_of(*(Transition("go", S.IDLE, end) for end in (S.RESTING, S.SCROLLING)))
-    chart = chart.extended(decision_states=[S.IDLE])
-    model: Any = Model("tiny")
-    with pytest.raises(TypeError, match=r"a Model does not decide: make it  Reasoner\(...\)"):
-        await chart.afire(SocialAgent("ada"), "go", reasoner=model)
 
 
 # Threads
