@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -86,10 +85,9 @@ def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain data as one row per value, without those that are empty."""
     from prism.science._batch_tables import flat
 
-    facts = {re.sub("[._]", " ", name): each for name, each in flat(data).items()}
     return {
-        name: each if isinstance(each, int) else shortened(str(each), _MOST_VALUE)
-        for name, each in facts.items()
+        name.replace("_", " "): each if isinstance(each, int) else shortened(str(each), _MOST_VALUE)
+        for name, each in flat(data).items()
         if each not in (None, "[]", "")
     }
 

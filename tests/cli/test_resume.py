@@ -71,7 +71,7 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 def test_a_full_disk_ends_a_run_in_one_line(
     full: tuple[Path, Ended], prism: Prism, stopped: Path, whole: Tree
 ) -> None:
-    """A log that cannot grow ends the run with status 1, and the command that goes on from there."""
+    """A log that cannot grow ends the run with status 1 and the command that goes on from there."""
     assert full[1] == (1, "", f"{HINT}prism: output: File too large\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
     ran = prism(*RESUME)
