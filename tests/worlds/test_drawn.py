@@ -6,11 +6,9 @@ from prism.worlds import (
     Agent,
     World,
     draw,
-    normal,
     one_of,
     state,
     uniform,
-    whole,
 )
 from tests.kit.lamps import Lamp
 
@@ -19,9 +17,7 @@ class Citizen(Agent):
     """Somebody with a field of every distribution."""
 
     chart = Lamp.chart
-    normal: float = normal(10, 2)
     between: float = uniform(0, 1)
-    age: int = whole(18, 80)
     city: str = one_of("Tartu", "Lund")
     walk: list[float] = draw(lambda random: [random.normal() for _ in range(3)])
     mood: float = state(uniform(0, 1))
@@ -39,9 +35,7 @@ def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
         def stream(name: str, agent: Agent = agent) -> RandomStream:
             return RandomStream(5, "field", agent.agent_id, name)
 
-        assert agent.normal == stream("normal").normal(10, 2)
         assert agent.between == stream("between").random()
         assert agent.city == stream("city").choice(["Tartu", "Lund"])
         assert agent.walk == [stream("walk").normal(), *agent.walk[1:]]
-        assert 18 <= agent.age <= 80
         assert 0 <= agent.mood < 1
