@@ -23,7 +23,6 @@ from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, an
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Budget, Cost, loop_time, require_positive
 from prism.reasoner._words import count_tokens
-from prism.statechart.names import did_you_mean
 from prism.telemetry.loggers import EventLogger
 
 DEFAULT_CONCURRENCY = 16
@@ -120,6 +119,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
+        price_of: Returns the money that tokens read and written cost; None if that is unknown.
     """
 
     def __init__(
@@ -134,18 +134,15 @@ class AsksModel:
         seed: int = 0,
         budget: Budget | None = None,
         logger: EventLogger | None = None,
-        **unknown: Any,
     ) -> None:
-        for name in unknown:
-            known = [*inspect.signature(type(self)).parameters, *Limits.__annotations__]
-            problem = f"{type(self).__name__} has no argument {name!r}"
-            raise TypeError(problem + did_you_mean(name, known))
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
+        self.price_of: Callable[[int, int], float | None] = _unknown_price
         # of its class, since a mock of a client has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
             model = model or client.model or None
             patience = client.patience if patience is None else patience
+            self.price_of = client.price_of
             client = client.as_client()
         if isinstance(client, Pool):
             _refuse_limits(client, concurrency=concurrency, attempts=attempts)
@@ -213,6 +210,7 @@ class AsksModel:
             raise
         finally:
             cost.settle(perf_counter() - began)
+            cost.price(self.price_of)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request within its time, which counts from its slot on."""
@@ -239,6 +237,10 @@ class AsksModel:
                 raise BudgetSpentError(spent) from error
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
+
+
+def _unknown_price(_read: int, _written: int) -> None:
+    """Return None, as without a `Model` no prices are known."""
 
 
 def _refuse_limits(pool: Pool, **limits: int | None) -> None:
