@@ -148,7 +148,10 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     for number, (agent, row) in enumerate(zip(agents, rows, strict=True)):
         followed = dict.fromkeys(json.loads(row["following_agentid_list"]))
         assert agent.following == tuple(ids[other] for other in followed if other != number)
-        assert (agent.personality, agent.attributes) == (row["user_char"], {})
+        assert (agent.personality, agent.attributes["user_id"]) == (
+            row["user_char"],
+            int(row["user_id"]),
+        )
 
     assert [agent.agent_id for agent in agents if not agent.interests] == [
         "balloonist",
@@ -158,7 +161,5 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     ]
     notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
     assert notes == [
-        "ignored columns (to keep them as attributes, use 'keep'): ['Unnamed: 0.2', "
-        "'Unnamed: 0.1', 'Unnamed: 0', 'user_id', 'following_count', 'follower_count', ...]",
         "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
     ]

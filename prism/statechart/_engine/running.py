@@ -80,7 +80,7 @@ class Steps:
         Return the agent's state; None if nothing was enabled.
         """
         made = self._chart._complete(agent, partial(self._settle, agent, step, context))
-        return agent.state if made else None
+        return self._chart._member(agent.state) if made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
