@@ -304,7 +304,8 @@ class Driving(Engine[StateT]):
         enters = () if arc.dest is None else states[arc.dest].on_enter
         if engine_hooks or self._is_slow or enters or any(callbacks):
             return self._through(agent, edge.trigger, context, arc, has_passed=True)
-        return self._act(agent, arc, edge, context)
+        now: StateT | None = self._member(self._act(agent, arc, edge, context))
+        return now
 
     def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.

@@ -347,7 +347,7 @@ class Engine(Making[StateT]):
                 self._commit(agent, edge, write, context)
 
         self._complete(agent, make)
-        made: StateT = self._member(agent.state)
+        made: StateT = agent.state
         return made
 
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
