@@ -31,7 +31,7 @@ create table columns (
     options varchar[], chosen varchar, reason varchar, probabilities json, question_kind varchar,
     option_mass double, rotation bigint, sampling_seed bigint, latency double,
     model varchar, host varchar, attempts bigint, input_tokens bigint, output_tokens bigint,
-    queue_seconds double, request_seconds double, done_reason varchar, repaired boolean,
+    queue_seconds double, request_seconds double, money double, done_reason varchar, repaired boolean,
     decision_id varchar, prompt_hash varchar, "key" varchar, text_id varchar,
     -- workflows and thinking agents
     turn bigint, step varchar, type varchar, outcome varchar, target varchar, moved_to varchar,

@@ -308,7 +308,8 @@ create macro costs_by(names) as table
 select columns(lambda c: c = 'run' or list_contains(names, c)),
        count(*) filter (source is null or source not in ('fallback', 'failed')) as answers,
        sum(attempts)::bigint as calls, sum(input_tokens)::bigint as input_tokens,
-       sum(output_tokens)::bigint as output_tokens, sum(request_seconds) as seconds
+       sum(output_tokens)::bigint as output_tokens, sum(request_seconds) as seconds,
+       sum(money) as money
 from (select *, if(event = 'reasoner.decision', 'decisions', 'texts') as what from events
       where event in ('reasoner.decision', 'text.written') and model is not null)
 group by all order by all nulls first;
@@ -337,12 +338,15 @@ from (
                 then 'the agent had left the run'
                 when event = 'statechart.answer_discarded'
                 then 'the agent was already in ' || now_in
+                when f.fault = 'variable_unknown'
+                then 'nobody provides ' || array_to_string(unknown_variables, ', ')
                 when event = 'cognition.reset' then 'there is no such state'
                 when event = 'cognition.memory_changed' then 'the memory was changed from outside'
                 else coalesce(error, reason) end as what
     from events join (values
         (0, 'statechart.guard_failed', 'guard_failed'),
         (1, 'statechart.action_failed', 'action_failed'), (2, 'workflow.step', 'step_failed'),
+        (2, 'workflow.step', 'variable_unknown'),
         (3, 'text.written', 'text_failed'), (4, 'cognition.cycle', 'reply_unusable'),
         (5, 'cognition.refused', 'action_refused'),
         (6, 'cognition.memory_changed', 'memory_changed'),
@@ -353,7 +357,8 @@ from (
         (12, 'reasoner.decision', 'fallback')) f(place, event, fault) using (event)
     where case event when 'reasoner.decision' then source = 'fallback'
                when 'text.written' then source in ('failed', 'fallback')
-               when 'workflow.step' then outcome <> 'done'
+               when 'workflow.step' then if(fault = 'step_failed', outcome <> 'done',
+                                            len(unknown_variables) > 0)
                when 'cognition.cycle' then outcome = 'unusable' else true end);
 
 create view faults as

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from prism.cli._options import (
-    AsJson,
-    DryRun,
-    MaxCalls,
-    ModelText,
-    NewFolder,
-    OutFile,
-    OutFolder,
-    Runs,
-    Seed,
-    Workers,
-)
+from prism.cli import _options as options
 from prism.cli._screen import (
     counted,
     note,
@@ -51,14 +40,14 @@ Keep = Annotated[
 
 def batch(
     plan: PlanFile,
-    out: OutFolder = None,
+    out: options.OutFolder = None,
     seeds: Seeds = None,
-    workers: Workers = None,
+    workers: options.Workers = None,
     keep: Keep = "logs",
-    model: ModelText = None,
-    max_calls: MaxCalls = None,
-    dry_run: DryRun = False,
-    as_json: AsJson = False,
+    model: options.ModelText = None,
+    max_calls: options.MaxCalls = None,
+    dry_run: options.DryRun = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Carry out a plan: every combination of parameters, arms and seeds, in one table.
 
@@ -91,7 +80,7 @@ def batch(
 
 def sensitivity(
     plan: PlanFile,
-    out: NewFolder,
+    out: options.NewFolder,
     method: Annotated[
         Literal["morris", "sobol"],
         typer.Option(help="Morris screens many parameters; Sobol decomposes the variance."),
@@ -102,8 +91,8 @@ def sensitivity(
     ] = 16,
     keep: Keep = "tables",
     seeds: Seeds = None,
-    workers: Workers = None,
-    as_json: AsJson = False,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
@@ -128,12 +117,12 @@ def sensitivity(
 
 def fit(
     plan: PlanFile,
-    out: NewFolder,
+    out: options.NewFolder,
     samples: Annotated[int, typer.Option(min=20, metavar="N", help="Number of samples.")] = 400,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     seeds: Seeds = None,
-    workers: Workers = None,
-    as_json: AsJson = False,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Find the parameters that reproduce given figures, and how certain they are.
 
@@ -154,8 +143,8 @@ def fit(
 
 
 def calibrate(
-    runs: Runs,
-    out: OutFile = None,
+    runs: options.Runs,
+    out: options.OutFile = None,
     least: Annotated[
         int, typer.Option(min=1, help="Decisions that a probability needs at least.")
     ] = 10,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,8 +33,8 @@ ChartArgument = Annotated[
     ),
 ]
 ChartFormat = Annotated[
-    Literal["mermaid", "dot", "scxml", "json", "svg", "png", "pdf"],
-    typer.Option("--format", help="Output format; png and pdf need the extra report."),
+    Literal["mermaid", "dot", "scxml", "json", "svg"],
+    typer.Option("--format", help="Output format."),
 ]
 
 
@@ -71,15 +70,13 @@ def show(chart: ChartArgument) -> None:
 
 @chart.command()
 def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) -> None:
-    """Export a chart to Mermaid, Graphviz, SCXML, prism's JSON or a picture.
+    """Export a chart to Mermaid, Graphviz, SCXML, prism's JSON or SVG.
 
     **Examples**
 
     * `prism chart export social_media --format mermaid`
 
     * `prism chart export mine.json --format svg -o mine.svg`
-
-    * `prism chart export social_media --format pdf -o social.pdf`
     """
     from prism.cli._chart_argument import chart_from
 
@@ -192,28 +189,5 @@ def _agent(chart: Statechart[Any], state: str, fields: Any) -> Any:
 def write_chart(
     chart: Statechart[Any], as_format: str, out: Path | None, reads: Sequence[Path]
 ) -> None:
-    """Write a chart to a file, or to standard output.
-
-    Args:
-        chart: The chart.
-        as_format: Its format.
-        out: The file; None is standard output.
-        reads: What the command reads.
-
-    Raises:
-        InputError: If a picture would go to a terminal, or the file cannot be written, is read, or
-            belongs to a run.
-        MissingExtraError: If the extra ``report`` is not installed, which the picture takes.
-    """
-    if as_format not in ("png", "pdf"):
-        text = format(chart, as_format)
-        write_bytes(f"{text.rstrip()}\n".encode(), out, reads)
-        return
-    if out is None and sys.stdout.isatty():
-        raise InputError(f"--format {as_format} cannot be shown on a terminal: name a file with -o")
-
-    # says which extra it takes, if that is missing
-    import prism.report  # noqa: F401
-    from prism.report._drawing import in_format
-
-    write_bytes(in_format(chart.to_svg(), as_format), out, reads)  # type: ignore[arg-type]
+    """Write a chart in a format to a file, or to standard output; see `write_bytes`."""
+    write_bytes(f"{format(chart, as_format).rstrip()}\n".encode(), out, reads)

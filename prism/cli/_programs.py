@@ -79,7 +79,7 @@ def diagram(
 
     * `prism workflow diagram agent.yaml`
 
-    * `prism workflow diagram agent.yaml --format pdf -o agent.pdf`
+    * `prism workflow diagram agent.yaml --format svg -o agent.svg`
     """
     from prism.programs.yaml import Workflow
 

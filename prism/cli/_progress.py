@@ -104,28 +104,13 @@ def run_screen(folder: Path | None, asked: str | None = None) -> Iterator[RunScr
 @contextmanager
 def hinting_at(folder: Path | None, bar: Bar) -> Iterator[None]:
     """End the bar; after an interruption or a failed write, print how to resume, if possible."""
-    hint = f"continue with: prism resume {quote(str(folder))}"
-    # a run that does not begin leaves no folder
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, TooManyFallbacksError, UnreachableError, OSError):
         bar.end()
-        if _holds_any(folder):
-            note(hint)
+        # a run that does not begin leaves no folder
+        if folder is not None and (is_begun(folder) or (folder / "plan.json").exists()):
+            note(f"continue with: prism resume {quote(str(folder))}")
         raise
-    except (TooManyFallbacksError, UnreachableError) as error:
-        if not _holds_any(folder):
-            raise
-        raise type(error)(f"{error}; once that is fixed, {hint}") from error
-    except OSError as error:
-        if not _holds_any(folder):
-            raise
-        problem = f"{error.strerror or error}; once that is fixed, {hint}"
-        raise OSError(error.errno, problem, error.filename or str(folder)) from error
     finally:
         bar.end()
-
-
-def _holds_any(folder: Path | None) -> bool:
-    """Return whether a folder holds a run or a batch that can be resumed."""
-    return folder is not None and (is_begun(folder) or (folder / "plan.json").exists())

@@ -39,7 +39,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
         print_json(outcome.summary)
     else:
         if is_alone:
-            print_facts(results.agent_id, _flat(results.to_dict()))
+            print_facts(results.agent_id, _facts(results.to_dict()))
         else:
             print_results(results)
         if outcome.folder is not None:
@@ -65,7 +65,7 @@ def print_results(results: Any) -> None:
         say(f"The world ended the run in round {ended['round']:,} ({ended['reason']}).")
 
     totals = results.totals()
-    print_facts("count", _flat(totals))
+    print_facts("count", _facts(totals))
     asked, answered = totals["decisions_asked"], totals["decisions_answered"]
     if asked > answered * 2:
         say(f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back.")
@@ -81,16 +81,15 @@ def _print_rounds(figures: Sequence[Mapping[str, Any]], absent: int | None) -> N
     draw(["round", *(str(index + 1) for index in chosen)], rows)
 
 
-def _flat(data: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain data as one row per value, without those that are empty."""
-    facts: dict[str, Any] = {}
-    for name, value in data.items():
-        key = before + str(name).replace("_", " ")
-        if isinstance(value, Mapping):
-            facts |= _flat(value, f"{key} ")
-        elif value not in (None, [], ""):
-            facts[key] = value if isinstance(value, int) else shortened(str(value), _MOST_VALUE)
-    return facts
+    from prism.science._batch_tables import flat
+
+    return {
+        name.replace("_", " "): each if isinstance(each, int) else shortened(str(each), _MOST_VALUE)
+        for name, each in flat(data).items()
+        if each not in (None, "[]", "")
+    }
 
 
 def _has_failed(summary: Mapping[str, Any]) -> bool:
@@ -135,7 +134,7 @@ def _of_them(spent: Mapping[str, Any]) -> str:
     loading = sum(each.get("loading", 0) for each in costs)
     lost = spent["calls"] - sum(each["calls"] for each in costs) if costs else 0
     parts = [f"{loading:,} to load the model"] * bool(loading)
-    parts += [f"{lost:,} without an answer"] * (lost > 0)
+    parts += [f"{lost:,} without an answer, of unknown tokens"] * (lost > 0)
     return f" ({', '.join(parts)})" if parts else ""
 
 
@@ -143,7 +142,7 @@ def _costs(costs: Mapping[str, Any], tokens: int, of_them: str = "") -> str:
     calls, money = costs["calls"], costs.get("money")
     # some servers count no tokens, and refused requests cost none
     counts = counted(tokens, "token") if tokens or not calls else "no tokens reported"
-    price = "" if money is None else f", {cell(money)} by its prices"
+    price = "" if money is None else f", {cell(money)} in money"
     return f"{counted(calls, 'call')}{of_them}, {counts}{price}"
 
 

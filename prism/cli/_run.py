@@ -7,29 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._options import (
-    Agents,
-    AsJson,
-    DryRun,
-    MaxCalls,
-    ModelFile,
-    ModelText,
-    NewFolder,
-    OutFolder,
-    ParameterFile,
-    PolicyFile,
-    Rounds,
-    Seed,
-    Set,
-    Ticks,
-    Treat,
-    Workers,
-    WriterText,
-    model_of,
-    named_values,
-    parameters_in,
-    read_settings,
-)
+from prism.cli import _options as options
 from prism.cli._screen import note, print_json, say, shortened
 from prism.errors import InputError
 
@@ -45,29 +23,29 @@ def run(
             "agent in YAML (.yaml); or a thinking agent (.json, or file.py:Class).",
         ),
     ],
-    agents: Agents = None,
-    rounds: Rounds = None,
-    ticks: Ticks = None,
-    seed: Seed = 0,
-    parameters: Set = None,
-    parameter_file: ParameterFile = None,
-    treatments: Treat = None,
+    agents: options.Agents = None,
+    rounds: options.Rounds = None,
+    ticks: options.Ticks = None,
+    seed: options.Seed = 0,
+    parameters: options.Set = None,
+    parameter_file: options.ParameterFile = None,
+    treatments: options.Treat = None,
     log_agents: Annotated[
         int | None,
         typer.Option(min=0, metavar="N", help="Log a sample of agents only; 0 for totals alone."),
     ] = None,
-    model: ModelText = None,
-    model_file: ModelFile = None,
-    max_calls: MaxCalls = None,
-    writer: WriterText = None,
-    policy: PolicyFile = None,
-    dry_run: DryRun = False,
+    model: options.ModelText = None,
+    model_file: options.ModelFile = None,
+    max_calls: options.MaxCalls = None,
+    writer: options.WriterText = None,
+    policy: options.PolicyFile = None,
+    dry_run: options.DryRun = False,
     memory: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Memory of a thinking agent; created if missing."),
     ] = None,
-    out: OutFolder = None,
-    as_json: AsJson = False,
+    out: options.OutFolder = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run a world, an agent in YAML or a thinking agent, through rounds and ticks.
 
@@ -89,7 +67,7 @@ def run(
     """
     from prism.worlds._addresses import key_of
 
-    values: dict[str, Any] = {**named_values(parameters)}
+    values: dict[str, Any] = {**options.named_values(parameters)}
     given: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     given |= {"treatments": treatments, "log_agents": log_agents}
     if key_of(world) is None:
@@ -99,9 +77,9 @@ def run(
     else:
         # a run of a single agent refuses what is for worlds
         given |= {"memory": memory, "writer": writer, "policy": policy}
-        given["reasoner"] = model_of(model, model_file, max_calls=max_calls)
+        given["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
         values = {name: _value(each) for name, each in values.items()}
-    given["parameters"] = {**parameters_in(parameter_file), **values} or None
+    given["parameters"] = {**options.parameters_in(parameter_file), **values} or None
     given = {name: value for name, value in given.items() if value is not None}
     _carry_out(world, given, out, dry_run=dry_run, as_json=as_json)
 
@@ -155,8 +133,8 @@ def resume(
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Folder of the run, or of the batch.")
     ],
-    workers: Workers = None,
-    as_json: AsJson = False,
+    workers: options.Workers = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Continue what was stopped, however that was: a run, a rerun, a batch, an analysis or a fit.
 
@@ -188,8 +166,8 @@ def resume(
 
 def replay(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of the run.")],
-    out: OutFolder = None,
-    as_json: AsJson = False,
+    out: options.OutFolder = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Repeat a run with the answers of its journal, and write the same log; ask no model.
 
@@ -208,19 +186,19 @@ def replay(
 
 def rerun(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a complete run.")],
-    out: NewFolder,
+    out: options.NewFolder,
     from_round: Annotated[int, typer.Option(min=1, help="First round that is different.")],
-    treatments: Treat = None,
-    parameters: Set = None,
-    agents: Agents = None,
-    rounds: Rounds = None,
-    ticks: Ticks = None,
+    treatments: options.Treat = None,
+    parameters: options.Set = None,
+    agents: options.Agents = None,
+    rounds: options.Rounds = None,
+    ticks: options.Ticks = None,
     seed: Annotated[int | None, typer.Option(help="Another seed.")] = None,
-    model: ModelText = None,
-    model_file: ModelFile = None,
-    writer: WriterText = None,
-    policy: PolicyFile = None,
-    as_json: AsJson = False,
+    model: options.ModelText = None,
+    model_file: options.ModelFile = None,
+    writer: options.WriterText = None,
+    policy: options.PolicyFile = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Repeat a run with something changed from a given round on.
 
@@ -240,9 +218,9 @@ def rerun(
     from prism.runs import PolicyOptions
 
     # a file alone changes settings of the run's own model
-    asked: Any = model_file and read_settings(model_file)
+    asked: Any = model_file and options.read_settings(model_file)
     if model is not None:
-        asked = model_of(model, model_file) if model_file else model
+        asked = options.model_of(model, model_file) if model_file else model
     changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
     with run_screen(out) as screen:
@@ -251,7 +229,7 @@ def rerun(
             out,
             from_round=from_round,
             treatments=treatments or (),
-            parameters=named_values(parameters),
+            parameters=options.named_values(parameters),
             on_round=screen.round_ended,
             observer=screen,
             **{name: value for name, value in changes.items() if value is not None},
@@ -282,13 +260,15 @@ def _askers(
 
     # a writer may be the only one that is asked
     decides = model is not None or writer is None
-    asked = model_of(model, file, max_calls=max_calls) if decides else None
+    asked = options.model_of(model, file, max_calls=max_calls) if decides else None
     if policy is not None and asked is not None:
         raise InputError("--policy already decides: leave out --model")
-    text = writer if asked or writer is None else model_of(writer, file, max_calls=max_calls)
+    writes: Any = writer
+    if writer is not None and asked is None:
+        writes = options.model_of(writer, file, max_calls=max_calls)
     return {
         "reasoner": PolicyOptions(policy) if policy is not None else asked,
-        "writer": text and WriterOptions(text),
+        "writer": writes and WriterOptions(writes),
     }
 
 

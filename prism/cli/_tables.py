@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import errno
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -118,6 +116,8 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> N
 
 def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
     """Return all rows in a format for a file; lists become texts in CSV."""
+    import duckdb
+
     names = [f'"{name}"' for name in table.columns]
     if kind == ".csv":
         names = [
@@ -125,24 +125,11 @@ def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
             for name, each in zip(names, table.types, strict=True)
         ]
     # by way of a temporary file, since DuckDB writes only to names
-    with TemporaryDirectory() as folder, _as_os_errors(out):
+    with TemporaryDirectory() as folder:
         whole = Path(folder) / "table"
-        table.query(
-            "rows", f"copy (select {', '.join(names)} from rows) to '{whole}' ({_COPIES[kind]})"
-        )
+        rows = f"select {', '.join(names)} from rows"
+        try:
+            table.query("rows", f"copy ({rows}) to '{whole}' ({_COPIES[kind]})")
+        except duckdb.IOException as error:  # as when the disk is full
+            raise OSError(errno.EIO, str(error), str(out or "output")) from error
         return whole.read_bytes()
-
-
-@contextmanager
-def _as_os_errors(out: Path | None) -> Iterator[None]:
-    """Raise what the system says of a file that DuckDB cannot write, as when the disk is full."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.IOException as error:
-        number = re.search(r'"errno":"(\d+)"', str(error))
-        if number is None:
-            raise
-        reason = os.strerror(int(number[1]))
-        raise OSError(int(number[1]), reason, *([str(out)] if out else [])) from error

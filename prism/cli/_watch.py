@@ -9,14 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from prism.cli._options import (
-    Agents,
-    Charts,
-    ModelText,
-    Set,
-    named_values,
-    option_of,
-)
+from prism.cli import _options as options
 from prism.cli._screen import note, say
 from prism.errors import InputError
 
@@ -32,7 +25,7 @@ def watch(
             "package.module:Name, file.py:Name, or a name of prism world list.",
         ),
     ],
-    charts: Charts = None,
+    charts: options.Charts = None,
     host: Annotated[
         str, typer.Option(help="Address to listen on; another one lets other machines in.")
     ] = "127.0.0.1",
@@ -40,10 +33,10 @@ def watch(
     no_browser: Annotated[
         bool, typer.Option("--no-browser", help="Print the address, and open no browser.")
     ] = False,
-    agents: Agents = None,
+    agents: options.Agents = None,
     seed: Annotated[int | None, typer.Option(help="Seed of a world to play with.")] = None,
-    model: ModelText = None,
-    parameters: Set = None,
+    model: options.ModelText = None,
+    parameters: options.Set = None,
 ) -> None:
     """Show a run in the browser, live or afterwards, or play with a world.
 
@@ -61,14 +54,15 @@ def watch(
     """
     from prism.watch._guard import is_loopback
 
-    values = named_values(parameters) or None
-    options = {"agents": agents, "seed": seed, "model": model, "parameters": values}
-    given: dict[str, Any] = {name: each for name, each in options.items() if each is not None}
+    values = options.named_values(parameters) or None
+    of_world = {"agents": agents, "seed": seed, "model": model, "parameters": values}
+    given: dict[str, Any] = {name: each for name, each in of_world.items() if each is not None}
     is_world = names_a_world(run)
     if is_world and charts:
         raise InputError("--chart is for runs: a world has its own charts")
     if given and not is_world:
-        raise InputError(f"{option_of(next(iter(given)))} is only for a world: leave it out")
+        option = options.option_of(next(iter(given)))
+        raise InputError(f"{option} is only for a world: leave it out")
     if not is_loopback(host):
         note(f"{host}: anyone who can reach this machine and knows the address can see it")
 
@@ -101,11 +95,9 @@ def names_a_world(text: str) -> bool:
     """
     from prism.worlds._addresses import known_worlds
 
-    file, exists = Path(text.partition(":")[0]), Path(text).exists()
-    is_file = file.suffix == ".py" and file.is_file()
-    is_module = ":" in text and all(map(str.isidentifier, text.replace(":", ".").split(".")))
-    is_named = text in known_worlds() or is_module
-    if is_named and exists:
+    exists = Path(text).exists()
+    if text in known_worlds() and exists:
         problem = f"is both a path and the name of a world: write ./{text} for the path"
         raise InputError(problem, path=text)
-    return is_named or is_file
+    is_file = Path(text.partition(":")[0]).suffix == ".py"
+    return is_file or text in known_worlds() or (":" in text and not exists)

@@ -10,22 +10,12 @@ from typing import Annotated
 
 import typer
 
-from prism.cli._options import (
-    Agents,
-    AsJson,
-    Rounds,
-    Seed,
-    Set,
-    Ticks,
-    Treat,
-    command_group,
-    named_values,
-)
+from prism.cli import _options as options
 from prism.cli._screen import counted, note, print_findings, print_heading, print_json, say
 from prism.cli._tables import draw_rows
 from prism.errors import InputError
 
-world = command_group("List, describe, check and begin worlds. To run one, use prism run.")
+world = options.command_group("List, describe, check and begin worlds. To run one, use prism run.")
 
 WorldArgument = Annotated[
     str,
@@ -37,7 +27,7 @@ WorldArgument = Annotated[
 
 
 @world.command("list")
-def list_(as_json: AsJson = False) -> None:
+def list_(as_json: options.AsJson = False) -> None:
     """List the worlds that come with prism.
 
     **Example**
@@ -59,7 +49,7 @@ def list_(as_json: AsJson = False) -> None:
 
 
 @world.command()
-def show(world: WorldArgument, as_json: AsJson = False) -> None:
+def show(world: WorldArgument, as_json: options.AsJson = False) -> None:
     """Describe a world: parameters, kinds of agents with their states, treatments and measures.
 
     **Examples**
@@ -143,13 +133,13 @@ def init(
 @world.command()
 def check(
     world: WorldArgument,
-    agents: Agents = None,
-    parameters: Set = None,
-    treatments: Treat = None,
-    rounds: Rounds = None,
-    ticks: Ticks = None,
-    seed: Seed = 0,
-    as_json: AsJson = False,
+    agents: options.Agents = None,
+    parameters: options.Set = None,
+    treatments: options.Treat = None,
+    rounds: options.Rounds = None,
+    ticks: options.Ticks = None,
+    seed: options.Seed = 0,
+    as_json: options.AsJson = False,
 ) -> None:
     """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
@@ -175,7 +165,7 @@ def check(
         rounds=rounds,
         ticks=ticks,
         seed=seed,
-        parameters=named_values(parameters),
+        parameters=options.named_values(parameters),
         treatments=treatments,
     )
 

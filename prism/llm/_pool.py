@@ -24,7 +24,7 @@ from prism.llm._addresses import Kind, check_address, same_address, with_port, w
 from prism.llm._servers import LOOK_SECONDS, ModelServer
 from prism.llm._settings import filled_in
 from prism.reasoner._calls import Call
-from prism.reasoner._faults import NO_SUCH_PATH, UNAUTHORIZED
+from prism.reasoner._faults import NO_SUCH_PATH
 from prism.reasoner._replies import Request, prompted
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Cost, count_of
@@ -38,14 +38,20 @@ _UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
 """Sampling without limits, so that what is drawn has the model's own probabilities."""
 
 
-async def _is_there(client: httpx.AsyncClient, address: str) -> bool:
-    """Return whether a path of a server answers with a JSON object, perhaps that it wants a key."""
+async def _has_path(client: httpx.AsyncClient, address: str) -> bool:
+    """Return whether a server has a path: it answers with data, or with a failure of another kind.
+
+    Without a key, some refuse to answer, and litellm fails. LM Studio has no status for a path that
+    it does not have.
+    """
     try:
         response = await client.get(address, timeout=LOOK_SECONDS)
-        is_there = response.is_success or response.status_code in UNAUTHORIZED
-        return is_there and isinstance(response.json(), dict)
+        if response.is_error:
+            return response.status_code not in NO_SUCH_PATH
+        found = response.json()
     except (httpx.HTTPError, LLMError, ValueError):
         return False
+    return isinstance(found, dict) and "error" not in found
 
 
 class OllamaServer(ModelServer):
@@ -91,8 +97,8 @@ class OllamaServer(ModelServer):
         if self._speaks_another is None:
             address = with_port(self.address).rstrip("/")
             async with httpx.AsyncClient(**self._http) as client:
-                is_ollama = await _is_there(client, f"{address}/api/version")
-                self._speaks_another = not is_ollama and await _is_there(
+                is_ollama = await _has_path(client, f"{address}/api/version")
+                self._speaks_another = not is_ollama and await _has_path(
                     client, f"{with_version(address).rstrip('/')}/models"
                 )
         return self._speaks_another

@@ -11,6 +11,7 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
+from unicodedata import category
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -27,16 +28,16 @@ from prism.files._source import (
     key_of,
 )
 from prism.files.declarations import shape_problems
-from prism.reasoner._replies import quoted
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""
 
 _MISSPELT = 0.8
 _MOST_NAMED = 20
-_SIGNS = re.compile(
-    r"[.…\s]*|<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE
-)
+_FORM = re.compile(r"<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE)
+_OPERATORS = frozenset("+*/%<>=|&^~")
+"""Signs that may be meant alone, as an operator or a path."""
+
 _ARTICLES = frozenset(["a", "an", "the", "your", "my", "some", "of", "here", "new", "example"])
 _ARTICLES |= {"content", "data", "field", "list", "log"}
 _TYPES = frozenset(["str", "string", "tag", "tags", "text", "val", "value", "values"])
@@ -186,18 +187,25 @@ def as_data(value: Any, name: str) -> Any:
 
 
 def is_placeholder(text: str, name: str = "") -> bool:
-    """Return whether a text only stands for one: dots, ``<a tag>``, or the name of a part.
+    """Return whether a text only stands for one: signs, ``<a tag>``, or the name of a part.
 
     Args:
         text: The text.
         name: The name of the part that it is; what is no part of a form has no name.
     """
-    if _SIGNS.fullmatch(text.strip()):
+    told = text.strip()
+    if _FORM.fullmatch(told) or not (told in _OPERATORS or any(map(_says_something, told))):
         return True
     own = _words(name)
     parts = own | (_PARTS - _TYPES if own & _KINDS else _PARTS)
     words = _words(text)
     return bool(name and words & parts) and words <= parts | _ARTICLES
+
+
+def _says_something(sign: str) -> bool:
+    """Return whether a sign is a letter, a number or a picture."""
+    kind = category(sign)
+    return kind[0] in "LN" or kind == "So"
 
 
 def _words(text: str) -> frozenset[str]:
@@ -220,8 +228,8 @@ def require_content(data: Any, schema: Mapping[str, Any], name: str) -> None:
     listed = [*_listed(schema)]
     for part, text in _texts(data, name):
         if text.strip() and text not in listed and is_placeholder(text, part):
-            problem = f"{part} is only the placeholder {quoted(text)}"
-            raise ValueError(f"{problem}: write words of your own there")
+            # not quoted, as small models would write it again
+            raise ValueError(f"{part} is only a placeholder: write words of your own there")
 
 
 def _texts(data: Any, name: str) -> Iterator[tuple[str, str]]:

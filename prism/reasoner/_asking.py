@@ -120,6 +120,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
+        price_of: Returns the money that tokens read and written cost; None if that is unknown.
     """
 
     def __init__(
@@ -141,11 +142,13 @@ class AsksModel:
             problem = f"{type(self).__name__} has no argument {name!r}"
             raise TypeError(problem + did_you_mean(name, known))
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
+        self.price_of: Callable[[int, int], float | None] = _unknown_price
         # of its class, since a mock of a client has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
             model = model or client.model or None
             patience = client.patience if patience is None else patience
+            self.price_of = client.price_of
             client = client.as_client()
         if isinstance(client, Pool):
             _refuse_limits(client, concurrency=concurrency, attempts=attempts)
@@ -213,6 +216,7 @@ class AsksModel:
             raise
         finally:
             cost.settle(perf_counter() - began)
+            cost.price(self.price_of)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request within its time, which counts from its slot on."""
@@ -239,6 +243,10 @@ class AsksModel:
                 raise BudgetSpentError(spent) from error
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
+
+
+def _unknown_price(_read: int, _written: int) -> None:
+    """Return None, as without a `Model` no prices are known."""
 
 
 def _refuse_limits(pool: Pool, **limits: int | None) -> None:

@@ -28,6 +28,7 @@ MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
 
 
+_USAGE = ("usage_details", "usage")
 _READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
 _WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
 
@@ -182,7 +183,7 @@ class ClientServer(Server):
                 reply = call.method(*call.given, **call.named)
                 reply = await reply if inspect.isawaitable(reply) else reply
             self.require_reply(reply)
-            cost.replied(*_counts(reply))
+            cost.replied(*_counts(reply), first(first(reply, *_USAGE), "cost"))
             name = of_kind(str, first(reply, "model"))
             # Ollama adds the tag of a name without one
             if name and name != f"{cost.model}:latest":
@@ -341,7 +342,7 @@ def _choice(reply: Any) -> Any:
 
 def _counts(reply: Any) -> tuple[Any, Any]:
     """Return the tokens that were read and written, by any of the names in use."""
-    usage = first(reply, "usage_details", "usage")
+    usage = first(reply, *_USAGE)
     read, written = first(usage, *_READ), first(usage, *_WRITTEN)
     return (
         first(reply, *_READ) if read is None else read,

@@ -73,9 +73,10 @@ class Decision:
         chosen: One of the question's options.
         source: What chose: a ``model``, a ``cache`` of one, the ``policy``, or the
             ``fallback`` if nothing did.
-        reason: Why the fallback was taken.
+        reason: Why the fallback was taken, in words.
         probabilities: Probability of every option by its text, if known.
         cost: Its cost, if a model was asked.
+        failure: The name of the exception by which the fallback was taken.
         decision_id: Its id in the journal of a kept run.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
         question_kind: How the model was asked: for a ``letter`` or for the ``name`` of an option.
@@ -96,6 +97,7 @@ class Decision:
     reason: str | None = None
     probabilities: Mapping[str, float] | None = None
     cost: Cost | None = None
+    failure: str | None = field(default=None, compare=False)
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
     question_kind: str | None = None

@@ -362,7 +362,8 @@ class Reasoner(AsksModel, BaseReasoner):
         reason = f"{describe(error)}{where}"
         if cost.cut_short not in reason:
             reason += cost.cut_short
-        return Decision(chosen, "fallback", reason=reason, cost=cost)
+        failure = type(error).__name__
+        return Decision(chosen, "fallback", reason=reason, cost=cost, failure=failure)
 
 
 def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision:

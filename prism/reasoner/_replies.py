@@ -86,13 +86,18 @@ class Request(Generic[ResultT]):
         """The prompt."""
         return str(self.messages[-1]["content"])
 
-    def reworded(self, problem: str) -> Request[ResultT]:
+    def reworded(self, problem: str, number: int) -> Request[ResultT]:
         """Return a request that says why the last reply was useless, and how to respond.
 
         It is a single message, since not every client accepts a conversation. It gives a model that
-        repeats itself at temperature 0 something new to read.
+        repeats itself at temperature 0 something new to read, also if the problem is the same.
+
+        Args:
+            problem: Why the last reply was useless.
+            number: How many replies were.
         """
-        told = f"Your last reply could not be used: {problem}\n{self.how}"
+        replies = "reply" if number == 1 else f"{number} replies"
+        told = f"Your last {replies} could not be used: {problem}\n{self.how}"
         return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{told}\n"))
 
     def lacks(self, reply: ChatReply) -> bool:
@@ -133,7 +138,7 @@ async def answered(
             return await ask(wording)
         except UselessReplyError as problem:
             problems.append(problem)
-            wording = request.reworded(str(problem))
+            wording = request.reworded(str(problem), len(problems))
         except LLMError:
             if not problems:
                 raise

@@ -225,7 +225,7 @@ class _Fallbacks:
     def count(self, decision: Decision) -> None:
         """Count a decision; the first one above the limit provides the reason for the end."""
         fell_back, reason = decision.source == "fallback", decision.reason or ""
-        is_by_budget = fell_back and reason.startswith(BudgetSpentError.__name__)
+        is_by_budget = decision.failure == BudgetSpentError.__name__
         if is_by_budget and not self._counts_budget:
             return
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from math import inf
 from numbers import Real
 from time import monotonic
 from typing import Any
@@ -138,7 +139,7 @@ MOST_TOKENS = 10_000_000
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
 """Keys of the cost that a decision's event always has."""
 
-KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired")
+KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired", "money")
 """Keys of the cost that it has if known."""
 
 
@@ -162,6 +163,8 @@ class Cost:
         queue_seconds: Seconds of the latency before and after the last request: waiting for a slot,
             pauses between attempts, and earlier requests that failed.
         request_seconds: Seconds of the last request; 0 if none was sent.
+        money: Its price: as the servers report it, or else by the prices of the model; None if
+            unknown.
         done_reason: Why the model ended its last reply, such as ``"stop"``, or ``"length"`` if it
             ran out of tokens.
         repaired: True if the question was asked again in other words because its reply was useless;
@@ -179,6 +182,7 @@ class Cost:
     output_tokens: int | None = None
     queue_seconds: float | None = None
     request_seconds: float | None = None
+    money: float | None = None
     done_reason: str | None = None
     repaired: bool | None = None
     repairs: list[dict[str, str]] = field(default_factory=list, repr=False, compare=False)
@@ -202,12 +206,22 @@ class Cost:
         self.attempts += 1
         self.model, self.host = model or self.model, host or self.host
 
-    def replied(self, read: Any, written: Any) -> None:
-        """Count the tokens that a server reports; impossible counts are ignored."""
+    def replied(self, read: Any, written: Any, money: Any = None) -> None:
+        """Count the tokens and the money that a server reports; what is impossible is ignored."""
         input_tokens, output_tokens = count_of(read), count_of(written)
         _count(self, input_tokens, output_tokens)
+        self._pay(money if isinstance(money, (int, float)) and 0 <= money < inf else None)
         if self.budget is not None:
             self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
+
+    def price(self, price_of: Callable[[int, int], float | None]) -> None:
+        """Set the money by the price of the tokens, if they are known and no server reports it."""
+        if self.money is None and (self.input_tokens, self.output_tokens) != (None, None):
+            self._pay(price_of(self.input_tokens or 0, self.output_tokens or 0))
+
+    def _pay(self, money: float | None) -> None:
+        if money is not None:
+            self.money = round((self.money or 0.0) + money, 9)
 
     def settle(self, latency: float) -> None:
         """Record the whole latency, from which the waiting time follows."""
@@ -219,6 +233,7 @@ class Cost:
         """Add the cost of a further request for the same question."""
         self.attempts += later.attempts
         _count(self, later.input_tokens, later.output_tokens)
+        self._pay(later.money)
         self.model, self.host = later.model or self.model, later.host or self.host
         self.done_reason = later.done_reason
         self.repaired = self.repaired or later.repaired
@@ -246,7 +261,7 @@ class Cost:
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
         later = replace(self, attempts=0, input_tokens=0, output_tokens=0, on_slot=None)
-        later.repaired, later.repairs = None, []
+        later.money, later.repaired, later.repairs = None, None, []
         return later
 
 

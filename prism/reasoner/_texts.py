@@ -89,8 +89,9 @@ class Written:
             ``template`` if no model was asked, the ``fallback`` if no usable text came, and
             ``failed`` if there was no fallback.
         value: The value that the call reads from the text; None if it failed.
-        reason: Why it failed, or why the fallback was taken.
+        reason: Why it failed, or why the fallback was taken, in words.
         cost: Its cost, if a model was asked.
+        failure: The name of the exception that it failed by, such as ``BudgetSpentError``.
         text_id: Its id in the journal of a kept run.
     """
 
@@ -99,6 +100,7 @@ class Written:
     value: Any = field(default=None, compare=False)
     reason: str | None = None
     cost: Cost | None = None
+    failure: str | None = None
     text_id: str | None = field(default=None, compare=False)
 
     @property
@@ -226,12 +228,18 @@ def read_as(call: TextCall, text: str, source: TextSource, cost: Cost | None = N
     try:
         return Written(text, source, call.read(text), cost=cost)
     except ValueError as error:
-        return Written(text, "failed", reason=f"the text cannot be used: {error}", cost=cost)
+        return replace(_useless(text, error), cost=cost)
+
+
+def _useless(text: str, error: ValueError) -> Written:
+    """Return the failure of a text that a call cannot use."""
+    reason = f"the text cannot be used: {error}"
+    return Written(text, "failed", reason=reason, failure=UselessReplyError.__name__)
 
 
 def failed_by(error: Exception) -> Written:
     """Return the failure of a call that raised an exception."""
-    return Written(None, "failed", reason=describe(error))
+    return Written(None, "failed", reason=describe(error), failure=type(error).__name__)
 
 
 def whole_characters(text: str) -> str:
@@ -331,10 +339,12 @@ class Writer(AsksModel, BaseWriter):
         last: list[Written] = []
 
         def read(reply: ChatReply) -> Written:
-            last[:] = [read_as(call, reply.text, "model")]
-            if last[0].has_failed:
-                raise UselessReplyError(last[0].reason, host=reply.host)
-            return last[0]
+            text = whole_characters(reply.text)
+            try:
+                return Written(text, "model", call.read(text))
+            except ValueError as error:
+                last[:] = [_useless(text, error)]
+                raise UselessReplyError(str(error), host=reply.host) from None
 
         try:
             written = await self.ask(self._request(call, read), cost, call.tries or USUAL_TRIES)

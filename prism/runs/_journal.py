@@ -31,7 +31,7 @@ from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW = ("prompt_hash", *HOW_ASKED)
+_HOW = ("prompt_hash", "failure", *HOW_ASKED)
 _COST = (*COST_KEYS, *KNOWN_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"

@@ -91,6 +91,7 @@ def make_askers(
     # a client of another library does not reveal its model
     part = parts[ALL_OTHERS]
     asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
+    asks.price_of = part.price_of
     return decides, Router({ALL_OTHERS: asks})
 
 
@@ -111,11 +112,13 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
             problem = "applies to decisions, but in this run a model only writes"
             raise InputError(problem, field=name)
     shared = budget or _budget_of(options)
-    return Router({ALL_OTHERS: Writer(**_client_of(options, seed), seed=seed, budget=shared)})
+    writer = Writer(**_client_of(options, seed), seed=seed, budget=shared)
+    writer.price_of = options.price_of
+    return Router({ALL_OTHERS: writer})
 
 
 def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -> Reasoner:
-    return Reasoner(
+    reasoner = Reasoner(
         **_client_of(options, seed),
         mode=options.mode or "auto",
         fallback=fallback,
@@ -126,6 +129,8 @@ def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -
         rotations=options.rotations or "drawn",
         budget=budget,
     )
+    reasoner.price_of = options.price_of
+    return reasoner
 
 
 def _budget_of(options: Model) -> Budget:

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
-from prism.llm import Model
 from prism.reasoner._router import Router
 from prism.reasoner._spending import Budget, Cost
 from prism.reasoner._words import count_tokens
@@ -72,7 +71,9 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
         # who has spent everything asks no more
         left = [each for each in pools.values() if each[1].budget.spent() is None]
         loading = (_load(pool, asker.budget, deadline, observer) for pool, asker in left)
-        for (pool, _), (errors, cost) in zip(left, await asyncio.gather(*loading), strict=True):
+        loaded = await asyncio.gather(*loading)
+        for (pool, asker), (errors, cost) in zip(left, loaded, strict=True):
+            cost.price(asker.price_of)
             if cost.attempts:
                 costs.append(cost)
             is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
@@ -129,7 +130,8 @@ class Spent:
         calls: Requests that were sent, also those whose answers were lost when it was stopped.
         tokens: Tokens read and written.
         seconds: Seconds since its first question, if it has a deadline.
-        by_model: Answers, calls, tokens, and calls for loading, by the names of models.
+        by_model: Answers, calls, tokens, calls for loading, and money if it is known, by the names
+            of models.
     """
 
     calls: int = 0
@@ -155,50 +157,36 @@ class Spent:
                 input_tokens=cost.get("input_tokens", 0),
                 output_tokens=written,
                 loading=cost["attempts"] if line.get("kind") == LOADED else 0,
+                **({"money": cost["money"]} if "money" in cost else {}),
             )
 
 
-def spent_by(askers: Sequence[Any], spent: Spent, models: Sequence[Model]) -> dict[str, Any]:
+def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:
     """Return the use of models for ``run.json``, or nothing if none is asked.
 
     Args:
         askers: The reasoner and the writer.
         spent: What the run has paid for.
-        models: All models that the run may ask, some with prices.
     """
     asking = asking_in(askers)
     if not asking:
         return {}
     # all share one budget, which also counts what no journal has
-    total = priced(
-        replace(spent, calls=asking[0].budget.calls, tokens=asking[0].budget.tokens), models
-    )
+    budget = asking[0].budget
+    total = priced(replace(spent, calls=budget.calls, tokens=budget.tokens))
     # how often a model chose each place in its list of options
     counted = (getattr(each, "places", None) for each in askers)
     places = next((each.to_dict() for each in counted if each is not None), None)
     return {"spent": {**total, **({"places": places} if places else {})}}
 
 
-def priced(spent: Spent, models: Sequence[Model]) -> dict[str, Any]:
-    """Return calls and tokens, in total and by model, with the money where prices are known."""
+def priced(spent: Spent) -> dict[str, Any]:
+    """Return calls and tokens, in total and by model, with the money where it is known."""
     total: dict[str, Any] = {"calls": spent.calls, "tokens": spent.tokens}
     by_model: dict[str, dict[str, Any]] = {}
     for name, costs in sorted(spent.by_model.items()):
         by_model[name] = {**costs}
-        if (money := _money(name, costs, models)) is not None:
-            by_model[name]["money"] = round(money, 6)
-            total["money"] = round(total.get("money", 0) + money, 6)
+        if "money" in costs:
+            by_model[name]["money"] = round(costs["money"], 6)
+            total["money"] = round(total.get("money", 0) + costs["money"], 6)
     return {**total, **({"by_model": by_model} if by_model else {})}
-
-
-def _money(name: str, costs: Mapping[str, int], models: Sequence[Model]) -> float | None:
-    """Return the money spent on a model; None if its prices differ, or tokens are unknown.
-
-    A server may answer by another name than the one that was asked for.
-    """
-    read, written = costs["input_tokens"], costs["output_tokens"]
-    named = [each for each in models if each.model == name]
-    prices = {each.price_of(read, written) for each in named or models}
-    # a server that does not report tokens is not free
-    is_counted = read or written or not costs["calls"]
-    return prices.pop() if len(prices) == 1 and is_counted else None

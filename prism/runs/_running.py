@@ -181,7 +181,7 @@ def carry_out(
         observer.started(run)
         after_round = _after_rounds(run, folder, on_round, logger)
         results = run.run(after_round)
-        outcome = {"results": results.to_dict(), **spent_by(askers, journal.spent, models)}
+        outcome = {"results": results.to_dict(), **spent_by(askers, journal.spent)}
         if folder is not None:
             held.keep()
             folder.complete(outcome)

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files._durable import is_locked
-from prism.llm import Model
 from prism.runlog._reader import (
     ANSWERS_NAME,
     LOG_NAMES,
@@ -22,7 +21,6 @@ from prism.runlog._reader import (
 )
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._models import Spent, priced
-from prism.runs._options import read_decider, read_writer
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
@@ -105,9 +103,7 @@ def spent_in(run: Path) -> dict[str, Any] | None:
         spent.add(line)
     if not spent.calls:
         return None
-    config = read_summary(run)["config"]
-    asked = read_decider(config), getattr(read_writer(config), "model", None)
-    return priced(spent, [each for each in asked if isinstance(each, Model)])
+    return priced(spent)
 
 
 def find_runs(folder: Path | str) -> list[Path]:

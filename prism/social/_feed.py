@@ -16,7 +16,7 @@ from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, settled_values
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
-from prism.social._rankings import RANKINGS, HotPosts, Ranking, own_ranking, refresh
+from prism.social._rankings import refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
 from prism.social._writing import (
@@ -113,7 +113,6 @@ class Feed(Posting):
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self.turns.clock.seconds_per_tick = self.seconds_per_tick
         self._settled = settled_values(self)
-        self._hot = HotPosts(self)
         self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
         self._first_hour = self.first_hour
         if self._first_hour is None:
@@ -302,38 +301,14 @@ class Feed(Posting):
     # For rankings
 
     @property
-    def hot(self) -> HotPosts:
-        """The posts by hot score, as they were when the tick began."""
-        self._hot.update()
-        return self._hot
-
-    @property
     def has_own_ranking(self) -> bool:
         """Whether the class overrides `rank`."""
         return type(self).rank is not Feed.rank
 
     @property
-    def is_usual(self) -> bool:
-        """Whether feeds have the newest posts, which are added to those that are left."""
-        return self.is_by_interests and self.beyond_follows is None
-
-    @property
     def is_by_interests(self) -> bool:
         """Whether feeds have posts by followed authors and on the reader's interests."""
         return self.feed == "interests" and not self.has_own_ranking
-
-    @property
-    def has_stable_feeds(self) -> bool:
-        """Whether an empty feed stays empty until somebody publishes something."""
-        return self.beyond_follows in (None, 0, 1) and not self.has_own_ranking
-
-    def ranking(self) -> Ranking:
-        """Return the ranking that the parameter ``feed`` names, or that of `rank`."""
-        return own_ranking(self.rank) if self.has_own_ranking else RANKINGS[self.feed]
-
-    def newest_posts(self) -> Iterable[Post]:
-        """Return the newest posts by anybody, newest first."""
-        return self.posts[: -self.candidates - 1 : -1]
 
     # Details of the steps
 

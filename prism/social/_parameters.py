@@ -126,15 +126,10 @@ class Parameters(World[Reader]):
             ``each`` agent with interests, one agent ``drawn`` by its followers, or ``none``.
         opening_bias: Exponent of the number of followers in ``drawn``: 0 draws any agent, a large
             value draws the hub.
-        feed: How feeds are made: ``interests``, ``chronological``, ``popular`` or ``random``. For
-            another ranking, override `Feed.rank`.
+        feed: How feeds are made: ``interests`` or ``chronological``. For another ranking, override
+            `Feed.rank`.
         feed_length: Most posts in a feed, from 1 on.
         candidates: Number of newest posts of each source to consider for a feed, from 1 on.
-        beyond_follows: Share of places reserved for authors who are not followed; None for no fixed
-            share.
-        hot_half_life: Ticks by which a post with half the score must be younger to rank equally,
-            above 0. Reddit's 45,000 seconds for a tenth of the score correspond to 45 ticks of the
-            default length.
         follow_network: Who follows whom: as ``given`` by the population, or generated as
             ``scale_free`` or ``random``. For another network, override
             `Feed.populate`.
@@ -186,11 +181,9 @@ class Parameters(World[Reader]):
     resting_ticks: int = param(2, least=1)
     opening_authors: Literal["each", "drawn", "none"] = "each"
     opening_bias: float = param(1.0, least=0, most=100)
-    feed: Literal["interests", "chronological", "popular", "random"] = "interests"
+    feed: Literal["interests", "chronological"] = "interests"
     feed_length: int = param(20, least=1)
     candidates: int = param(100, least=1)
-    beyond_follows: float | None = param(None, least=0, most=1)
-    hot_half_life: float = param(45.0, least=0.001)
     follow_network: Literal["given", "scale_free", "random"] = "given"
     mean_follows: float = param(10.0, least=0)
     reciprocity: float = param(0.36, least=0, most=1)

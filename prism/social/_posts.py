@@ -103,7 +103,6 @@ class Network:
         opening: Number of posts from before the first round.
         ids: Ids that are taken, also by opening posts that are still to come.
         by_topic: What has been published on each topic, oldest first.
-        voted: Numbers of the posts whose votes changed since they were ranked.
     """
 
     def __init__(self, readers: Iterable[Any], candidates: int) -> None:
@@ -111,7 +110,6 @@ class Network:
         self.opening = 0
         self.ids: set[str] = set()
         self.by_topic: dict[str, list[Post]] = defaultdict(list)
-        self.voted: dict[int, None] = {}
         self._followers: dict[str, dict[Any, None]] = defaultdict(dict)
         # readers without news, by each of their topics
         self._waiting: dict[str, dict[Any, None]] = defaultdict(dict)
@@ -145,7 +143,6 @@ class Network:
         """Give a post likes and dislikes."""
         post.likes += likes
         post.dislikes += dislikes
-        self.voted[post.number] = None
 
     def change(self, reader: Any, action: Action, author_id: str) -> None:
         """Make a reader follow or unfollow an author, whose posts it sees from then on."""

@@ -84,7 +84,7 @@ class Asked(Waits):
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
         self.reason: str | None = None
-        agent.world.turns.unawaited = self
+        agent.world.turns.unawaited[self] = None
 
     @property
     def chart(self) -> Definition[Any]:
@@ -95,7 +95,7 @@ class Asked(Waits):
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world.turns.unawaited = None
+        self.agent.world.turns.unawaited.pop(self, None)
         settled = settle(self.agent.world.turns, self)
         return (yield self) if settled is self else settled
 

@@ -66,7 +66,7 @@ class Turns:
         stopped: When and why the run was stopped, or None.
         made: Events that made a transition when they were fired, by trigger.
         missed: Those that made none, by trigger and state.
-        unawaited: A decision that was requested but not yet awaited.
+        unawaited: Decisions that were requested but not yet awaited, in their order.
         part_of_tick: The part of the tick that has passed; 1 unless events happen at rates.
     """
 
@@ -91,7 +91,7 @@ class Turns:
         self.stopped: dict[str, Any] | None = None
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
-        self.unawaited: Asked | None = None
+        self.unawaited: dict[Asked, None] = {}
         self.part_of_tick = 1.0
         self.assignments = Assignments(seed)
         self._networks = 0
@@ -407,7 +407,7 @@ class Turns:
         running = step(self.world, agent)
         if running is not None:
             return advance(self, agent, running, None)
-        if self.unawaited is not None:
+        if self.unawaited:
             raise unawaited(self.unawaited)
         return None
 

@@ -7,7 +7,7 @@ the steps go on, in waves until none waits. So a run never depends on which answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from prism.errors import SimulationError
@@ -55,7 +55,7 @@ def advance(
     try:
         waits = running.send(value) if error is None else running.throw(error)
     except StopIteration:
-        if turns.unawaited is not None:
+        if turns.unawaited:
             raise unawaited(turns.unawaited) from None
         return None
     except AttributeError:
@@ -156,7 +156,9 @@ def value_of(turns: Any, waits: Any) -> Any:
     return waits.answer
 
 
-def unawaited(asked: Asked) -> SimulationError:
+def unawaited(decisions: Iterable[Asked]) -> SimulationError:
+    """Return the error about the first of the decisions that nobody awaited."""
+    asked = next(iter(decisions))
     return SimulationError(
         f"the decision of {asked.agent!r} on {asked.trigger!r} was not awaited, so it was never "
         f"made: write  await agent.decide({asked.trigger!r})  in an async step"

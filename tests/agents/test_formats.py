@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from prism.agents import load_population
-from tests.kit.files import place, refusal
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -103,24 +102,3 @@ def test_a_table_lists_topics_in_a_cell(cell: str, write: Write) -> None:
     """As Python writes a list, or separated by commas or semicolons."""
     path = write("a.csv", f'username,interests\na,"{cell}"\n')
     assert load_population(path).agents[0].interests == ["tea", "open water"]
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "line", "field", "problem"),
-    [
-        ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
-        ("a.yaml", "ann:\n  persona: calm\nbo: [5]\n", 3, "bo", "must be an object or a"),
-        ("a.yaml", "- ann\n", 1, "username", "is missing"),
-        ("a.json", '{"ann": {"persona": 5}}', None, "persona", "must be text, got 5"),
-        ("a.json", '{"first_mes": "Hello."}', None, "name", "is missing"),
-        ("a.json", "{}", None, None, "holds no agents"),
-    ],
-)
-def test_what_is_no_agent_is_refused(
-    name: str, text: str, line: int | None, field: str | None, problem: str, write: Write
-) -> None:
-    """The message has the file, the line of the name and the field."""
-    path = write(name, text)
-    error = refusal(load_population, path)
-    assert place(error) == (str(path), line, field)
-    assert error.problem.startswith(problem)

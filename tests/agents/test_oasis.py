@@ -2,31 +2,11 @@
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from prism.agents import ARCHETYPES, load_population
-from tests.kit.files import place, refusal
-
-Write = Callable[[str, str | bytes], Path]
-
-TWITTER_HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
-GARDENER = 'gardener,[],[],"grows tomatoes,\npatiently"\n'
-TWO_ROWS = TWITTER_HEADER + GARDENER  # on three lines
-
-
-def row(**cells: str) -> str:
-    """Return one row of a Twitter file."""
-    person = {
-        "username": "b",
-        "following": "[]",
-        "tweets": "[]",
-        "character": "bakes bread",
-        **cells,
-    }
-    return ",".join('"' + cell.replace('"', '""') + '"' for cell in person.values()) + "\n"
 
 
 def test_reddit_personas_load(data: Path) -> None:
@@ -82,57 +62,6 @@ def test_earlier_tweets_become_posts(data: Path) -> None:
     ]
     interests = {agent.agent_id: tuple(agent.interests) for agent in population.agents}
     assert all(post.topics == interests[post.author_id] for post in population.posts)
-
-
-@pytest.mark.parametrize(
-    ("cells", "field", "problem"),
-    [
-        ({"username": ""}, "username", "must not be empty"),
-        (
-            {"following": "[0, 3]"},
-            "following_agentid_list",
-            "row 3 does not exist: rows are 0 to 2",
-        ),
-        ({"following": "[True]"}, "following_agentid_list", "must be a list such as [1, 2], got"),
-        ({"following": "[" * 9_000}, "following_agentid_list", "must be a list such as [1, 2]"),
-        ({"following": "open('x')"}, "following_agentid_list", "must be a list such as [1, 2]"),
-        ({"tweets": "['one', 2]"}, "previous_tweets", "must be a list such as ['one', 'two'], got"),
-        ({"tweets": r"['\ud83d']"}, "previous_tweets", "contains a NUL or half a surrogate pair"),
-    ],
-    ids=lambda value: str(value)[:40],
-)
-def test_a_twitter_file_is_refused_at_line_and_column(
-    write: Write, cells: dict[str, str], field: str, problem: str
-) -> None:
-    """An error in a row names file, column and the line on which the row begins."""
-    path = write("a.csv", TWO_ROWS + row(**cells) + row(username="c"))
-    error = refusal(load_population, path)
-    assert place(error) == (str(path), 4, field)
-    assert error.problem.startswith(problem)
-
-
-@pytest.mark.parametrize(
-    ("content", "at", "field", "problem"),
-    [
-        (TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
-        (
-            TWO_ROWS + 'b,[],[],"bakes\nbread\n\nc,[],[],rolls\n',
-            4,
-            None,
-            "the row from this line on is not valid CSV: unexpected end of data",
-        ),
-        (TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),
-    ],
-    ids=lambda value: str(value)[-40:] if isinstance(value, str) else None,
-)
-def test_a_broken_csv_file_is_refused(
-    write: Write, content: str | bytes, at: int, field: str | None, problem: str
-) -> None:
-    """A broken header or row names file and line; an open quote, the line on which it begins."""
-    path = write("a.csv", content)
-    error = refusal(load_population, path)
-    assert place(error) == (str(path), at, field)
-    assert error.problem.startswith(problem)
 
 
 def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,6 +1,8 @@
 """The JSON of a social agent."""
 
+import copy
 import json
+import pickle
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
@@ -80,12 +82,11 @@ def test_the_export_has_the_shape_of_the_data_model() -> None:
 
 @given(agents)
 def test_what_is_exported_can_be_read(agent: SocialAgent) -> None:
-    """The JSON of any agent has its state and ticks, and its records are read back."""
+    """The JSON of any agent has its state and ticks, and its records are read back, or copied."""
     data = json.loads(agent.to_json())
-    assert (data["agent_id"], S(data["current_state"]), data["ticks_in_state"]) == (
-        agent.agent_id,
-        agent.state,
-        agent.ticks_in_state,
-    )
-    records = [StateTransition.from_dict(record, S) for record in data["state_history"]]
-    assert records == list(agent.state_history)
+    told = (data["agent_id"], S(data["current_state"]), data["ticks_in_state"])
+    assert told == (agent.agent_id, agent.state, agent.ticks_in_state)
+    for entry, record in zip(agent.state_history, data["state_history"], strict=True):
+        pickled = pickle.loads(pickle.dumps(entry))
+        for twin in (StateTransition.from_dict(record, S), pickled, copy.deepcopy(entry)):
+            assert (twin, hash(twin), twin.to_dict()) == (entry, hash(entry), entry.to_dict())

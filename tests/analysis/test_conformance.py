@@ -12,13 +12,13 @@ from prism.runlog import configure
 from prism.statechart import (
     History,
     PolicyReasoner,
-    State,
     Statechart,
     Transition,
     social_media_chart,
     state_enum,
 )
 from tests.kit import make
+from tests.kit.days import Day, person
 from tests.kit.logs import LogOf
 
 S: Any = state_enum("S", ["calm", "angry", "gone"])
@@ -41,69 +41,58 @@ MOVES = [
     Transition("back", "*", Door("a")),
 ]
 DOORS = Statechart(Door, MOVES, Door("a"), name="c")
-WITH_TIMEOUT = Statechart(
-    Door, [*MOVES, Transition("timeout", "*", Door("a"))], Door("a"), name="c"
-)
+FROM_ANGRY = "angry allows timeout to calm, leave to gone"
 
 
-def mood(source: str, target: str, trigger: str, ticks: int | None = 1) -> list[make.Event]:
-    """Return a log of one transition by the chart of moods."""
-    return [make.move("x", source, target, trigger, ticks_in_state=ticks, chart="mood")]
+def stepped(line: str) -> make.Event:
+    """Return the step that a line says: where an agent joins, what it decides, or how it moves."""
+    kind, *words = line.split()
+    if kind == "joins":
+        return make.joined("x", words[0])
+    if kind == "chooses":
+        chosen, *options = words
+        return make.decision("x", options or None, chosen)
+    source, target, trigger, *ticks = words
+    dwelt = int(ticks[0]) if ticks else None
+    return make.move("x", source, target, trigger, ticks_in_state=dwelt, chart=kind)
 
 
 @pytest.mark.parametrize(
-    ("chart", "lines", "faults"),
+    ("chart", "line", "fault"),
     [
-        (MOOD, mood("calm", "angry", "bump"), []),
-        (MOOD, mood("calm", "gone", "leave", None), []),
-        (MOOD, mood("calm", "gone", "bump", 99), []),
-        (MOOD, mood("angry", "calm", "timeout", 3), []),
-        (MOOD, mood("angry", "gone", "leave", 3), []),
-        (
-            *(MOOD, mood("calm", "mad", "bump")),
-            ["1 unknown_state: mad; the states calm, angry, gone"],
-        ),
-        (
-            *(MOOD, mood("angry", "calm", "soothe")),
-            ["1 unknown_trigger: soothe; angry allows timeout to calm, leave to gone"],
-        ),
-        (
-            *(MOOD, mood("angry", "calm", "leave")),
-            ["1 unknown_move: angry to calm on leave; angry allows timeout to calm, leave to gone"],
-        ),
-        (
-            *(MOOD, mood("angry", "gone", "leave", 4)),
-            ["1 overstayed: 4 ticks in angry; a time-out after 3"],
-        ),
-        (
-            *(MOOD, mood("angry", "calm", "timeout", 2)),
-            ["1 early_timeout: 2 ticks in angry; a time-out after 3"],
-        ),
-        (
-            *(DOORS, [make.joined("x", "b"), make.move("x", "a", "b")]),
-            ["2 broken_chain: a transition from a; a transition from b, entered in line 1"],
-        ),
-        (DOORS, [make.joined("x", "d")], ["1 unknown_state: d; the states a, b, c"]),
-        (DOORS, [make.decision("x", ["b"], "b")], []),
-        (DOORS, [make.decision("x", None, "c")], []),
-        (
-            *(DOORS, [make.decision("x", ["b", "c"], "b")]),
-            ["1 unknown_option: c offered on go; a allows b"],
-        ),
-        (
-            *(DOORS, [make.decision("x", ["b"], "c")]),
-            ["1 not_an_option: c chosen; its options b"],
-        ),
+        (MOOD, "mood calm angry bump 1", None),
+        (MOOD, "mood calm gone leave", None),
+        (MOOD, "mood calm gone bump 99", None),
+        (MOOD, "mood angry calm timeout 3", None),
+        (MOOD, "mood angry gone leave 3", None),
+        (MOOD, "mood calm mad bump 1", "unknown_state: mad; the states calm, angry, gone"),
+        (MOOD, "mood angry calm soothe 1", f"unknown_trigger: soothe; {FROM_ANGRY}"),
+        (MOOD, "mood angry calm leave 1", f"unknown_move: angry to calm on leave; {FROM_ANGRY}"),
+        (MOOD, "mood angry gone leave 4", "overstayed: 4 ticks in angry; a time-out after 3"),
+        (MOOD, "mood angry calm timeout 2", "early_timeout: 2 ticks in angry; a time-out after 3"),
+        (DOORS, "joins d", "unknown_state: d; the states a, b, c"),
+        (DOORS, "chooses b b", None),
+        (DOORS, "chooses c", None),
+        (DOORS, "chooses b b c", "unknown_option: c offered on go; a allows b"),
+        (DOORS, "chooses c b", "not_an_option: c chosen; its options b"),
     ],
 )
 def test_each_step_has_its_faults(
-    chart: Statechart[Any], lines: list[make.Event], faults: list[str], log_of: LogOf
+    chart: Statechart[Any], line: str, fault: str | None, log_of: LogOf
 ) -> None:
     """Each comes with what the chart would allow, and there is no other."""
-    checked = check_log(log_of(lines), chart)
-    words = "format('{} {}: {}; {}', line, kind, found, allowed)"
-    assert checked.violations.project(words).fetchall() == [(each,) for each in faults]
-    assert (checked.checked, sum(checked.found.values())) == (len(lines), len(faults))
+    checked = check_log(log_of([stepped(line)]), chart)
+    found = checked.violations.project("format('{}: {}; {}', kind, found, allowed)").fetchall()
+    assert found == [(fault,)] * (fault is not None)
+    assert (checked.checked, sum(checked.found.values())) == (1, len(found))
+
+
+def test_a_step_begins_where_the_last_one_ended(log_of: LogOf) -> None:
+    """The fault names the line of that."""
+    checked = check_log(log_of([make.joined("x", "b"), make.move("x", "a", "b")]), DOORS)
+    ((line, kind, allowed),) = checked.violations.project("line, kind, allowed").fetchall()
+    assert (line, kind) == (2, "broken_chain")
+    assert allowed == "a transition from b, entered in line 1"
 
 
 def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any]]) -> None:
@@ -136,7 +125,8 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
     agents = {"quick": 2, "slow": 8, "unknown": None}
     lines = [make.joined(name, "b", timeout_threshold=limit) for name, limit in agents.items()]
     lines += [make.move(name, "b", "a", "timeout", ticks_in_state=5) for name in agents]
-    checked = check_log(log_of(lines), WITH_TIMEOUT, timeout_threshold=fallback)
+    chart = DOORS.extended(transitions=[Transition("timeout", "*", Door("a"))])
+    checked = check_log(log_of(lines), chart, timeout_threshold=fallback)
     assert sorted(checked.violations.project("kind, agent_id").fetchall()) == [
         *(("early_timeout", name) for name in early),
         ("overstayed", "quick"),
@@ -158,39 +148,21 @@ def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_
     assert (checked.checked, checked.found) == (2, {})
 
 
-Day: Any = state_enum(
-    "Day", ["asleep", "awake", "phone", "idle", "used", "read", "write", "body", "up", "sat"]
-)
-USED = State(Day("used"), [Day("read"), Day("write")])
-REGIONS = [State(Day("phone"), [Day("idle"), USED]), State(Day("body"), [Day("up"), Day("sat")])]
-DAY = Statechart(
-    [Day("asleep"), State(Day("awake"), REGIONS, parallel=True)],
-    [
-        Transition("wakes", Day("asleep"), Day("awake")),
-        Transition("resumes", Day("asleep"), History(Day("awake"), deep=True)),
-        Transition("picks", Day("idle"), Day("read")),
-        Transition("picks", Day("idle"), History(Day("used"))),
-        Transition("sits", Day("up"), Day("sat")),
-        Transition("writes", Day("read"), Day("write")),
-        Transition("puts", Day("used"), Day("idle")),
-        Transition("sleeps", Day("awake"), Day("asleep")),
-    ],
-    Day("asleep"),
-    name="day",
-    decision_states=[Day("idle")],
-)
-
-
 async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> None:
     """Histories stand for whatever was active, also among the options of a decision."""
-    agent, triggers = DAY.adopt(SimpleNamespace(agent_id="x")), Random(1)
+    chart = person(
+        Transition("closes", Day.FEED, Day.POCKET),
+        Transition("closes", Day.FEED, History(Day.PHONE)),
+        decision_states=[Day.FEED],
+    ).chart
+    agent, triggers = chart.adopt(SimpleNamespace(agent_id="x")), Random(1)
     with configure(tmp_path / "log.jsonl") as log:
-        for _ in range(300):
-            event = triggers.choice(DAY.triggers)
-            await DAY.afire(agent, event, reasoner=PolicyReasoner(1))
-        keys = {"trigger": "picks", "options": ["read+up"], "chosen": "read+up", "agent_id": "x"}
-        log.logger.info("reasoner.decision", state="nowhere", **keys)
-    found = check_log(read_log(tmp_path / "log.jsonl"), DAY)
+        for _ in range(500):
+            event = triggers.choice(chart.triggers)
+            await chart.afire(agent, event, reasoner=PolicyReasoner(1))
+        choice = {"trigger": "closes", "options": ["home+feed"], "chosen": "home+feed"}
+        log.logger.info("reasoner.decision", state="nowhere", agent_id="x", **choice)
+    found = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert (found.checked > 100, found.found) == (True, {"unknown_state": 1})
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from statistics import median
 from timeit import Timer
 from typing import Any
@@ -56,8 +57,7 @@ class Measurement:
 
     Args:
         name: The column.
-        samples: One figure for every turn, in the table's unit; empty if the column could not be
-            run.
+        samples: One figure for every turn, in the table's unit.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A figure with a target, or one that will get a target.
+    """A figure with a target.
 
     Args:
         text: What the figure says.
@@ -91,24 +91,20 @@ class Claim:
     best: float
     median: float
     unit: str
-    at_most: float | None = None
-    at_least: float | None = None
+    at_most: float = inf
+    at_least: float = -inf
 
     @property
     def target(self) -> str:
         """The target in words."""
-        if self.at_most is not None:
+        if self.at_most < inf:
             return f"at most {self.at_most:,g} {self.unit}"
-        return "none yet" if self.at_least is None else f"at least {self.at_least:,g} {self.unit}"
+        return f"at least {self.at_least:,g} {self.unit}"
 
     @property
     def result(self) -> str:
         """Whether the target is ``met`` or the figure falls ``short``."""
-        if self.at_most is not None:
-            return "met" if self.best <= self.at_most else "short"
-        if self.at_least is not None:
-            return "met" if self.best >= self.at_least else "short"
-        return "-"
+        return "met" if self.at_least <= self.best <= self.at_most else "short"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +156,7 @@ def ratio(text: str, above: Measurement, below: Measurement, **target: float) ->
         above: The numerator.
         below: The denominator.
         target: ``at_most`` or ``at_least``.
-
-    Returns:
-        The claim, or nothing if a column could not be run.
     """
-    if not above.samples or not below.samples:
-        return []
     turns = (one / other for one, other in zip(above.samples, below.samples, strict=True))
     return [Claim(text, above.best / below.best, median(turns), "x", **target)]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tracemalloc
 from collections.abc import Callable, Sequence
 
-from tests.benchmarks.contenders import DEPTH, MixinAgent, two_state_chart
+from tests.benchmarks.fire import DEPTH, MixinAgent, two_state_chart
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table
 
 LIMIT = 5_000.0

@@ -8,12 +8,12 @@ from typing import Any
 
 from prism.agents import StatechartMixin
 from prism.statechart import State, Statechart, Transition
-from tests.benchmarks.contenders import allowed
+from tests.benchmarks.fire import allowed
 from tests.benchmarks.harness import Column, Effort, Table, measure, named, ratio
 
 FLAT = "flat, guarded"
 
-At = StrEnum("At", "OUTER INNER ONE TWO OTHER BETWEEN THREE")
+At = StrEnum("At", "OUTER INNER ONE TWO")
 Day = StrEnum("Day", "AWAKE PHONE BODY IDLE FEED FRESH TIRED")
 
 
@@ -43,15 +43,6 @@ def _deep(action: Any = None) -> Statechart[Any]:
     return Statechart([tree], _between(At.ONE, At.TWO), initial=At.ONE)
 
 
-def _across() -> Statechart[Any]:
-    def nested(*states: At) -> list[State[At]]:
-        first, *others = states
-        return [State(first, nested(*others) if others else (), entry=note, exit=note)]
-
-    tree = nested(At.OUTER, At.INNER, At.ONE) + nested(At.OTHER, At.BETWEEN, At.THREE)
-    return Statechart(tree, _between(At.OUTER, At.OTHER), initial=At.ONE)
-
-
 def _regions(guard: Any = None, action: Any = None) -> Statechart[Any]:
     def region(state: Day, *leaves: Day) -> State[Day]:
         return State(state, [State(leaf, entry=action, exit=action) for leaf in leaves])
@@ -70,7 +61,6 @@ CHARTS: dict[str, tuple[Callable[[], Statechart[Any]], type[StatechartMixin], fl
     FLAT: (_flat, Inside, None),
     "depth 3": (_deep, Inside, 1.1),
     "depth 3, entry and exit on both": (lambda: _deep(note), Inside, 2.3),
-    "three left, three entered, six actions": (_across, Inside, 2.8),
     "two regions": (_regions, Person, 1.2),
     "two regions, entry and exit": (lambda: _regions(action=note), Person, 2.5),
     "two regions, both guarded": (lambda: _regions(allowed), Person, 3.9),

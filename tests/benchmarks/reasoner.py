@@ -11,20 +11,18 @@ import subprocess
 import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from time import perf_counter, process_time
+from functools import partial
+from time import perf_counter
 from typing import IO, Any
-
-import ollama
 
 from prism.agents import SocialAgent
 from prism.llm import Model
 from prism.social import Draft, Post
 from prism.statechart import AgentState, Question, Reasoner
-from prism.testing import FakeOllama
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"
-LATENCY, SLOTS, FEW = 0.1, 16, 4
+LATENCY, SLOTS = 0.1, 16
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 
@@ -32,25 +30,18 @@ def run(effort: Effort) -> list[Table]:
     """Measure decisions on one host and on three, and prism's own cost."""
     number, turns = (2_000, 3) if effort == FULL else (96, 1)
     questions = [_question(each) for each in range(number)]
-    return [
-        _throughput(questions, turns),
-        *_against_a_program(questions[: number // 4], turns),
-        _own_cost(questions, turns),
-    ]
+    return [_throughput(questions, turns), _own_cost(questions, turns)]
 
 
 def _throughput(questions: Sequence[Question], turns: int) -> Table:
     with ExitStack() as stack:
         hosts = [stack.enter_context(model_server())[0] for _ in range(3)]
-        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "prism, 1 host": lambda: _prism(hosts[:1], questions),
-            "prism, 3 hosts": lambda: _prism(hosts, questions),
-        }
-        samples: dict[str, list[float]] = {name: [] for name in ways}
-        for _ in range(turns):
-            for name, way in ways.items():
-                samples[name].append(_timed(way))
-    one, three = (Measurement(name, tuple(taken)) for name, taken in samples.items())
+        taken = [
+            [_timed(partial(_prism, some, questions)) for some in (hosts[:1], hosts)]
+            for _ in range(turns)
+        ]
+    names = ("prism, 1 host", "prism, 3 hosts")
+    one, three = map(Measurement, names, zip(*taken, strict=True))
     seconds = len(questions) / SLOTS * LATENCY
     allowed = Measurement("what 16 slots allow", (seconds,) * turns)
     return Table(
@@ -63,61 +54,6 @@ def _throughput(questions: Sequence[Question], turns: int) -> Table:
             *ratio("one host against three", one, three, at_least=2.8),
         ],
     )
-
-
-def _against_a_program(questions: Sequence[Question], turns: int) -> list[Table]:
-    """Compare time and CPU with a program of twenty lines that sends the same requests."""
-    seconds: dict[str, list[float]] = {"program": [], "prism": []}
-    cpu: dict[str, list[float]] = {"program": [], "prism": []}
-    with model_server(slots=FEW) as (host, _):
-        bodies = _bodies_of(questions)
-        ways: dict[str, Callable[[], Coroutine[Any, Any, None]]] = {
-            "program": lambda: _program(host, bodies),
-            "prism": lambda: _prism([host], questions, FEW),
-        }
-        for way in ways.values():
-            _timed(way)  # what is loaded and connected once is not counted
-        for _ in range(turns):
-            for name, way in ways.items():
-                began = process_time()
-                seconds[name].append(_timed(way))
-                cpu[name].append(process_time() - began)
-
-    title = f"{len(questions):,} decisions, 100 ms an answer, {FEW} slots: "
-    program, prism = (Measurement(name, tuple(taken)) for name, taken in seconds.items())
-    cpu_program, cpu_prism = (Measurement(name, tuple(taken)) for name, taken in cpu.items())
-    wall = ratio("prism's time against the program's", prism, program, at_most=1.15)
-    used = ratio("prism's CPU against the program's", cpu_prism, cpu_program, at_most=1.5)
-    return [
-        Table(f"{title}time", "s", program.name, [program, prism], [*wall]),
-        Table(f"{title}CPU", "s", cpu_program.name, [cpu_program, cpu_prism], [*used]),
-    ]
-
-
-def _bodies_of(questions: Sequence[Question]) -> list[dict[str, Any]]:
-    """Return the requests that prism sends for questions."""
-
-    async def ask() -> None:
-        async with pool_of([server.host]) as pool:
-            await Reasoner(pool, mode="chat").decide_many(questions)
-
-    with FakeOllama() as server:
-        asyncio.run(ask())
-        return [dict(asked.body) for asked in server.questions]
-
-
-async def _program(host: str, bodies: Sequence[dict[str, Any]]) -> None:
-    """Send requests with Ollama's own client, as many at once as there are slots."""
-    slots = asyncio.Semaphore(FEW)
-
-    async def ask(body: dict[str, Any]) -> str:
-        async with slots:
-            reply = await client.chat(**body)
-        return str(json.loads(reply.message.content or "")["next_state"])
-
-    client = ollama.AsyncClient(host=host, timeout=60)
-    await asyncio.gather(*map(ask, bodies))
-    await client.close()
 
 
 def _own_cost(questions: Sequence[Question], turns: int) -> Table:
@@ -143,15 +79,13 @@ def _question(number: int) -> Question:
     return Question(agent, AgentState.EVALUATING, "decides", OPTIONS, post)
 
 
-def pool_of(hosts: Sequence[str], concurrency: int | None = None) -> Any:
+def pool_of(hosts: Sequence[str]) -> Any:
     # a few more wait at the server, so none is idle
-    return Model(MODEL, hosts, concurrency=concurrency or SLOTS + SLOTS // 4).as_client()
+    return Model(MODEL, hosts, concurrency=SLOTS + SLOTS // 4).as_client()
 
 
-async def _prism(
-    hosts: Sequence[str], questions: Sequence[Question], concurrency: int | None = None
-) -> None:
-    async with pool_of(hosts, concurrency) as pool:
+async def _prism(hosts: Sequence[str], questions: Sequence[Question]) -> None:
+    async with pool_of(hosts) as pool:
         decisions = await Reasoner(pool, mode="chat").decide_many(questions)
     assert all(decision.source == "model" for decision in decisions), decisions[0]
 

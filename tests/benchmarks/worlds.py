@@ -4,24 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from enum import StrEnum
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from statistics import mean
 from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 from typing import Any
 
+import networkx as nx
+
 from prism import Run
 from prism.agents import synthetic_population
 from prism.examples import rumour
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Decision, Question, Reasoner, Statechart, Transition
-from prism.worlds import Agent, World, during, param
+from prism.statechart import AgentState, Decision, Question, Reasoner
+from prism.worlds import World, during, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, model_server, pool_of
+from tests.benchmarks.rumours import with_mesa
 
 ROUNDS = 40
 LEAST_RATE, LEAST_LOGGED_RATE = 300_000.0, 100_000.0
@@ -58,18 +59,17 @@ class Crowd(rumour.Rumour):
 
 
 def _rumours(people: int, turns: int) -> list[Table]:
-    ways: dict[str, Callable[[int, Any], tuple[float, float]] | None] = {
+    ways: dict[str, Callable[[int, Any], tuple[float, float]]] = {
         "prism": _prism,
         "prism, log written": partial(_prism, logs=True),
-        "Mesa": _mesa(),
+        "Mesa": _mesa,
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for turn in range(turns):
         edges = _edges_of(Run(_crowd(people), people, seed=turn))
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
-            if (way := ways[name]) is not None:
-                found[name].append(way(turn, (people, edges)))
+            found[name].append(ways[name](turn, (people, edges)))
 
     times = [
         Measurement(name, tuple(seconds / people / ROUNDS * 1e6 for seconds, _ in each))
@@ -86,22 +86,16 @@ def _rumours(people: int, turns: int) -> list[Table]:
 
     return [
         Table(f"a rumour among {people:,}: one agent-tick", "us", plain.name, times, claims),
-        Table("share that knows it in the end", "", plain.name, shares, _agreement(shares)),
+        Table("share that knows it in the end", "", plain.name, shares, [_agreement(shares)]),
     ]
 
 
-def _agreement(shares: Sequence[Measurement]) -> list[Claim]:
-    ours, _, *others = [each for each in shares if each.samples]
-    return [
-        Claim(
-            f"difference of the mean share to {other.name}",
-            abs(mean(ours.samples) - mean(other.samples)),
-            abs(ours.median - other.median),
-            "",
-            at_most=MOST_DIFFERENCE,
-        )
-        for other in others
-    ]
+def _agreement(shares: Sequence[Measurement]) -> Claim:
+    ours, _, mesa = shares
+    difference = abs(mean(ours.samples) - mean(mesa.samples))
+    middle = abs(ours.median - mesa.median)
+    text = "difference of the mean share to Mesa's"
+    return Claim(text, difference, middle, "", at_most=MOST_DIFFERENCE)
 
 
 def _rate(how: str, column: Measurement, least: float) -> Claim:
@@ -137,27 +131,18 @@ def _prism(seed: int, given: Any, *, logs: bool = False) -> tuple[float, float]:
     return taken, float(results.series("reached")[-1] or 0)
 
 
-def _mesa() -> Any:
-    """Return how Mesa runs it; None if that is not installed."""
-    try:
-        module = import_module("tests.benchmarks.rumours.with_mesa")
-        import networkx as nx
-    except ModuleNotFoundError:
-        return None
+def _mesa(seed: int, given: Any) -> tuple[float, float]:
+    people, edges = given
+    graph = nx.Graph()
+    graph.add_nodes_from(range(people))
+    graph.add_edges_from(edges)
+    model = with_mesa.Rumour(graph, people // 100, 0.1, seed)
 
-    def way(seed: int, given: Any) -> tuple[float, float]:
-        people, edges = given
-        graph = nx.Graph()
-        graph.add_nodes_from(range(people))
-        graph.add_edges_from(edges)
-        model = module.Rumour(graph, people // 100, 0.1, seed)
-        began = process_time()
-        for _ in range(ROUNDS):
-            model.step()
+    began = process_time()
+    for _ in range(ROUNDS):
+        model.step()
 
-        return process_time() - began, model.reached()
-
-    return way
+    return process_time() - began, model.reached()
 
 
 # Idle agents
@@ -199,39 +184,6 @@ def _rounds_asleep(people: int, seed: int) -> float:
 # Slots
 
 
-class Mood(StrEnum):
-    """What somebody does."""
-
-    CALM = "calm"
-    KEEN = "keen"
-
-
-class Person(Agent):
-    """Somebody who has something to decide now and then."""
-
-    chart = Statechart(
-        Mood,
-        [Transition("thinks", source, target) for source in Mood for target in Mood],
-        Mood.CALM,
-        name="thinker",
-        decision_states=list(Mood),
-    )
-
-
-class Thinkers(World[Person]):
-    """People who decide about as often as those of the feed do."""
-
-    ticks = 12
-    independent = True
-    often: float = 0.072
-
-    @during(Mood.CALM, Mood.KEEN)
-    async def think(self, person: Person) -> None:
-        """Decide, if there is anything to decide."""
-        if person.random.chance(self.often):
-            await person.decide("thinks", prompt=f"You are {person.name}. How do you feel?")
-
-
 class Timed(Reasoner):
     """A reasoner that adds up the time in which at least one decision was pending."""
 
@@ -252,33 +204,13 @@ class Timed(Reasoner):
 
 
 def _slots(agents: int, rounds: int) -> Table:
-    columns = []
-    for name, make in _askers(agents, rounds).items():
-        with model_server(TAIL) as (host, counts):
-            reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
-            make(reasoner).run()
-        columns.append(Measurement(name, (counts["busy"] / SLOTS / reasoner.pending,)))
-
-    title = f"share of the slots busy, {agents:,} agents, p99 of an answer"
-    claims = [
-        Claim(f"slots busy, {each.name}", each.best, each.median, "", at_least=LEAST_BUSY)
-        for each in columns
-    ]
-    return Table(f"{title} {TAIL} x the median", "", columns[0].name, columns, claims)
-
-
-def _askers(agents: int, rounds: int) -> dict[str, Callable[[Any], Any]]:
-    """Return what makes runs whose agents decide by a given reasoner."""
     population = synthetic_population(agents, seed=1)
-    return {
-        "the feed": lambda reasoner: Run(
-            Feed(first_posts=population.posts),
-            population.agents,
-            rounds=rounds,
-            seed=1,
-            reasoner=reasoner,
-        ),
-        "an independent world": lambda reasoner: Run(
-            Thinkers(), agents, rounds=rounds, seed=1, reasoner=reasoner
-        ),
-    }
+    feed = Feed(first_posts=population.posts)
+    with model_server(TAIL) as (host, counts):
+        reasoner = Timed(pool_of([host]), mode="chat", fallback=AgentState.SCROLLING)
+        Run(feed, population.agents, rounds=rounds, seed=1, reasoner=reasoner).run()
+
+    busy = Measurement("the feed", (counts["busy"] / SLOTS / reasoner.pending,))
+    claim = Claim("slots busy", busy.best, busy.median, "", at_least=LEAST_BUSY)
+    title = f"share of the slots busy, {agents:,} agents, p99 of an answer {TAIL} x the median"
+    return Table(title, "", busy.name, [busy], [claim])

@@ -83,8 +83,6 @@ def test_an_exported_chart_loads_back(charts: Prism) -> None:
         (("chart", "export", "moods:make", "--format", "dot"), b"digraph"),
         (("chart", "export", "agent.yaml", "--format", "dot"), b"digraph"),
         (("workflow", "diagram", "agent.yaml"), b"stateDiagram-v2"),
-        (("workflow", "diagram", "agent.yaml", "--format", "pdf"), b"%PDF-"),
-        (("chart", "export", "doors.json", "--format", "png"), b"\x89PNG"),
     ],
 )
 def test_charts_are_drawn(line: tuple[str, ...], begins: bytes, charts: Prism) -> None:
@@ -151,7 +149,7 @@ def test_think_init_writes_what_is_valid_and_overwrites_nothing(charts: Prism) -
         (("chart", "show", "json:dumps"), "json:dumps"),
         (("chart", "export", "social_media", "--format", "jpg"), "mermaid"),
         (("chart", "export", "moods:chart", "--format", "json"), "calm --bumped--> angry"),
-        (("chart", "export", "doors.json", "--format", "pdf", "-o", "doors.json"), "doors.json"),
+        (("chart", "export", "doors.json", "--format", "svg", "-o", "doors.json"), "doors.json"),
         (("chart", "explain", "social_media", "x", "--state", "idel"), "--state: "),
         (("chart", "explain", *EVALUATING, "--context", "{"), "--context is not valid JSON"),
         (("workflow", "check", "broken.yaml"), "broken.yaml"),

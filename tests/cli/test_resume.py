@@ -23,7 +23,7 @@ RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
 KEEPING = ("--out", "run")
 RESUME = ("resume", "run")
 AGAIN = "prism: run: carrying it out again with 0 answers, then on\n"
-HINT = "once that is fixed, continue with: prism resume run"
+HINT = "prism: continue with: prism resume run\n"
 
 Tree = dict[str, bytes | None]
 Ended = tuple[int, str, str]
@@ -71,8 +71,8 @@ def stopped(full: tuple[Path, Ended], run: Path) -> Path:
 def test_a_full_disk_ends_a_run_in_one_line(
     full: tuple[Path, Ended], prism: Prism, stopped: Path, whole: Tree
 ) -> None:
-    """A log that cannot grow ends the run with status 1 and one line; it is resumed from there."""
-    assert full[1] == (1, "", f"prism: run: File too large; {HINT}\n")
+    """A log that cannot grow ends the run with status 1 and the command that goes on from there."""
+    assert full[1] == (1, "", f"{HINT}prism: output: File too large\n")
     assert "results" not in json.loads((stopped / "run.json").read_bytes())
     ran = prism(*RESUME)
     assert (ran.status, ran.err) == (0, AGAIN)
@@ -98,7 +98,7 @@ def test_a_disk_full_from_the_start_leaves_no_run(prism: Prism, run: Path, whole
 @pytest.mark.parametrize(
     ("sent", "status", "said"),
     [
-        (signal.SIGINT, 130, "prism: continue with: prism resume run\nprism: interrupted\n"),
+        (signal.SIGINT, 130, f"{HINT}prism: interrupted\n"),
         (signal.SIGTERM, -signal.SIGTERM, ""),
         (signal.SIGKILL, -signal.SIGKILL, ""),
     ],

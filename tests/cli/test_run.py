@@ -238,7 +238,7 @@ def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     ran = mine(*line, "--set", "n=3", "--set", "who=me", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
     shown = [line.split() for line in ran.out.splitlines()]
-    for row in (["turns", "5"], ["final", "context", "n", "3"], ["final", "context", "x", "4"]):
+    for row in (["turns", "5"], ["final.context.n", "3"], ["final.context.x", "4"]):
         assert row in shown
     assert summary_of(mine.folder / "run")["config"]["parameters"] == {"n": 3, "x": 4, "who": "me"}
 
@@ -261,7 +261,7 @@ def test_a_thinking_agent_runs(prism: Prism, writing: FakeOllama) -> None:
     line = ("run", "config.json", "--rounds", 4, *asking(writing))
     ran = prism(*line, "--memory", "memory.json", "--out", "run")
     assert ran.status == 0, ran.err
-    assert ["final", "cycle", "4"] in [line.split() for line in ran.out.splitlines()]
+    assert ["final.cycle", "4"] in [line.split() for line in ran.out.splitlines()]
     assert (prism.folder / "memory.json").exists()
     assert "--memory is needed to run a thinking agent" in prism(*line).err
 

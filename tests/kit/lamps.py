@@ -49,7 +49,6 @@ class Room(World[Lamp]):
 
     rounds = 1
     closed: list[str] = state(list)
-    mode: str = ""
 
     async def tick(self) -> None:
         """Give turns in the order of the list."""

@@ -77,17 +77,25 @@ async def test_every_fault_has_its_class(
 
 
 OF_LM_STUDIO = Fault.body(b'{"error": "Unexpected endpoint or method."}')
+OF_LITELLM = Fault.status(500, body=b"Internal Server Error")
+"""Its answer without the key."""
+
+OTHERS: dict[str, dict[str, Fault]] = {
+    "vLLM": {},
+    "LM Studio": {f"/api/{name}": OF_LM_STUDIO for name in ("chat", "generate", "tags", "version")},
+    "litellm": {"/v1/models": OF_LITELLM},
+    "with a key": {"/v1/models": Fault.status(401)},
+}
 
 
-@pytest.mark.parametrize("fault", [None, OF_LM_STUDIO], ids=["404", "200"])
+@pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("dialect", ["openai"], indirect=True)
 async def test_a_forgotten_dialect_is_an_error_that_says_so(
-    fault: Fault | None, server: FakeOllama, tmp_path: Path
+    other: str, server: FakeOllama, tmp_path: Path
 ) -> None:
     """A server of OpenAI's dialect that is asked in Ollama's: a run, a question, the doctor."""
-    if fault is not None:
-        for path in ("/api/chat", "/api/generate", "/api/tags"):
-            server.fail_always(fault, path=path)
+    for path, fault in OTHERS[other].items():
+        server.fail_always(fault, path=path)
     there = f"openai:tiny@{server.host} answers there"
     async with Model("tiny", server.host) as model:
         with pytest.raises(ModelMissingError, match=there):

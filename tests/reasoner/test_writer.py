@@ -130,6 +130,16 @@ async def test_a_text_is_asked_for_so_often(
     assert written.cost.repaired is (True if fault is not BUSY else None)
 
 
+async def test_no_request_is_repeated(client: Client, counting: FakeOllama) -> None:
+    """However often a model gives the same useless text, the next prompt is another one."""
+    asked, options = client()
+    counting.fail_always(NONSENSE)
+    written = await Writer(asked, **options).write(call(tries=4))
+    assert (written.source, written.failure) == ("failed", "UselessReplyError")
+    assert len({question.prompt for question in counting.questions}) == 4
+    assert "Your last 3 replies could not be used: Expecting" in counting.questions[-1].prompt
+
+
 @pytest.mark.parametrize("limit", [None, 1])
 async def test_the_last_text_is_kept_with_a_failure(
     limit: int | None, client: Client, counting: FakeOllama
@@ -223,6 +233,7 @@ async def test_a_budget_is_shared_with_a_reasoner(server: FakeOllama, connect: C
     (decision,) = await reasoner.decide_many([ask("Bo")])
     written = await writer.write(call())
     assert decision.reason == written.reason == "BudgetSpentError: budget spent: 3 calls"
+    assert decision.failure == written.failure == "BudgetSpentError"
     assert (budget.calls, server.asked) == (3, 3)
     assert written.cost is not None
     assert written.cost.attempts == 0

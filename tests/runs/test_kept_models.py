@@ -181,7 +181,7 @@ def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> No
     assert asked <= spent["calls"] <= asked + 4
     assert of_model["answers"] == of_model["calls"] < spent["calls"]
     lost = spent["calls"] - of_model["calls"]
-    assert f"({lost} without an answer)" in next(spent_lines(spent))
+    assert f"({lost} without an answer, of unknown tokens)" in next(spent_lines(spent))
 
 
 def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import orjson
 import pytest
 
 from prism import Run
+from prism.analysis import read_log
 from prism.errors import ModelMissingError, UnreachableError
 from prism.llm import Model
 from prism.runs import Observer, WriterOptions
@@ -194,10 +195,34 @@ def test_a_server_that_names_its_model_differently_is_paid_for(tmp_path: Path) -
     assert spent["money"] == of_model["money"] == of_model["input_tokens"] / 1e6 > 0
 
 
-def test_one_name_at_two_prices_has_none(server: FakeOllama, tmp_path: Path) -> None:
-    """The log does not distinguish them, so that the money is unknown."""
+def test_one_name_at_two_prices_is_paid_for(server: FakeOllama, tmp_path: Path) -> None:
+    """Each answer has its own price."""
     model = Model("llama3.2", server.host, price_in=1)
     writer = WriterOptions(Model("llama3.2", server.host, price_in=2))
     spent = spent_by(tmp_path, model=model, writer=writer)
-    assert "money" not in spent
-    assert "money" not in spent["by_model"]["llama3.2"]
+    of_model = spent["by_model"]["llama3.2"]
+    assert of_model["money"] == spent["money"]
+    assert 1 < spent["money"] / of_model["input_tokens"] * 1e6 < 2
+
+
+def test_the_money_that_a_server_reports_is_taken(tmp_path: Path) -> None:
+    """As gateways give it with the tokens: in the journal, the log and the summary; no price is."""
+    reply = {
+        "choices": [{"message": {"content": '{"next_state": "scrolling"}'}}],
+        "usage": {"prompt_tokens": 9, "completion_tokens": 1, "cost": 0.00025},
+    }
+    with FakeOpenAI(models=["llama3.2"]) as server:
+        server.fail_always(Fault.body(orjson.dumps(reply)))
+        model = Model(
+            "llama3.2",
+            server.host,
+            server="openai",
+            price_in=1,
+            mode="chat",
+            stop_at_fallbacks="never",
+        )
+        spent = spent_by(tmp_path, model=model)
+    assert spent["money"] == spent["by_model"]["llama3.2"]["money"]
+    assert spent["money"] == pytest.approx(0.00025 * spent["calls"])
+    (row,) = read_log(tmp_path / "run").rows("costs")
+    assert row["money"] == pytest.approx(0.00025 * row["calls"])

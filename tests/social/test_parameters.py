@@ -52,11 +52,9 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "resting_ticks": (BUSY, 5),
     "opening_authors": ({}, "drawn"),
     "opening_bias": ({"opening_authors": "drawn"}, 50.0),
-    "feed": ({}, "random"),
+    "feed": ({}, "chronological"),
     "feed_length": ({}, 3),
     "candidates": ({"feed": "chronological"}, 1),
-    "beyond_follows": ({}, 1.0),
-    "hot_half_life": (LIKES | {"feed": "popular"}, 0.1),
     "follow_network": (GENERATED, "scale_free"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
@@ -119,7 +117,7 @@ def test_parameters_come_back_from_run_json() -> None:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"feed": "populr"}, "feed: Input should be 'interests', .*'populr'"),
+        ({"feed": "popular"}, "feed: Input should be 'interests' or 'chronological', got"),
         ({"follow_network": "scalefree"}, "follow_network: Input should be 'given'"),
         ({"top_share": 0.8}, "must be 1 or less together, got 0.8 and 0.24"),
         ({"opening_authors": "all"}, "opening_authors: Input should be 'each', 'drawn'"),

@@ -78,11 +78,10 @@ def test_a_treatment_fills_feeds_that_were_empty() -> None:
     feed = Feed(
         first_posts=[SeedPost("a", "Hello.", ("x",))],
         feed="chronological",
-        beyond_follows=0.0,
         posts_per_tick=0.0,
         common_topics=0,
     )
-    wider = "beyond_follows=1@2"
-    agents = [SocialAgent(name) for name in "abc"]
+    wider = "feed=interests@2"
+    agents = [SocialAgent(name, interests=["x"]) for name in "abc"]
     results = Run(feed, agents, rounds=2, treatments=[wider]).run()
     assert [each.transitions for each in results.rounds] == [0, 10]

@@ -1,53 +1,122 @@
-"""What a chart is, and what must hold before one is built."""
+"""What keeps a state, a transition or a chart from being made, each with its sentence."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import Definition
+from prism.statechart import Definition, History, State
 from prism.statechart.states import AgentState, state_enum
 from prism.statechart.transitions import Transition
+from tests.statechart.nested.phone import Phone, phone
 
 S = AgentState
 OTHER = state_enum("Other", ["idle", "elsewhere"])
+POCKET, ENGAGING, READING, SENT = Phone.POCKET, Phone.ENGAGING, Phone.READING, Phone.SENT
+INSIDE = (READING, Phone.REPLYING, SENT, Phone.BROKEN)
 
 
-def problems(**given: Any) -> list[str]:
-    """Return what the error says of a definition that differs from a sound one."""
+async def asked_elsewhere(agent: Any, context: Any) -> bool:
+    """Stand for a guard that cannot run inside a move."""
+    return True
+
+
+def one_argument(agent: Any) -> None:
+    """Stand for a guard that cannot be called as one."""
+
+
+def go(source: Any = S.IDLE, guard: Any = None, action: Any = None) -> Any:
+    return lambda: Transition("go", source, S.RESTING, guard, action)
+
+
+def flat(**given: Any) -> Any:
+    """Return what makes a definition that differs from a sound one."""
     parts: dict[str, Any] = {"states": S, "transitions": (), "initial": S.IDLE, **given}
-    with pytest.raises(DefinitionError) as caught:
-        Definition(**parts, name="c")
-    text = str(caught.value)
-    assert text.startswith("chart 'c': ")
-    return text.removeprefix("chart 'c': ").split("; ")
+    return lambda: Definition(**parts, name="c")
+
+
+def tree(*states: Any, **options: Any) -> Any:
+    """Return what makes the chart of a phone with other states."""
+    return lambda: phone(states=[*states] or None, **options)
+
+
+def move(target: Any, source: Any = POCKET, **options: Any) -> Any:
+    """Return what makes the chart of a phone with one more transition."""
+    return lambda: phone(Transition("x", source, target, **options))
+
+
+def shares(*values: float) -> Any:
+    return lambda: phone(*(Transition("x", POCKET, READING, probability=each) for each in values))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("make", "message"),
     [
+        (lambda: state_enum("Mood", []), "states must be non-empty strings, got none"),
+        (lambda: state_enum("Mood", [*"abab"]), "remove the repeated states 'a', 'b'"),
+        (lambda: state_enum("M", ["", 7]), "states must be non-empty strings, got '', 7"),  # type: ignore[list-item]
+        (lambda: State(ENGAGING, parallel=True), "has no substates"),
         (
-            {"states": ("idle", 3)},
-            "states must be members of an Enum, such as a StrEnum, got 'idle', 3",
+            lambda: State(ENGAGING, [READING, SENT], initial=SENT, parallel=True),
+            "is parallel, so all its regions are entered",
         ),
+        # a transition
+        (lambda: Transition("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
+        (go([]), "source must name a state, got none"),
+        (go(guard=True), "guard must be callable as guard(agent, context), got True"),
+        (go(guard=one_argument), "guard 'one_argument' must be callable as guard(agent, con"),
+        (go(guard=asked_elsewhere), "guard 'asked_elsewhere' is async"),
+        (go(guard=asked_elsewhere), "use 'def'"),
+        (go(guard=AsyncMock()), "is async"),
+        (go(action=partial(asked_elsewhere)), "is async"),
+        (go(action=len), "action 'len' must be callable as action(agent, "),
+        # a chart
+        (flat(states=("idle", 3)), "chart 'c': states must be members of an Enum, such as a StrEn"),
         (
-            {"states": (S.IDLE, OTHER("elsewhere"))},
+            flat(states=(S.IDLE, OTHER("elsewhere"))),
             "states must all come from one enum, got members of AgentState, Other",
         ),
-        ({"initial": OTHER("idle")}, "initial state <Other.IDLE: 'idle'> is not among the states"),
+        (flat(initial=OTHER("idle")), "initial state <Other.IDLE: 'idle'> is not among the states"),
+        (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more, "),
+        (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),
         (
-            {"timeouts": {S.IDLE: 0}},
-            "timeouts[idle] must be a whole number of ticks, 1 or more, got 0",
+            flat(transitions=[Transition("go", OTHER("idle"), S.RESTING)]),
+            "transition 1 (idle --go--> resting): source <Other.IDLE: 'idle'> is not among the st",
         ),
-        ({"transitions": ["go"]}, "transition 1 must be a Transition, got 'go'"),
+        # states in states
+        (tree(POCKET, State(ENGAGING, [READING, POCKET])), "'pocket' appears in the tree twice"),
+        (tree(final_states=[ENGAGING]), "'engaging' has substates: make one of these final"),
         (
-            {"transitions": [Transition("go", OTHER("idle"), S.RESTING)]},
-            "transition 1 (idle --go--> resting): "
-            "source <Other.IDLE: 'idle'> is not among the states",
+            tree(POCKET, State(ENGAGING, INSIDE, parallel=True), final_states=[SENT]),
+            "state 'sent' is a region, which cannot be final itself",
         ),
+        (
+            tree(POCKET, State(ENGAGING, INSIDE, initial=History(POCKET))),
+            "'pocket' does not lie inside 'engaging'",
+        ),
+        (move(History(READING)), "'reading' has no substates, so it has no history"),
+        (
+            move((READING, Phone.REPLYING)),
+            "'reading' and 'replying' do not lie in different regions",
+        ),
+        (move(POCKET, SENT), "it leaves 'sent', which is a final state"),
+        (move(History(ENGAGING, default=POCKET)), "'pocket' does not lie inside 'engaging'"),
+        (move(POCKET, "*", internal=True), "it is internal, so its source"),
+        (shares(0.6, 0.6), "the probabilities of 'x' in 'pocket' add up to 1.2"),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_a_problem_names_its_offender(given: dict[str, Any], message: str) -> None:
-    """Each thing that keeps a chart from being built is one message that names the offender."""
-    (found,) = problems(**given)
-    assert message in found
+def test_what_cannot_be_is_refused(make: Callable[[], Any], message: str) -> None:
+    """Each thing is one message that names the offender, and mostly what to do."""
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message follows
+        make()
+    assert isinstance(caught.value, DefinitionError)
+    assert message in str(caught.value)
+
+
+def test_shares_that_are_a_little_more_than_the_whole_are_the_whole() -> None:
+    """Their sum is 1, but for its last bits."""
+    assert shares(0.33, 0.56, 0.11)()

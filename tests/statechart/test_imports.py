@@ -15,6 +15,9 @@ LATER = {"_document", "_extending", "_scxml", "inspection", "outline", "reasoner
 """Modules of its own that it loads when they are first used."""
 
 
+HEAVY = {"ollama", "httpx", "pydantic", "duckdb", "numpy", "structlog", "rich"}
+
+
 def run_python(code: str) -> str:
     """Return what code prints in an interpreter of its own, in which nothing is imported yet."""
     line = [sys.executable, "-c", code]
@@ -23,11 +26,17 @@ def run_python(code: str) -> str:
 
 @pytest.mark.slow
 def test_a_chart_loads_only_the_engine() -> None:
-    """Importing the engine loads no other rooms, and nothing that inspects, writes or draws."""
-    loaded = run_python(
-        "import sys, prism.statechart\n"
-        "print(*(name for name in sys.modules if name.startswith('prism.')))"
+    """Nothing heavy, no other rooms, nothing that inspects or draws; and it sets up no logging."""
+    modules = run_python(
+        "import logging, sys, prism.statechart\n"
+        "handlers = [log.handlers for log in logging.root.manager.loggerDict.values()\n"
+        "            if isinstance(log, logging.Logger)]\n"
+        "assert {type(each) for some in handlers for each in some} <= {logging.NullHandler}\n"
+        "assert not logging.root.handlers\n"
+        "print(*sys.modules)"
     ).split()
+    assert HEAVY.isdisjoint(modules)
+    loaded = [name for name in modules if name.startswith("prism.")]
     assert {name.split(".")[1] for name in loaded} == ROOMS
     assert LATER.isdisjoint(name.rpartition(".")[2] for name in loaded)
 

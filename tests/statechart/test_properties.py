@@ -1,9 +1,5 @@
-"""Laws that hold for every chart and every record."""
+"""A law that holds for every chart."""
 
-import copy
-import pickle
-import string
-from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,8 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
-from prism.statechart import AgentState, StateTransition
-from tests.kit.charts import ANY
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)
 TRUTHS = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
@@ -67,39 +61,3 @@ def test_fire_makes_the_first_transition_whose_guard_passes(
                 agent = SimpleNamespace(state=state)
                 made = chart.fire_to(agent, trigger, target, truths)
                 assert made is (target if target in passing else None)
-
-
-SCALARS = (
-    st.none()
-    | st.booleans()
-    | st.integers()
-    | st.floats(allow_nan=False)
-    | st.text(ANY, max_size=8)
-)
-CONTEXTS = st.recursive(
-    SCALARS
-    | st.sampled_from(AgentState)
-    | st.builds(SimpleNamespace, post_id=st.text(ANY, max_size=4)),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(ANY, max_size=4), inner, max_size=3)
-    ),
-    max_leaves=6,
-)
-
-
-MOMENTS = st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC))
-STATES = st.sampled_from(AgentState)
-RECORDS = st.builds(
-    StateTransition, STATES, STATES, st.text(string.printable, max_size=6), MOMENTS, CONTEXTS
-)
-
-
-@FEW
-@given(RECORDS)
-def test_records_survive_copying_and_pickling(entry: StateTransition) -> None:
-    """A record that is pickled, copied or rebuilt equals itself and hashes alike."""
-    fields = (entry.from_state, entry.to_state, entry.trigger, entry.timestamp, entry.context)
-    for twin in (pickle.loads(pickle.dumps(entry)), copy.deepcopy(entry), StateTransition(*fields)):
-        assert twin == entry
-        assert hash(twin) == hash(entry)
-        assert twin.to_dict() == entry.to_dict()

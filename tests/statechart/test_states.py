@@ -3,9 +3,6 @@
 import copy
 import pickle
 
-import pytest
-
-from prism.errors import DefinitionError
 from prism.statechart.states import state_enum
 
 
@@ -16,20 +13,6 @@ def test_state_enum_keeps_texts_and_order() -> None:
     assert [state.value for state in made] == texts
     assert made.__name__ == "Odd"
     assert all(made(text) == text for text in texts)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ([], "states must be non-empty strings, got none"),
-        (["a", "b", "a", "b"], "remove the repeated states 'a', 'b'"),
-        (["a", "", 7], "states must be non-empty strings, got '', 7"),
-    ],
-)
-def test_state_enum_names_every_offender(values: list[str], message: str) -> None:
-    """Values that cannot be states are refused together, by name."""
-    with pytest.raises(DefinitionError, match=message):
-        state_enum("Mood", values)
 
 
 def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:

@@ -48,13 +48,8 @@ def run_fork(code: str) -> subprocess.CompletedProcess[str]:
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, where nobody has configured anything."""
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
-    return subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    line = [sys.executable, "-P", "-c", code]
+    return subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
 
 
 @pytest.mark.parametrize(
@@ -83,51 +78,28 @@ def test_faults_are_never_silent() -> None:
     assert "in broken" in done.stderr
 
 
-@pytest.mark.slow
-def test_importing_the_engine_loads_nothing_heavy() -> None:
-    """Importing the engine prints nothing, sets up no logging and loads no heavy package."""
-    heavy = {"ollama", "httpx", "pydantic", "polars", "numpy", "structlog", "rich"}
-    done = run_python(
-        "import logging, sys\n"
-        "import prism.statechart\n"
-        f"loaded = {heavy!r} & set(sys.modules)\n"
-        "assert not loaded, loaded\n"
-        "assert not logging.getLogger().handlers\n"
-        "named = [logging.getLogger(name) for name in logging.root.manager.loggerDict]\n"
-        "found = [handler for log in named for handler in log.handlers]\n"
-        "speaking = [each for each in found if not isinstance(each, logging.NullHandler)]\n"
-        "assert not speaking, speaking\n"
-    )
-    assert (done.stdout, done.stderr) == ("", "")
+S = AgentState
 
 
-@pytest.fixture
-def go() -> Callable[[], object]:
-    """Return a function that lets an agent make one move on a chart without a logger of its own."""
-    chart = Statechart(
-        AgentState, [Transition("go", AgentState.IDLE, AgentState.RESTING)], AgentState.IDLE
-    )
-    return lambda: chart.fire(
-        SimpleNamespace(state=AgentState.IDLE, agent_id="a1", name="Ann"), "go", {"name": "x"}
-    )
+def chart_of(*moves: Transition[S], **options: Any) -> Statechart[S]:
+    return Statechart(S, moves or [Transition("go", S.IDLE, S.RESTING)], S.IDLE, **options)
 
 
-def test_standard_logging_carries_the_keys(
-    go: Callable[[], object], caplog: pytest.LogCaptureFixture
-) -> None:
+def resting(chart: Statechart[S] | None = None) -> None:
+    """Let an agent make one move, on a chart without a logger of its own."""
+    agent = SimpleNamespace(state=S.IDLE, agent_id="a1", name="Ann")
+    (chart or chart_of()).fire(agent, "go", {"name": "x"})
+
+
+def test_standard_logging_carries_the_keys(caplog: pytest.LogCaptureFixture) -> None:
     """A transition is an INFO record of logger prism.statechart, with its keys as one attribute."""
     with caplog.at_level(logging.INFO, "prism.statechart"):
         assert somebody_listens()
-        go()
+        resting()
     (entry,) = caplog.records
     keys = {
-        "chart": "statechart",
-        "agent_id": "a1",
-        "from_state": "idle",
-        "to_state": "resting",
-        "trigger": "go",
-        "ticks_in_state": None,
-        "context": {"name": "x"},
+        **{"chart": "statechart", "agent_id": "a1", "from_state": "idle", "to_state": "resting"},
+        **{"trigger": "go", "ticks_in_state": None, "context": {"name": "x"}},
     }
     assert (entry.name, entry.levelno) == ("prism.statechart", logging.INFO)
     assert entry.prism == {"event": TRANSITION, **keys}
@@ -175,16 +147,6 @@ def to_wrapper(heard: list[Any]) -> None:
     structlog.configure(wrapper_class=Heard)
 
 
-def resting(logger: Any = None) -> None:
-    chart = Statechart(
-        AgentState,
-        [Transition("go", AgentState.IDLE, AgentState.RESTING)],
-        AgentState.IDLE,
-        logger=logger,
-    )
-    chart.fire(SimpleNamespace(state=AgentState.IDLE, agent_id="ada"), "go")
-
-
 async def test_an_asynchronous_logger_loses_nothing() -> None:
     """Its events are logged at once, since nobody would await them; a program may have no loop."""
     heard = LogCapture()
@@ -203,17 +165,17 @@ async def test_a_logger_of_coroutines_is_refused() -> None:
 
     slow: Any = Slow()
     with pytest.raises(DefinitionError, match=r"Slow.info is a coroutine, which nobody would"):
-        resting(slow)
+        chart_of(logger=slow)
     structlog.configure(wrapper_class=structlog.stdlib.AsyncBoundLogger)
     for logger in (structlog.get_logger(), structlog.get_logger().bind(user="u1")):
         with pytest.raises(DefinitionError, match=r"AsyncBoundLogger.info is a coroutine"):
-            resting(logger)
+            chart_of(logger=logger)
 
 
 @pytest.mark.parametrize("cached", [True, False])
 @pytest.mark.parametrize("reconfigure", [to_processor, to_factory, to_wrapper])
 def test_a_new_configuration_is_noticed(
-    go: Callable[[], object], reconfigure: Callable[[list[Any]], None], cached: bool
+    reconfigure: Callable[[list[Any]], None], cached: bool
 ) -> None:
     """A chart follows when structlog is configured anew, and is silent when it is reset."""
     structlog.configure(
@@ -221,13 +183,13 @@ def test_a_new_configuration_is_noticed(
         logger_factory=ReturnLoggerFactory(),
         cache_logger_on_first_use=cached,
     )
-    heard: list[Any] = []
-    go()
+    chart, heard = chart_of(), list[Any]()
+    resting(chart)
     reconfigure(heard)
-    go()
+    resting(chart)
     assert heard == [TRANSITION]
     structlog.reset_defaults()
-    go()
+    resting(chart)
     assert heard == [TRANSITION]
 
 
@@ -240,22 +202,15 @@ def test_a_processor_that_raises_breaks_no_transition(caplog: pytest.LogCaptureF
     def raises(agent: Any, context: Any) -> None:
         raise LookupError("no such post")
 
-    S = AgentState
-    moves = [
-        Transition("go", S.IDLE, S.SCROLLING),
-        Transition("on", S.SCROLLING, S.IDLE, None, raises),
-    ]
-    chart = Statechart(S, moves, S.IDLE)
+    back = Transition("on", S.SCROLLING, S.IDLE, None, raises)
+    chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), back)
     agent = SimpleNamespace(state=S.IDLE, agent_id="ada")
     structlog.configure(processors=[broken])
     try:
-        assert [chart.fire(agent, name) for name in ("go", "on", "go")] == [
-            S.SCROLLING,
-            S.IDLE,
-            S.SCROLLING,
-        ]
+        made = [chart.fire(agent, name) for name in ("go", "on", "go")]
     finally:
         structlog.reset_defaults()
+    assert made == [S.SCROLLING, S.IDLE, S.SCROLLING]
     lost = "a processor of structlog lost statechart.{}: ValueError: no such key"
     names = ("transition", "action_failed", "transition", "transition")
     assert caplog.messages == [lost.format(name) for name in names]
@@ -267,11 +222,9 @@ def test_a_log_that_cannot_be_written_is_raised() -> None:
     def full(logger: Any, method: str, event: Any) -> Any:
         raise OSError(28, "No space left on device")
 
-    move = Transition("go", AgentState.IDLE, AgentState.SCROLLING)
-    chart = Statechart(AgentState, [move], AgentState.IDLE)
     structlog.configure(processors=[full])
     try:
         with pytest.raises(OSError, match="No space left"):
-            chart.fire(SimpleNamespace(state=AgentState.IDLE), "go")
+            resting()
     finally:
         structlog.reset_defaults()

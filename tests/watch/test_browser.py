@@ -38,10 +38,19 @@ UNNAMED = """
 OVERFLOW = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 
+STATE = "document.getElementById('state').dataset.state === '%s'"
+PRESS = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
+
+
 def see(browser: Any, watching: Watching, fragment: str = "") -> None:
     """Open the page, and wait until its figures are drawn."""
     browser.visit(watching.url + fragment)
     browser.wait("Number(document.body.dataset.drawn) > 0")
+
+
+def wait_for_round(browser: Any, number: int) -> None:
+    """Wait until the page shows a round."""
+    browser.wait(f"document.getElementById('at').dataset.round === '{number}'")
 
 
 def simulate(folder: Path, *options: object, pauses_at: int) -> Popen[bytes]:
@@ -64,15 +73,15 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
     first.kill()
     first.wait()
-    browser.wait("document.getElementById('state').dataset.state === 'stopped'")
+    browser.wait(STATE % "stopped")
 
     second = simulate(folder, pauses_at=4)
-    browser.wait("document.getElementById('state').dataset.state === 'running'")
+    browser.wait(STATE % "running")
     wait_until(lambda: has_stopped(second))
     os.kill(second.pid, SIGCONT)
     assert second.wait() == 0
-    browser.wait("document.getElementById('state').dataset.state === 'complete'")
-    browser.wait("document.getElementById('at').dataset.round === '8'")
+    browser.wait(STATE % "complete")
+    wait_for_round(browser, 8)
     page = browser.run(PAGES)
     assert "round 8 of 8" in page["state"]
     assert browser.console() == []
@@ -84,34 +93,15 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
     """Any round can be looked at, kept as an address, and left again for the last."""
     watching = shown(folder)
     see(browser, watching, "#round=2")
-    browser.wait("document.getElementById('at').dataset.round === '2'")
-    press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
-    browser.run(press % "ArrowRight")
-    browser.wait("document.getElementById('at').dataset.round === '3'")
+    wait_for_round(browser, 2)
+    browser.run(PRESS % "ArrowRight")
+    wait_for_round(browser, 3)
     assert "round=3" in browser.run("return location.hash")
     browser.driver.refresh()
-    browser.wait("document.getElementById('at').dataset.round === '3'")
-    browser.run(press % "l")
-    browser.wait("document.getElementById('at').dataset.round === '4'")
+    wait_for_round(browser, 3)
+    browser.run(PRESS % "l")
+    wait_for_round(browser, 4)
     assert "token" not in browser.run("return location.href")
-
-
-def test_from_a_state_to_an_agent_and_back(browser: Any, shown: Show, folder: Path) -> None:
-    """A state leads to its agents, one of these to its page, and the way back to the chart."""
-    see(browser, shown(folder))
-    chosen = """
-        const place = [...document.querySelectorAll('g[data-state]')]
-            .find((one) => !/\\D0 agents/.test(one.textContent));
-        place.dispatchEvent(new MouseEvent('click', {bubbles: true}));
-    """
-    browser.run(chosen)
-    browser.wait("document.querySelector('#panel .names [role=button]')")
-    browser.run("document.querySelector('#panel .names [role=button]').click()")
-    browser.wait("document.getElementById('agent-all-that-it-did')")
-    browser.run("history.back()")
-    browser.wait("document.querySelector('#panel .names [role=button]')")
-    browser.run("history.back()")
-    browser.wait("!document.getElementById('panel').open")
 
 
 def test_a_heading_sorts_all_agents_and_leads_to_one_and_its_post(
@@ -139,22 +129,39 @@ def test_a_heading_sorts_all_agents_and_leads_to_one_and_its_post(
     assert browser.console() == []
 
 
-def test_from_a_bar_over_time_to_its_agents(browser: Any, shown: Show, folder: Path) -> None:
-    """A bar leads to the agents that it counts."""
+CLICKED_STATE = """
+    const place = [...document.querySelectorAll('g[data-state]')]
+        .find((one) => !/\\D0 agents/.test(one.textContent));
+    place.dispatchEvent(new MouseEvent('click', {bubbles: true}));
+"""
+CLICKED_BAR = """
+    const bar = document.querySelector('#figure-states .mark-rect path');
+    bar.scrollIntoView();
+    const {left, top, width, height} = bar.getBoundingClientRect();
+    const at = {bubbles: true, clientX: left + width / 2, clientY: top + height / 2};
+    for (const kind of ['pointermove', 'pointerdown', 'pointerup', 'mousedown', 'click'])
+        bar.dispatchEvent(new MouseEvent(kind, at));
+"""
+
+
+@pytest.mark.parametrize(("click", "words"), [(CLICKED_STATE, ""), (CLICKED_BAR, "tick")])
+def test_from_agents_in_a_state_to_one_and_back(
+    browser: Any, shown: Show, folder: Path, click: str, words: str
+) -> None:
+    """A state of the chart, and a bar over time, lead to the agents that they count."""
     see(browser, shown(folder))
     browser.wait("document.querySelector('#figure-states .mark-rect path')")
-    browser.run("document.getElementById('figure-states').scrollIntoView()")
-    browser.run("""
-        const bar = document.querySelector('#figure-states .mark-rect path');
-        const {left, top, width, height} = bar.getBoundingClientRect();
-        const at = {bubbles: true, clientX: left + width / 2, clientY: top + height / 2};
-        for (const kind of ['pointermove', 'pointerdown', 'pointerup', 'mousedown', 'click'])
-            bar.dispatchEvent(new MouseEvent(kind, at));
-    """)
-    browser.wait("document.querySelector('#panel .names [role=button]')")
+    name = "document.querySelector('#panel .names [role=button]')"
+
+    browser.run(click)
+    browser.wait(name)
     title = browser.run("return document.getElementById('panel-title').textContent")
     assert title.startswith("Agents in")
-    assert "tick" in title
+    assert words in title
+    browser.run(f"{name}.click()")
+    browser.wait("document.getElementById('agent-all-that-it-did')")
+    browser.run("history.back()")
+    browser.wait(name)
     browser.run("history.back()")
     browser.wait("!document.getElementById('panel').open")
 
@@ -169,7 +176,7 @@ def test_a_phone_shows_where_agents_start_and_what_one_did(
         start = "document.querySelector('#at-the-chart .start').getBoundingClientRect()"
         assert 0 < (left := browser.run(f"return {start}.left")) < 390
         browser.run("location.hash = '#round=3'")
-        browser.wait("document.getElementById('at').dataset.round === '3'")
+        wait_for_round(browser, 3)
         assert browser.run(f"return {start}.left") == left
         browser.run("location.hash = '#round=2&agent=agent_0007'")
         browser.wait("document.querySelector('#agent-what-it-did p')")
@@ -245,7 +252,7 @@ def test_a_world_is_played_by_hand_and_by_key(
         browser.wait("document.querySelector('#at-the-world .figure path')")
         browser.run("document.getElementById('play-round').click()")
         browser.wait("document.body.dataset.played === 'paused 1 1'")
-        browser.wait("document.getElementById('at').dataset.round === '1'")
+        wait_for_round(browser, 1)
         browser.run("""
             const field = document.getElementById('play-field-tiring');
             field.value = '0.9';
@@ -254,10 +261,9 @@ def test_a_world_is_played_by_hand_and_by_key(
         browser.wait("/tiring=0.9@2/.test(document.getElementById('play-command').textContent)")
         browser.run("document.querySelector('#play-treatments button').click()")
         browser.wait("/warning@2/.test(document.getElementById('play-command').textContent)")
-        press = "document.dispatchEvent(new KeyboardEvent('keydown', {key: '%s', bubbles: true}))"
-        browser.run(press % "t")
+        browser.run(PRESS % "t")
         browser.wait("document.body.dataset.played === 'paused 2 1'")
-        browser.run(press % "p")
+        browser.run(PRESS % "p")
         browser.wait("/^complete/.test(document.body.dataset.played)")
         browser.run("document.querySelector('#play-keep button').click()")
         browser.wait("/Kept in/.test(document.getElementById('play-kept').textContent)")

@@ -54,9 +54,7 @@ class Game:
 
     def do(self, what: str, **more: Any) -> dict[str, Any]:
         """Give an order; return the answer."""
-        answer = self.client.post("/do", json={"do": what, **more})
-        found: dict[str, Any] = answer.json()
-        return found
+        return dict(self.client.post("/do", json={"do": what, **more}).json())
 
     def wait(self, **wanted: Any) -> dict[str, Any]:
         """Wait until what is told has some values."""
@@ -96,6 +94,9 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         found.wait(round=1, tick=1, state="paused")
         assert found.do("treat", name="warning") == {}
         found.wait(applied="warning")
+        found.do("set", parameters={"tiring": "0.8"})
+        words = "--agents 20 --rounds 6 --seed 5 --treat warning@2 --treat tiring=0.8@2"
+        assert words in found.wait(applied="tiring")["command"]
         found.do("play")
         found.wait(state="complete")
         # the log is read by a thread of its own
@@ -113,12 +114,10 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         assert found.client.ask("/head")["label"] == "play 2"
 
     replay("runs/kept", "runs/again")
-    assert (
-        Path("runs/kept/events.jsonl").read_bytes() == Path("runs/again/events.jsonl").read_bytes()
-    )
-    assert orjson.loads(Path("runs/kept/run.json").read_bytes())["config"]["treatments"] == [
-        "warning@2"
-    ]
+    logs = [Path("runs", name, "events.jsonl").read_bytes() for name in ("kept", "again")]
+    assert logs[0] == logs[1]
+    config = orjson.loads(Path("runs/kept/run.json").read_bytes())["config"]
+    assert config["treatments"] == ["warning@2", "tiring=0.8@2"]
     assert resume("runs/part") is not None
 
 
@@ -163,8 +162,12 @@ def test_what_is_wrong_is_refused(game: Any) -> None:
             ("keep", {"folder": "../elsewhere"}, "must be below"),
         ):
             assert words in found.do(what, **more)["problem"]
-        found.do("treat", name="nothing")
-        wait_until(lambda: "no treatment 'nothing'" in str(found.status().get("refused")))
+        for what, more, words in (
+            ("treat", {"name": "nothing"}, "no treatment 'nothing'"),
+            ("set", {"parameters": {"tiring": "much"}}, "should be a valid number, got 'much'"),
+        ):
+            found.do(what, **more)
+            wait_until(lambda words=words: words in str(found.status().get("refused")))
         form = found.client.post("/do", data={"do": "stop"})
         assert form.status_code == 400
         foreign = found.client.post(
@@ -174,19 +177,13 @@ def test_what_is_wrong_is_refused(game: Any) -> None:
         assert found.status()["state"] == "paused"
 
 
-def test_a_model_is_estimated_before_it_is_asked(game: Any) -> None:
-    """What the run will ask is told while nothing has been sent anywhere."""
-    with game(model="ollama:llama3.2@127.0.0.1:9") as found:
-        told = found.wait(state="failed") if found.status()["state"] == "failed" else found.status()
-        assert told["estimate"]["models"]["llama3.2"]["calls"] > 0
-
-
 @pytest.mark.parametrize("step", ["round", "tick"])
 def test_the_first_step_asks_the_model_and_goes_on(
     game: Any, fake_ollama: FakeOllama, step: str
 ) -> None:
-    """The order that consents to the cost is carried out, too: nobody presses a button twice."""
+    """What it will ask is estimated first; the order that consents to that is carried out, too."""
     with game(world="vaccination", model=f"ollama:llama3.2@{fake_ollama.url}") as found:
+        assert found.status()["estimate"]["models"]["llama3.2"]["calls"] > 0
         assert fake_ollama.asked == 0
         found.do(step)
         wait_until(lambda: found.status()["state"] == "paused" and found.status()["tick"] > 0)

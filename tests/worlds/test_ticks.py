@@ -1,7 +1,8 @@
-"""Steps, waves of decisions and messages, and what a step must not do."""
+"""Steps, waves of decisions and messages, what a step must not do, and ticks of all together."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from inspect import isawaitable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,7 @@ class Talking(Room):
     async def talk(self, lamp: Lamp) -> None:
         """Ask or answer."""
         if lamp is self.agents[0]:
-            lamp.send(self.agents[1], "how are you?")
+            lamp.send(self.agents[1], {"how": "are you?", "to": self.agents[1]})
         message = await lamp.receive()
         assert message is None or isinstance(message, Message)
         lamp.heard.append(message and message.content)
@@ -101,12 +102,22 @@ class Talking(Room):
             lamp.send(message.sender, "off, as always")
 
 
-def test_messages_go_to_and_fro_within_a_tick() -> None:
-    """A message is received in the tick in which it was sent; who gets none goes on with None."""
-    run = Run(Talking(), 3)
-    run.run()
-    heard = [lamp.heard for lamp in run.agents]
-    assert heard == [["off, as always"], ["how are you?"], [None]]
+def test_messages_go_to_and_fro_within_a_tick(tmp_path: Path) -> None:
+    """A message is received in the tick in which it was sent; who gets none goes on with None.
+
+    Messages are events with their sender, receiver and content.
+    """
+    done = run_logged(tmp_path, Talking(), 3)
+    first, second, third = done.run.agents
+    asked = {"how": "are you?", "to": second}
+    assert [first.heard, second.heard, third.heard] == [["off, as always"], [asked], [None]]
+    sent = done.events("message.sent")
+    assert [(each["agent_id"], each["receiver"]) for each in sent] == [
+        ("lamp_1", "lamp_2"),
+        ("lamp_2", "lamp_1"),
+    ]
+    assert sent[0]["content"]["how"] == "are you?"
+    assert sent[1]["content"] == "off, as always"
 
 
 class Passing(Room):
@@ -153,76 +164,62 @@ def test_ticks_in_a_state_count_a_turn_once_it_was_had(tmp_path: Path) -> None:
     assert [each["ticks_in_state"] for each in moved] == [2, 3]
 
 
-async def endless(lamp: Lamp) -> None:
+async def endless(_: Any, lamp: Lamp) -> None:
     """Wait for messages for ever."""
     while True:
         await lamp.receive()
 
 
-async def raising(_lamp: Lamp) -> None:
+def raising(*_: Any) -> None:
     """Raise an error."""
     raise ValueError("mine")
 
 
-async def at_once(do: Callable[[], Any]) -> None:
-    """Do what needs no waiting."""
-    do()
+def forgets(_: Any, lamp: Lamp) -> None:
+    """Decide without awaiting it."""
+    lamp.decide("pressed")
 
 
-MISTAKES: dict[str, Callable[["Wrong", Any], Awaitable[Any]]] = {
-    "sleeps": lambda _, lamp: asyncio.sleep(0),
-    "forgets await": lambda _, lamp: at_once(lambda: lamp.decide("pressed")),
-    "raises": lambda _, lamp: raising(lamp),
-    "never ends": lambda _, lamp: endless(lamp),
-    "weighs strangers": lambda _, lamp: lamp.decide("pressed", weights={Medley: 1}),
-    "misspells": lambda _, lamp: lamp.decide("pressed", weights={"brokn": 1}),
-    "weighs nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.OFF: 1}),
-    "weighs less than nothing": lambda _, lamp: lamp.decide("pressed", weights={Light.ON: -1}),
-    "begins again": lambda _, lamp: at_once(lambda: lamp.begin_in(Light.ON)),
-    "sends away": lambda _, lamp: at_once(lambda: lamp.send(Lamp())),
-    "logs the time": lambda world, _: at_once(lambda: world.log("seen", tick=1)),
-}
+def weighs(state: Any, weight: float = 1) -> Callable[[Any, Any], Any]:
+    """Return what decides by the weight of one state."""
+    return lambda _, lamp: lamp.decide("pressed", weights={state: weight})
 
 
 class Wrong(Room):
     """The last lamp does what it must not, while the others wait for a decision."""
 
+    act: Any = None
+
     @during(Light.OFF)
     async def go_wrong(self, lamp: Lamp) -> None:
-        """Do something wrong, and note the end."""
-        try:
-            if lamp is not self.agents[-1] or not self.mode:
-                await lamp.decide("pressed")
-            else:
-                await MISTAKES[self.mode](self, lamp)
-        finally:
-            self.closed.append(lamp.agent_id)
+        """Do something wrong, and then decide."""
+        if lamp is self.agents[-1]:
+            done = self.act(self, lamp)
+            if isawaitable(done):
+                await done
+        await lamp.decide("pressed")
 
 
 @pytest.mark.parametrize(
-    ("mode", "error", "problem"),
+    ("act", "problem"),
     [
-        (
-            "sleeps",
-            SimulationError,
-            "awaits None: await decide, write and receive of agents",
-        ),
-        ("forgets await", SimulationError, "on 'pressed' was not awaited, so it was never made"),
-        ("raises", ValueError, "mine"),
-        ("never ends", SimulationError, "still waits after 10000 answers"),
-        ("weighs strangers", ValueError, "is no state of the chart"),
-        ("misspells", ValueError, "name 'brokn', which is no state of the chart"),
-        ("weighs nothing", ValueError, "above 0 for one of on, broken"),
-        ("weighs less than nothing", ValueError, "must be a number, 0 or more, got -1"),
-        ("begins again", SimulationError, "begin_in belongs in setup"),
-        ("sends away", TypeError, "the receiver of a message must be an agent"),
-        ("logs the time", ValueError, "every line has 'tick' already"),
+        (lambda *_: asyncio.sleep(0), "awaits None: await decide, write and receive of agents"),
+        (forgets, "on 'pressed' was not awaited, so it was never made"),
+        (raising, "mine"),
+        (endless, "still waits after 10000 answers"),
+        (weighs(Medley), "is no state of the chart"),
+        (weighs("brokn"), "name 'brokn', which is no state of the chart"),
+        (weighs(Light.OFF), "above 0 for one of on, broken"),
+        (weighs(Light.ON, -1), "must be a number, 0 or more, got -1"),
+        (lambda _, lamp: lamp.begin_in(Light.ON), "begin_in belongs in setup"),
+        (lambda _, lamp: lamp.send(Lamp()), "the receiver of a message must be an agent"),
+        (lambda world, _: world.log("seen", tick=1), "every line has 'tick' already"),
     ],
 )
-def test_a_wrong_step_is_refused(mode: str, error: type[Exception], problem: str) -> None:
+def test_a_wrong_step_is_refused(act: Any, problem: str) -> None:
     """The message says what to do."""
-    with pytest.raises(error, match=problem) as raised:
-        Run(Wrong(mode=mode), 3).run()
+    with pytest.raises((SimulationError, ValueError, TypeError), match=problem) as raised:
+        Run(Wrong(act=act), 3).run()
 
     assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
 
@@ -246,3 +243,101 @@ def test_weights_are_never_ignored() -> None:
     """Where nobody decides between targets, a decision says so instead of taking the first."""
     with pytest.raises(DefinitionError, match=r"to 'on' and 'broken'.*decision_states=\[Light.OFF"):
         Run(Careless(), 3).run()
+
+
+# All act on what was there when the tick began
+
+
+class Second(Room):
+    """A together world whose agents decide when they have written, and by the policy."""
+
+    together = True
+
+    @during(Light.OFF)
+    async def look(self, lamp: Lamp) -> None:
+        """Write, then decide."""
+        await lamp.write("Something.", template="Nothing.")
+        await lamp.decide("pressed")
+
+
+def test_together_agents_decide_in_later_waves() -> None:
+    """Who decides in the second wave draws numbers of its own, whoever had the last turn."""
+    run = Run(Second(), 3)
+    run.run()
+    assert all(lamp.state is not Light.OFF for lamp in run.agents)
+
+
+class Shoved(Room):
+    """A together world in which all press the first lamp, and send it a message."""
+
+    together = True
+
+    @during(Light.OFF)
+    async def shove(self, lamp: Lamp) -> None:
+        """Press the first lamp, and tell it so; one of the others waits before."""
+        first = self.agents[0]
+        if lamp.agent_id == "ada":
+            await lamp.write("Wait.", template="")
+        if lamp is not first:
+            first.fire("pressed", {"by": lamp.agent_id})
+            lamp.send(first, lamp.agent_id)
+
+
+@pytest.mark.parametrize("others", [("zoe", "ada"), ("ada", "zoe")])
+def test_together_what_several_do_to_one_comes_in_the_order_of_their_places(
+    others: tuple[str, str],
+) -> None:
+    """Two that fire at a third, and write to it, do so in no order of names or of the list."""
+    run = Run(Shoved(), [Lamp(agent_id=each) for each in ("lamp", *others)], seed=3, rounds=40)
+    run.run()
+    first = run.agents[0]
+    sent = [each.content for each in first.inbox]
+    # the history holds fifty, and so the last twenty-five rounds
+    assert [each.context["by"] for each in first.state_history] == sent[-50:]
+    assert 10 < sum(each == "ada" for each in sent[::2]) < 30
+
+
+class Waning(Room):
+    """A together world in which lamps that break time out."""
+
+    together = True
+    rounds = 6
+
+    def setup(self) -> None:
+        """Break the lamps."""
+        for lamp in self.agents:
+            lamp.begin_in(Light.BROKEN)
+
+    @during(Light.BROKEN)
+    def look(self, lamp: Lamp) -> None:
+        """Note what the other lamp is."""
+        lamp.heard.append(self.other(lamp).state)
+
+
+def test_together_time_outs_show_at_the_end_of_the_tick() -> None:
+    """All lamps time out in one tick, and none sees another one do so."""
+    run = Run(Waning(), 3)
+    results = run.run()
+    assert [each.timeouts for each in results.rounds] == [{}, {}, {}, {"broken": 3}, {}, {}]
+    assert [lamp.heard for lamp in run.agents] == [[Light.BROKEN] * 3] * 3
+
+
+class Waiting(Room):
+    """A together world whose step waits for a message that comes when the tick is over."""
+
+    together = True
+    rounds = 2
+
+    @during(Light.OFF)
+    async def talk(self, lamp: Lamp) -> None:
+        """Send, and wait."""
+        lamp.send(self.other(lamp), lamp.name)
+        message: Any = await lamp.receive()
+        lamp.heard.append(message and message.content)
+
+
+def test_together_messages_are_received_in_the_next_tick() -> None:
+    """A message of a together world arrives at the end of its tick."""
+    run = Run(Waiting(), 2)
+    run.run()
+    assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]

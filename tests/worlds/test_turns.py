@@ -1,5 +1,6 @@
-"""Whose turn it is: fair places, turns that come about in the tick, time-outs, and an end."""
+"""Whose turn it is: fair places, turns that come about in the tick, time-outs, rates and an end."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
 from statistics import mean, stdev
@@ -7,27 +8,29 @@ from typing import Any
 
 import pytest
 
-from prism.errors import DefinitionError, SimulationError
+from prism.errors import PrismError
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, Run, World, during, measure, ring, state
+from tests.kit import lamps
+from tests.kit.days import Day, person
 from tests.kit.worlds import run_logged
 
 Light = StrEnum("Light", ["OFF", "ON", "SPENT"])
 
 
-class Lamp(Agent):
-    """A lamp that is lit by others, once."""
+def lamp_of(*transitions: Transition[Any], **limits: int) -> type[Any]:
+    """Return a kind of lamp that is lit by others."""
+    moves = [Transition("light", Light.OFF, Light.ON), *transitions]
+    timeouts = {Light[name]: ticks for name, ticks in limits.items()}
 
-    chart = Statechart(
-        Light,
-        [
-            Transition("light", Light.OFF, Light.ON),
-            Transition("timeout", Light.ON, Light.SPENT),
-        ],
-        initial=Light.OFF,
-        timeouts={Light.ON: 3},
-    )
-    turns: int = state(0)
+    class Lamp(Agent):
+        chart = Statechart(Light, moves, initial=Light.OFF, timeouts=timeouts)
+        turns: int = state(0)
+
+    return Lamp
+
+
+Lamp = lamp_of(Transition("timeout", Light.ON, Light.SPENT), ON=3)
 
 
 class Street(World[Lamp]):
@@ -41,7 +44,7 @@ class Street(World[Lamp]):
         self.agents[0].begin_in(Light.ON)
 
     @during(Light.ON)
-    def shine(self, lamp: Lamp) -> None:
+    def shine(self, lamp: Any) -> None:
         """Light both neighbours."""
         lamp.turns += 1
         for other in lamp.neighbours:
@@ -69,91 +72,181 @@ def test_a_ring_has_no_side_that_comes_first() -> None:
     assert abs(mean(far) - 1.718) < 4 * stdev(far) / 240**0.5
 
 
-def test_nobody_has_two_turns_in_a_tick() -> None:
-    """A lamp shines as many ticks as it is lit, wherever its place was when it was lit."""
-    run = Run(Street(), 30, rounds=40, seed=2)
-    run.run()
-    assert {lamp.state for lamp in run.agents} == {Light.SPENT}
-    assert {lamp.turns for lamp in run.agents} == {3}
+def test_nobody_has_two_turns_in_a_tick(tmp_path: Path) -> None:
+    """A lamp shines as many ticks as it is lit, wherever its place was when it was lit.
 
-
-def test_ticks_in_a_state_count_turns(tmp_path: Path) -> None:
-    """Those who are lit before their place in a tick have had one more turn at its end."""
+    Those who are lit before their place in a tick have had one more turn at its end.
+    """
     done = run_logged(tmp_path, Street(), 30, rounds=40, seed=2)
+    assert {(lamp.state, lamp.turns) for lamp in done.run.agents} == {(Light.SPENT, 3)}
     left = [each for each in done.events("statechart.transition") if each["from_state"] == "on"]
     assert {each["ticks_in_state"] for each in left} == {4}
 
 
-class Flickering(World[Lamp]):
+# Turns that a world gives itself
+
+
+class Stages(World[Any]):
+    """Counts turns, of which there is one in each stage."""
+
+    rounds = 8
+    stages: int = 1
+
+    async def tick(self) -> None:
+        """Activate all in each stage."""
+        for _ in range(self.stages):
+            await self.activate(self.agents)
+
+    @during(Day.AWAKE)
+    def live(self, agent: Any) -> None:
+        """Count the turn."""
+        agent.level += 1
+
+
+def test_time_passes_once_a_tick_in_any_number_of_stages() -> None:
+    """What a chart does by chance in a tick is as likely, and every stage gives a turn."""
+    kind = person(Transition("looks", Day.POCKET, Day.FEED, rate=0.5))
+    states, turns = [], []
+    for stages in (1, 3):
+        run = Run(Stages(stages=stages), [kind() for _ in range(200)], seed=1)
+        states.append([each.states for each in run.run().rounds])
+        turns.append(run.agents.sum("level"))
+    assert states[0] == states[1]
+    assert turns == [1600, 4800]
+
+
+class Twice(lamps.Room):
+    """The first lamp has three turns, and the second two."""
+
+    async def tick(self) -> None:
+        """Activate them."""
+        first, second = self.agents
+        await self.activate([first, second, first, first])
+        await self.activate(second)
+
+    @during(lamps.Light.OFF)
+    async def live(self, lamp: Any) -> None:
+        """Wait, and note the beginning and the end."""
+        number = lamp.agent_id[-1]
+        self.closed.append(f"{number} begins")
+        await lamp.write("Wait.", template="")
+        self.closed.append(f"{number} ends")
+
+
+def test_who_is_activated_twice_has_two_turns_one_after_the_other() -> None:
+    """Also if the first has to wait."""
+    run = Run(Twice(), 2, seed=1)
+    run.run()
+    assert run.world.closed == [
+        *("1 begins", "2 begins", "1 ends", "2 ends", "1 begins", "1 ends", "1 begins", "1 ends"),
+        *("2 begins", "2 ends"),
+    ]
+
+
+def tick_of(tick: Any, **more: Any) -> type[World[Any]]:
+    return type("Own", (Stages,), {"tick": tick, "__module__": __name__, **more})
+
+
+async def by_id(world: Any) -> None:
+    await world.activate(["somebody"])
+
+
+async def fine(world: Any) -> None:
+    await world.activate()
+
+
+def at(rate: Any) -> Any:
+    return during(Day.AWAKE, rate=rate)(lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("world", "problem"),
+    [
+        (lambda: tick_of(by_id), "activate must get agents, got 'somebody'"),
+        (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
+        (lambda: tick_of(fine, live=at(1.0)), "leave out tick"),
+        (
+            lambda: tick_of(fine, live=at("stagse")),
+            "Own.live: Own has no field 'stagse'.* did you mean 'stages'",
+        ),
+    ],
+)
+def test_a_tick_that_gives_no_turns_is_refused(
+    world: Callable[[], type[World[Any]]], problem: str
+) -> None:
+    """In words that tell the cure."""
+    with pytest.raises(PrismError, match=problem):
+        Run(world(), [person()()]).run()
+
+
+# Time-outs
+
+
+class Flickering(World[Any]):
     """One lamp at a time is lit, goes out and is lit again, and times out into the same state."""
 
     rounds = 8
 
     @during(Light.OFF, rate=50)
-    def flicker(self, lamp: Lamp) -> None:
+    def flicker(self, lamp: Any) -> None:
         """Be lit three times in one turn."""
         for trigger in ("light", "dim", "light"):
             lamp.fire(trigger)
 
 
-class Restless(Lamp):
-    """A lamp that may go out."""
-
-    chart = Statechart(
-        Light,
-        [
-            Transition("light", Light.OFF, Light.ON),
-            Transition("dim", Light.ON, Light.OFF),
-            Transition("timeout", Light.ON, Light.ON),
-        ],
-        initial=Light.OFF,
-        timeouts={Light.ON: 3},
-    )
-
-
 def test_a_time_out_is_fired_once_a_tick() -> None:
     """A time-out that leads back to its state begins the time there anew."""
-    results = Run(Flickering(), [Restless()]).run()
+    dims = Transition("dim", Light.ON, Light.OFF)
+    restless = lamp_of(dims, Transition("timeout", Light.ON, Light.ON), ON=3)
+    results = Run(Flickering(), [restless()]).run()
     assert [each.timeouts.get("on", 0) for each in results.rounds] == [0, 0, 0, 0, 1, 0, 0, 0]
 
 
-def _kept_on(_lamp: Any, _context: Any) -> bool:
-    return False
-
-
-class Kept(Agent):
-    """A lamp whose time-out never passes its guard."""
-
-    chart = Statechart(
-        Light,
-        [Transition("timeout", Light.OFF, Light.ON, guard=_kept_on)],
-        initial=Light.OFF,
-        timeouts={Light.OFF: 1},
-    )
-    turns: int = state(0)
-
-
-class One(World[Kept]):
-    """One lamp has its turn in a tick."""
+class Drawn(World[Any]):
+    """One lamp, or every one, has its turn in a tick."""
 
     rounds = 30
+    one: bool = True
 
     async def tick(self) -> None:
-        """Give a turn to one."""
-        await self.activate(self.agents.sample(1))
+        """Give a turn to one, or to all."""
+        await self.activate(self.agents.sample(1) if self.one else None)
 
     @during(Light.OFF)
-    def shine(self, lamp: Kept) -> None:
+    def shine(self, lamp: Any) -> None:
         """Count the turn."""
         lamp.turns += 1
 
 
 def test_a_refused_time_out_gives_a_turn_to_those_alone_who_were_drawn() -> None:
     """Where one agent is drawn, time-outs that a guard refuses give no further turns."""
-    run = Run(One(), [Kept() for _ in range(6)])
+    kept = lamp_of(Transition("timeout", Light.OFF, Light.ON, lambda *_: False), OFF=1)
+    run = Run(Drawn(), [kept() for _ in range(6)])
     results = run.run()
     assert sum(lamp.turns for lamp in run.agents) == 30
     assert not any(each.timeouts for each in results.rounds)
+
+
+class Hurried(Drawn):
+    """A lit lamp, whose time is up before the first turn of the second round."""
+
+    rounds = 3
+
+    def setup(self) -> None:
+        """Light one."""
+        self.agents[1].begin_in(Light.ON)
+
+    def tick_begins(self) -> None:
+        """Let its time be up."""
+        if self.round == 2:
+            self.agents[1].ticks_in_state = 3
+
+
+@pytest.mark.parametrize("one", [False, True])
+def test_a_time_out_may_be_due_before_the_first_turn(one: bool) -> None:
+    """A lamp times out in the tick in whose beginning its time was up."""
+    results = Run(Hurried(one=one), [Lamp() for _ in range(6)], seed=0).run()
+    assert [each.states["spent"] for each in results.rounds] == [0, 1, 1]
 
 
 class Ending(Street):
@@ -164,9 +257,8 @@ class Ending(Street):
     mode: str = "stop"
 
     @during(Light.SPENT)
-    def end(self, lamp: Lamp) -> None:
+    def end(self, lamp: Any) -> None:
         """Stop."""
-        del lamp
         if self.mode == "stop":
             self.stop("spent")
 
@@ -196,72 +288,63 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert done.run.finished[-1].stopped == last["stopped"]
 
 
-def _world(rate: Any) -> type[World[Any]]:
-    class Wrong(World[Lamp]):
-        @during(Light.ON, rate=rate)
-        def shine(self, lamp: Lamp) -> None:
-            del lamp
-
-    return Wrong
+# Rates
 
 
-@pytest.mark.parametrize("rate", [-1, float("nan"), "fast", lambda _world, _lamp: None])
-def test_rates_are_numbers(rate: Any) -> None:
-    """A rate that is none is refused with its step and state."""
+def lit_at(rate: Any, **how: Any) -> type[World[Any]]:
+    """Return a world whose lamps are lit at a rate."""
 
-    class Fast(_world(rate)):  # type: ignore[misc]
+    class Lit(World[Lamp]):
+        rounds = 3
         fast: str = "very"
 
-        def setup(self) -> None:
-            self.agents[0].begin_in(Light.ON)
+        def tick_begins(self) -> None:
+            self.log("begun", at=self.time)
 
-    with pytest.raises(SimulationError, match=r"shine: the rate.* in 'on' must be a number"):
-        Run(Fast(), 2).run()
-
-
-def test_a_rate_above_its_largest_is_refused() -> None:
-    """Events would be too rare, in silence."""
-
-    class Fast(World[Lamp]):
-        @during(Light.OFF, rate=lambda _world, _lamp: 60.0, most=50)
-        def light(self, lamp: Lamp) -> None:
+        @during(Light.OFF, rate=rate, **how)
+        def light(self, lamp: Any) -> None:
             lamp.fire("light")
+            self.log("lit", agent=lamp, at=self.time)
 
-    with pytest.raises(SimulationError, match=r"Fast\.light: the rate of 'lamp_\d' is 60.0, above"):
-        Run(Fast(), 2).run()
-    with pytest.raises(DefinitionError, match="most=2"):
-        during(Light.OFF, rate=1.0, most=2)
+    return Lit
+
+
+@pytest.mark.parametrize(
+    ("rate", "how", "problem"),
+    [
+        *(
+            (rate, {}, r"light: the rate.* in 'off' must be a number")
+            for rate in (-1, float("nan"), "fast", lambda *_: None)
+        ),
+        (lambda *_: 60.0, {"most": 50}, r"Lit\.light: the rate of 'lamp_\d' is 60.0, above"),
+        (1.0, {"most": 2}, "most=2"),
+    ],
+)
+def test_a_rate_is_a_number_and_not_above_its_largest(rate: Any, how: Any, problem: str) -> None:
+    """It is refused with its step and state: events would be too rare, in silence."""
+    with pytest.raises(PrismError, match=problem):
+        Run(lit_at(rate, **how)(), 2).run()
 
 
 def test_a_function_that_costs_much_says_so_once(caplog: pytest.LogCaptureFixture) -> None:
     """Without the largest rate it is called for everybody after every event."""
-
-    class Slow(World[Lamp]):
-        @during(Light.OFF, rate=lambda _world, _lamp: 0.01)
-        def light(self, lamp: Lamp) -> None:
-            lamp.fire("light")
-
-    Run(Slow(), 101, rounds=3).run()
+    Run(lit_at(lambda *_: 0.01)(), 101).run()
     (warned,) = caplog.messages
-    assert "Slow.light: its rate is a function" in warned
+    assert "Lit.light: its rate is a function" in warned
     assert "most=" in warned
 
 
 def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
-    """Lines of the log stand at the times of their events, in order, within the round."""
+    """Lines of the log stand at the times of their events, in order, within the round.
 
-    class Rates(World[Lamp]):
-        rounds = 3
-
-        @during(Light.OFF, rate=0.5)
-        def light(self, lamp: Lamp) -> None:
-            lamp.fire("light")
-            self.log("lit", agent=lamp, at=self.time)
-
-    events = run_logged(tmp_path, Rates(), 20, seed=1).events("world.lit")
+    What is done before the events of a tick is done when the tick begins.
+    """
+    done = run_logged(tmp_path, lit_at(0.5)(), 20, seed=1)
+    assert [each["at"] for each in done.events("world.begun")] == [0, 1, 2]
+    events = done.events("world.begun", "world.lit")
     times = [each["at"] for each in events]
     assert times == sorted(times)
-    assert len(set(times)) == len(times) > 5
+    assert len(set(times)) == len(times) > 8
     assert all(each["round"] - 1 <= each["at"] < each["round"] for each in events)
     seconds = [
         float(each["timestamp"][14:16]) * 60 + float(each["timestamp"][17:-1]) for each in events
@@ -269,11 +352,32 @@ def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
     assert seconds == pytest.approx([60 * time for time in times], abs=1e-5)
 
 
+# Numbers
+
+
+class Drawing(World[Lamp]):
+    """Two numbers of each lamp in each round, by round."""
+
+    drawn: list[Any] = state(list)
+
+    async def tick(self) -> None:
+        """Give turns in the order of the list."""
+        self.drawn.append([])
+        await self.activate(self.agents)
+
+    @during(Light.OFF)
+    def take(self, lamp: Any) -> None:
+        """Draw two."""
+        self.drawn[-1].append([lamp.random.random(), lamp.random.random()])
+
+
 @pytest.mark.slow
 def test_numbers_of_agents_and_rounds_are_independent() -> None:
     """Two numbers of each of 2,000 agents in each of 50 rounds: uniform, and uncorrelated."""
     numpy = pytest.importorskip("numpy")
-    numbers = numpy.array(_numbers_of(agents=2000, rounds=50))
+    run = Run(Drawing(), 2000, rounds=50, seed=11)
+    run.run()
+    numbers = numpy.array(run.world.drawn)
     assert len(numpy.unique(numbers)) == numbers.size
 
     # each of the first 16 bits is set as often as not
@@ -287,56 +391,3 @@ def test_numbers_of_agents_and_rounds_are_independent() -> None:
     for shift in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)]:
         products = centred * numpy.roll(centred, shift, axis=(0, 1, 2))
         assert abs(products.mean()) * products.size**0.5 < 4, shift
-
-
-def _numbers_of(agents: int, rounds: int) -> list[list[list[float]]]:
-    """Return two numbers of each agent in each round, by round."""
-    drawn: list[list[list[float]]] = []
-
-    class Drawing(World[Lamp]):
-        async def tick(self) -> None:
-            await self.activate(self.agents)
-
-        def round_begins(self) -> None:
-            drawn.append([])
-
-        @during(Light.OFF)
-        def take(self, lamp: Lamp) -> None:
-            drawn[-1].append([lamp.random.random(), lamp.random.random()])
-
-    Run(Drawing(), agents, rounds=rounds, seed=11).run()
-    return drawn
-
-
-class Hurried(World[Lamp]):
-    """A lit lamp, whose time is up before the first turn of the second round."""
-
-    rounds = 3
-
-    def setup(self) -> None:
-        """Light one."""
-        self.agents[1].begin_in(Light.ON)
-
-    def tick_begins(self) -> None:
-        """Let its time be up."""
-        if self.round == 2:
-            self.agents[1].ticks_in_state = 3
-
-    @measure
-    def spent(self) -> int:
-        """Count the lamps that have gone out."""
-        return self.count(Light.SPENT)
-
-
-class HurriedInTurn(Hurried):
-    """The same, with the turn of one lamp in a tick."""
-
-    async def tick(self) -> None:
-        """Give a turn to one."""
-        await self.activate(self.agents.sample(1))
-
-
-@pytest.mark.parametrize("world", [Hurried, HurriedInTurn])
-def test_a_time_out_may_be_due_before_the_first_turn(world: type[World[Any]]) -> None:
-    """A lamp times out in the tick in whose beginning its time was up."""
-    assert Run(world, 6, seed=0).run().series("spent") == [0, 1, 1]

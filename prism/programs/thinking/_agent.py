@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from prism.errors import InputError
+from prism.errors import InputError, PromptTooLongError
 from prism.programs._layer import ProgramResults, Step
 from prism.programs.thinking._actions import (
     Acting,
@@ -42,7 +42,6 @@ from prism.telemetry.loggers import EventLogger, describe
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
-_TOO_LONG = "PromptTooLongError"
 _REPEATS_ACTION = "it repeats an earlier action with the same result"
 
 
@@ -196,12 +195,12 @@ class CognitiveAgent(Acting):
         """Count the cycle, tell the next prompt of it, log it and put it on disk."""
         memory = self.memory
         if fault is not None:
-            self._note(outcome="failed", reason=describe(fault))
+            self._note(outcome="failed", reason=describe(fault), failure=type(fault).__name__)
         memory.state = self.state.value
         self.last = cycle = Cycle(**self._noted, next_state=memory.state)
         cycle.tell(memory.own)
         memory.end_cycle()
-        if (cycle.reason or "").startswith(_TOO_LONG):
+        if cycle.failure == PromptTooLongError.__name__:
             self._window_is_known = False
         self._announce_cycle(cycle)
         self._compare_with_file()
@@ -305,7 +304,8 @@ class CognitiveAgent(Acting):
             return await take(written.value)
 
         reason = written.reason or "the model wrote nothing useful"
-        self._note(outcome="failed" if written.text is None else "unusable", reason=reason)
+        outcome = "failed" if written.text is None else "unusable"
+        self._note(outcome=outcome, reason=reason, failure=written.failure)
         if step.name == "execute" and written.text is not None:
             self._note(outcome="refused")
             self._refuse(None, reason)

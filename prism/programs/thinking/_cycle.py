@@ -9,7 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Literal
 
-from prism.errors import FieldValueError
+from prism.errors import BudgetSpentError, FieldValueError
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
@@ -26,7 +26,6 @@ MOST_USELESS = 5
 MOST_IDLE = 20
 """How many cycles in a row without an action that has an effect end a run."""
 
-_SPENT = "BudgetSpentError"
 _MOST_REASON = 300
 
 
@@ -75,7 +74,8 @@ class Cycle:
         next_state: State after it.
         outcome: ``done``; ``refused`` if nothing that the reply asked for could be done;
             ``unusable`` if it was useless; ``failed`` if none came, or an error was raised.
-        reason: Why it was not done.
+        reason: Why it was not done, in words.
+        failure: The name of the exception by which no useful reply came.
         thought: The thought that was added to the log.
         action: The result of the requested action.
         paged: The memories that moved between working memory and storage.
@@ -89,6 +89,7 @@ class Cycle:
     next_state: str
     outcome: CycleOutcome = "done"
     reason: str | None = None
+    failure: str | None = None
     thought: str | None = None
     action: ActionResult | None = None
     paged: tuple[Paged, ...] = ()
@@ -151,7 +152,7 @@ def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
         cycles: The cycles so far.
     """
     last = cycles[-1] if cycles else None
-    if last is not None and (last.reason or "").startswith(_SPENT):
+    if last is not None and last.failure == BudgetSpentError.__name__:
         return last.reason
 
     useless = list(_last_useless(cycles))

@@ -56,6 +56,7 @@ def test_every_event_has_a_sentence(log_of: LogOf) -> None:
         make.event("statechart.action_failed", **own, error="ValueError: no"),
         *(late, {**late, "reason": "moved"}, {**late, "reason": "not_enabled"}),
         make.event("text.written", **text, source="fallback"),
+        make.event("agent.left", agent_id="ann", state="a"),
     ]
     assert [row["what"] for row in log_of(lines).rows("agent", "ann")] == [
         "joins as a lurker, idle",
@@ -77,6 +78,7 @@ def test_every_event_has_a_sentence(log_of: LogOf) -> None:
         *["the answer b to go comes too late"] * 2,
         "the answer b to go is no longer possible",
         "has no text for reply, and takes Well.: too slow",
+        "leaves the run, a",
     ]
 
 

@@ -85,7 +85,7 @@ DECIDED = [
     make.decision("x", ["b", "c"], "c"),
 ]
 COSTS = [
-    asked(),
+    asked(money=1.5),
     asked(source="fallback", attempts=3),
     asked(source="fallback", model=None, attempts=0),
     make.decision("x", ["b", "c"], "b"),
@@ -105,7 +105,7 @@ COSTS = [
         (DECIDED, "decisions_by", ["round"], "round, asked", [(1, 3), (2, 1)]),
         (
             *(COSTS, "costs_by", ["model"], "*"),
-            [("large", 1, 2, None, None, 0.5), ("small", 2, 5, 30, 6, 0.75)],
+            [("large", 1, 2, None, None, 0.5, None), ("small", 2, 5, 30, 6, 0.75, 1.5)],
         ),
         (
             *(COSTS, "costs_by", ["what", "model"], "what, model, answers"),

@@ -50,17 +50,18 @@ def test_shares_are_those_of_the_events(
 
 
 def test_a_round_in_which_nobody_writes_has_no_shares(log_of: LogOf) -> None:
-    """Everybody is silent, and nothing is nobody's; opening posts are from before."""
+    """Everybody who is there is silent, and nothing is nobody's; opening posts are from before."""
     lines = [
         make.started(),
-        make.joined("x"),
+        *(make.joined("x"), make.joined("y")),
         make.post("x", "p0", round=0, tick=0),
+        make.event("agent.left", agent_id="y", state="idle", tick=3),
         make.event("round.ended", round=1, tick=3),
         make.post("x", "p1", round=2),
     ]
-    columns = "round, silent, creating, written, top_1, gini"
+    columns = "round, agents, silent, creating, written, top_1, gini"
     assert log_of(lines).sql(f"select {columns} from participation").fetchall() == [
-        (1, 1.0, 0.0, 0, None, None),
-        (2, 0.0, 1.0, 1, 0.01, 0.0),
-        (None, 0.0, 1.0, 1, 0.01, 0.0),
+        (1, 2, 1.0, 0.0, 0, None, None),
+        (2, 1, 0.0, 1.0, 1, 0.01, 0.0),
+        (None, 2, 0.5, 0.5, 1, 0.02, 0.5),
     ]

@@ -77,7 +77,7 @@ REASONS = ["ReplyError: says 'a'", "ReplyError: says 'b'", "timed out", "late"]
                 make.event("text.written", **TEXT, source="failed", reason="E: t"),
                 make.event("text.written", **TEXT, source="model", reason=None),
                 make.event("workflow.step", **STEP, outcome="skipped", reason="E: s"),
-                make.event("workflow.step", **STEP, outcome="done", reason="no"),
+                make.event("workflow.step", **STEP, outcome="done", unknown_variables=["m", "x"]),
                 make.event(
                     "statechart.action_failed", **ABOUT, from_state="a", to_state="b", error="E: a"
                 ),
@@ -90,6 +90,7 @@ REASONS = ["ReplyError: says 'a'", "ReplyError: says 'b'", "timed out", "late"]
                 ("guard_failed", "a", "b", "go", "E: g", 1, 1, 17),
                 ("action_failed", "a", "b", "go", "E: a", 1, 1, 16),
                 ("step_failed", "a", None, "see", "E: s", 1, 1, 14),
+                ("variable_unknown", "a", None, "see", "nobody provides m, x", 1, 1, 15),
                 ("text_failed", None, None, None, "E: t", 1, 1, 12),
                 ("reply_unusable", "a", None, None, "E: u", 1, 1, 10),
                 ("action_refused", "a", None, "burn", "E: r", 1, 1, 9),

@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
-from prism.statechart import TextCall
+from prism.statechart import TextCall, Written
 from tests.kit.cognition import action as acts
 from tests.kit.cognition import add, thought
 from tests.kit.writers import prompts_of, writer_of
@@ -94,6 +94,16 @@ async def test_ever_new_words_end_a_run() -> None:
     agent = CognitiveAgent(Config(), Memory.in_memory(), writer)
     assert len(await agent.run(100)) == 20
     assert agent.stopped == "20 cycles in a row have only words: no action had an effect"
+
+
+@pytest.mark.parametrize("failure", ["BudgetSpentError", "TimedOutError"])
+async def test_a_spent_budget_ends_a_run_at_once(failure: str) -> None:
+    """The kind of the failure says so, whatever its words; any other ends it after five cycles."""
+    failed = Written(None, "failed", reason="BudgetSpentError: late", failure=failure)
+    agent = CognitiveAgent(Config(), Memory.in_memory(), writer_of(lambda _call: failed))
+    cycles = await agent.run(9)
+    assert [cycle.failure for cycle in cycles] == [failure] * (1 if "Spent" in failure else 5)
+    assert "BudgetSpentError: late" in str(agent.stopped)
 
 
 @pytest.mark.parametrize("cycles", [0, 2.5, True])

@@ -171,13 +171,15 @@ async def test_no_reply_takes_long(before: str, repeated: str, after: str) -> No
 
 PLACEHOLDERS = ["...", " \u2026 ", "<tags>", "{value}", "[your value]", "val", "Value_2", "string"]
 PLACEHOLDERS += ["empty", "tags_tags_list", "tag1 tag2", "your text here", "action", "thoughts"]
+PLACEHOLDERS += ["---", "???", "_ _ _", "\u2014!", "?"]
 CONTENT = ["tagged", "value of gold", "tea", "none", "name", "list", "type of tea", "2", "1:2"]
+CONTENT += ["+", "\U0001f44d"]
 
 
 @pytest.mark.parametrize("text", [*PLACEHOLDERS, *CONTENT])
 @pytest.mark.parametrize("part", ["tags", "value", "thinking_log"])
 async def test_no_placeholder_becomes_content(part: str, text: str) -> None:
-    """What only names a part of the form is refused, quoted, and told; all else is kept."""
+    """What only names a part, or is only signs, is refused and told; all else is kept."""
     state, reply = "thinking", thought(text)
     if part != "thinking_log":
         fields = {"tags": "good", "value": "tea with milk", part: text}
@@ -192,7 +194,7 @@ async def test_no_placeholder_becomes_content(part: str, text: str) -> None:
         assert text.replace(" ", "_" if part == "tags" else " ") in kept
     else:
         assert (cycle.outcome, kept) == ("unusable" if state == "thinking" else "refused", [])
-        assert f"cannot be used: {part} is only the placeholder " in prompts_of(writer)[1]
+        assert f"cannot be used: {part} is only a placeholder: " in prompts_of(writer)[1]
 
 
 async def test_a_value_that_only_repeats_its_tags_is_no_content() -> None:

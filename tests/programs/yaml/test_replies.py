@@ -62,16 +62,18 @@ async def test_the_result_stands_under_the_steps_name(text: str, reply: str, val
     [
         (TEXT, "", "the reply '' is empty"),
         (TEXT, " ...\n", "the reply '...' is empty, or only a placeholder"),
+        (TEXT, "???", "the reply '???' is empty, or only a placeholder"),
         (ACTION, "I wait.", "there is no whole JSON in the reply 'I wait.'"),
         (ACTION, '{"reasoning": "x"}', "'action' is a required property, in '{\"reasoning\""),
         (ACTION, '{"action": "wait"}', "'wait' is not of type 'object'"),
         (ACTION, '{"reasoning": "x", "action": {"kind": "wa', "no whole JSON"),
-        (ACTION, '{"action": {"type": "action"}}', "type is only the placeholder 'action'"),
-        (ACTION, '{"action": {"to": ["Ann", "<name>"]}}', "to is only the placeholder '<name>'"),
+        (ACTION, '{"action": {"type": "action"}}', "type is only a placeholder"),
+        (ACTION, '{"action": {"to": ["Ann", "<name>"]}}', "to is only a placeholder"),
+        (ACTION, '{"action": {"to": "---"}}', "to is only a placeholder"),
         (ACTION, '{"action": {"a": 18446744073709551616}}', "has a number that is too large"),
         (ACTION, '{"action": {"a": %s}}' % ("[" * 400 + "]" * 400), ""),
         (DATA, '{"idea": ""}', "$.idea of the reply: '' should be non-empty"),
-        (DATA, '{"idea": "Your idea"}', "idea is only the placeholder 'Your idea': write words of"),
+        (DATA, '{"idea": "Your idea"}', "idea is only a placeholder: write words of"),
         (DATA, '{"sure": 0.5}', "$ of the reply: 'idea' is a required property"),
         (DATA, '{"idea": "x", "sure": 2}', "$.sure of the reply: 2 is greater than the maximum"),
     ],
@@ -219,7 +221,8 @@ async def test_without_map_and_prompt_a_default_one_is_asked() -> None:
     ("text", "first", "second", "told"),
     [
         (ACTION.replace("skip", "retry"), '{"action": {"type": "action"}}', ACT,
-         "placeholder 'action': write words of your own there\n"
+         "Your last reply could not be used: type is only a placeholder: write words of your own "
+         "there\n"
          "Respond with one JSON object of this form, and fill in its parts:\n"
          '{"reasoning": "", "action": {}}'),
         (DATA.replace("skip", "retry"), '{"idea": "..."}', '{"idea": "x"}', '"minLength": 1'),

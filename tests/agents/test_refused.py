@@ -1,0 +1,95 @@
+"""Population files that are refused, with the file, the line and the field of what is wrong."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism.agents import load_population
+from tests.kit.files import place, refusal
+
+HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
+TWO_ROWS = HEADER + 'gardener,[],[],"grows tomatoes,\npatiently"\n'  # on three lines
+A_LIST = "must be a list such as [1, 2]"
+
+
+def row(name: str = "b", follows: str = "[]", tweets: str = "[]") -> str:
+    """Return a row of a Twitter population, behind two and before another one."""
+    cells = (name, follows, tweets, "bakes bread")
+    quoted = ",".join('"' + cell.replace('"', '""') + '"' for cell in cells)
+    return f"{TWO_ROWS}{quoted}\nc,[],[],bakes\n"
+
+
+def line(**fields: Any) -> str:
+    """Return one line of a JSON Lines file."""
+    return json.dumps({"agent_id": "a", "interests": ["tea"], **fields}) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "at", "field", "problem"),
+    [
+        (
+            "a.txt",
+            "x",
+            None,
+            None,
+            "must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'",
+        ),
+        ("a.jsonl", "", None, None, "is empty"),
+        ("a.jsonl", "\n \n", None, None, "holds no agents"),
+        ("a.json", "[]", None, None, "holds no agents"),
+        ("a.json", "{}", None, None, "holds no agents"),
+        ("a.csv", HEADER, None, None, "holds no agents"),
+        # JSON Lines
+        ("a.jsonl", line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
+        ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half a surrogate pair"),
+        ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),
+        ("a.jsonl", line(following=["a", "c"]), 1, "following", "no agent of this file is called"),
+        ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement_threshol"),
+        # a mapping of names, or a card
+        ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
+        ("a.yaml", "ann:\n  persona: calm\nbo: [5]\n", 3, "bo", "must be an object or a"),
+        ("a.yaml", "- ann\n", 1, "username", "is missing"),
+        ("a.json", '{"ann": {"persona": 5}}', None, "persona", "must be text, got 5"),
+        ("a.json", '{"first_mes": "Hello."}', None, "name", "is missing"),
+        # a Twitter population
+        ("a.csv", row(""), 4, "username", "must not be empty"),
+        ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist: rows ar"),
+        ("a.csv", row("b", "[True]"), 4, "following_agentid_list", f"{A_LIST}, got"),
+        ("a.csv", row("b", "[" * 9_000), 4, "following_agentid_list", A_LIST),
+        ("a.csv", row("b", "open('x')"), 4, "following_agentid_list", A_LIST),
+        (
+            "a.csv",
+            row(tweets="['one', 2]"),
+            4,
+            "previous_tweets",
+            "must be a list such as ['one', ",
+        ),
+        (
+            "a.csv",
+            row(tweets=r"['\ud83d']"),
+            4,
+            "previous_tweets",
+            "contains a NUL or half a surro",
+        ),
+        ("a.csv", TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
+        ("a.csv", TWO_ROWS + 'b,[],[],"bakes\n\nc,[],[],d\n', 4, None, "the row from this line on"),
+        ("a.csv", TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),
+    ],
+    ids=lambda value: str(value)[-40:],
+)
+def test_a_file_is_refused_at_line_and_field(
+    write: Callable[[str, str | bytes], Path],
+    name: str,
+    content: str | bytes,
+    at: int | None,
+    field: str | None,
+    problem: str,
+) -> None:
+    """A row of a table is named by the line on which it begins, also if a quote stays open."""
+    path = write(name, content)
+    error = refusal(load_population, path)
+    assert place(error) == (str(path), at, field)
+    assert error.problem.startswith(problem)
