@@ -5,19 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import duckdb
 
 from prism.analysis._log import Log
 from prism.statechart import Statechart
-from prism.statechart._appendix_d import ends_of
-from prism.statechart._parts import EventDescriptor
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import TIMEOUT, trigger_text
-
-if TYPE_CHECKING:
-    from prism.statechart._hierarchy import Hierarchy
+from prism.statechart.transitions import TIMEOUT, EventDescriptor, trigger_text
 
 
 class Fault(NamedTuple):
@@ -48,14 +43,6 @@ class _Step(NamedTuple):
         return own.matches(trigger) if isinstance(own, EventDescriptor) else own == trigger
 
 
-def _steps_from(tree: Hierarchy, leaf: int) -> Iterator[_Step]:
-    """Yield the steps from a leaf, those of inner states first."""
-    for arc in tree.arcs_around(leaf):
-        trigger, has_guard = trigger_text(arc.written.trigger), arc.guard is not None
-        for end in ends_of(tree, arc) or [leaf]:
-            yield _Step(tree.texts[leaf], trigger, tree.texts[end], has_guard)
-
-
 class Rules:
     """What a chart allows, with states as texts, as in logs.
 
@@ -65,12 +52,23 @@ class Rules:
 
     def __init__(self, chart: Statechart[Any]) -> None:
         self.chart: str = chart.name
-        tree = chart.definition.hierarchy
-        self._regions = chart if tree.has_regions else None
-        self._steps = {tree.texts[leaf]: [*_steps_from(tree, leaf)] for leaf in tree.leaves}
+        definition = chart.definition
+        self._regions = chart if definition.hierarchy.has_regions else None
+        self._steps = {
+            state_text(leaf): [
+                _Step(
+                    state_text(leaf),
+                    trigger_text(item.trigger),
+                    state_text(target),
+                    item.guard is not None,
+                )
+                for item, target in definition.steps_from(leaf)
+            ]
+            for leaf in definition.states
+        }
 
         timed = [step for step in chain(*self._steps.values()) if step.trigger == TIMEOUT]
-        limits = {state_text(state): ticks for state, ticks in tree.timeouts.items()}
+        limits = {state_text(state): ticks for state, ticks in definition.timeouts.items()}
         self._limits = {step.source: limits.get(step.source) for step in timed}
         # a guard can block the time-out, and one that leads back to its state ends no visit
         loops = {step.source for step in timed if step.source == step.target}

@@ -63,7 +63,7 @@ class Codes:
 
     def __init__(self, charts: Sequence[Statechart[Any]]) -> None:
         definitions = [chart.definition for chart in charts]
-        if nested := [each.name for each in definitions if each.tree is not None]:
+        if nested := [each.name for each in definitions if each.is_nested]:
             wrong = "states inside states, after=, rate= or probability="
             raise DefinitionError(f"chart {nested[0]!r}: agents in arrays have no {wrong}")
         self.states: list[Any] = [state for each in definitions for state in each.states]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from prism.statechart._hierarchy import CHART, Arc, Hierarchy, HistoryAt
+from prism.statechart.hierarchy import CHART, Arc, Hierarchy, HistoryAt
 from prism.statechart.transitions import ANY_STATE, Transition
 
 Memory = Mapping[int, tuple[int, ...]]
@@ -128,7 +128,7 @@ def is_done(tree: Hierarchy, number: int, active: Collection[int]) -> bool:
 
 def beginning(tree: Hierarchy, leaves: tuple[int, ...] = ()) -> Arc:
     """Return what enters the initial state, or some leaves."""
-    return Arc(CHART, CHART, leaves or tree.nodes[CHART].initial, BEGIN, None, None)
+    return Arc(CHART, CHART, leaves or tree.nodes[CHART].initial, BEGIN)
 
 
 def first_leaves(tree: Hierarchy) -> tuple[int, ...]:

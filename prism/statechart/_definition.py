@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import chain, islice, pairwise
@@ -13,8 +13,8 @@ from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
-from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, member_of, with_insides
-from prism.statechart._parts import History, State, as_tuple
+from prism.statechart._parts import History, State, as_tuple, member_of, with_insides
+from prism.statechart.hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
@@ -24,12 +24,11 @@ MOST_TRANSITIONS = 100_000
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True, init=False, weakref_slot=True)
 class Definition(Generic[StateT]):
     """The definition of a chart. It is checked when it is made, and runs nothing.
 
-    Definitions are equal if all their fields are. Members of two enums are equal if their texts
-    are.
+    Definitions are equal if they were made from equal arguments. Members of two enums are equal if
+    their texts are.
 
     Args:
         states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order. A
@@ -44,23 +43,14 @@ class Definition(Generic[StateT]):
         final_states: States in which an agent has finished; no transition leaves them.
         description: What the chart is about, for a model's prompt.
 
+    Attributes:
+        arguments: What it was made from, by name.
+        is_nested: Whether it says something that a flat chart cannot.
+        hierarchy: The same in numbers; a flat chart is a tree of depth one.
+
     Raises:
         DefinitionError: (a ValueError) listing all problems.
     """
-
-    states: tuple[StateT, ...]
-    transitions: tuple[Transition[StateT], ...]
-    initial: StateT
-    name: str
-    decision_states: frozenset[StateT]
-    timeouts: Mapping[StateT, int]
-    strict: bool
-    final_states: frozenset[StateT]
-    description: str
-    tree: Hierarchy | None = field(init=False, repr=False)
-    """The definition of a chart with composites as it was written; None for a flat chart."""
-    hierarchy: Hierarchy = field(init=False, repr=False, compare=False)
-    """The same for any chart; a flat one is a tree of depth one."""
 
     def __init__(
         self,
@@ -81,28 +71,44 @@ class Definition(Generic[StateT]):
         limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
         anywhere = tuple(each for each in map(member_of, tops) if each not in frozenset(ends))
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
-        written = Hierarchy(tops, every, initial, decides, limits, ends)
-        if problems := chart_problems(written):
-            raise DefinitionError(f"chart {name!r}: " + "; ".join(problems))
-
-        tree = written if _is_nested(tops, every) else None
-        values = {
-            "name": name,
-            "timeouts": MappingProxyType(limits),
-            "strict": strict,
-            "description": description,
-            "tree": tree,
-            "states": tuple(written.nodes[leaf].state for leaf in written.leaves),
+        self.arguments: dict[str, Any] = {
+            "states": tops,
             "transitions": every,
-            "hierarchy": written,
-            "initial": written.state_at(first_leaves(written)),
-            "decision_states": frozenset(written.nodes[leaf].state for leaf in written.decides),
-            # an agent is done in those at the top alone
-            "final_states": frozenset(map(member_of, tops)).intersection(ends),
+            "initial": initial,
+            "name": name,
+            "decision_states": decides,
+            "timeouts": limits,
+            "strict": strict,
+            "final_states": ends,
+            "description": description,
         }
-        for field_name, value in values.items():
-            # a frozen dataclass refuses plain assignment, in its own constructor too
-            object.__setattr__(self, field_name, value)
+        # each kind of problem needs those before it to be solved
+        self._refuse(_set_problems(tops))
+        self._refuse(_naming_problems(self.arguments))
+        self.hierarchy = tree = Hierarchy(tops, every, initial, ends, decides, limits)
+        self._refuse(_size_problems(tree))
+        self._refuse(_part_problems(tree, limits))
+
+        self.name = name
+        self.strict = strict
+        self.description = description
+        self.is_nested = _is_nested(tops, every)
+        self.transitions: tuple[Transition[StateT], ...] = every
+        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)
+        self.initial: StateT = tree.state_at(first_leaves(tree))
+        self.decision_states: frozenset[StateT] = frozenset(
+            tree.nodes[leaf].state for leaf in tree.decides
+        )
+        # an agent is done in those at the top alone
+        self.final_states: frozenset[StateT] = frozenset(map(member_of, tops)).intersection(ends)
+
+    def _refuse(self, problems: Iterator[str]) -> None:
+        """Refuse a chart with problems, as many as a message can list."""
+        # there may be as many as a product of what was written
+        if first := [*islice(problems, MOST_NAMED)]:
+            more = ["and more"] if len(first) == MOST_NAMED else []
+            raise DefinitionError(f"chart {self.arguments['name']!r}: " + "; ".join(first + more))
 
     @property
     def state_type(self) -> type[StateT]:
@@ -117,13 +123,25 @@ class Definition(Generic[StateT]):
         is_own = number and state is tree.nodes[number].state
         return tuple(tree.nodes[leaf].state for leaf in tree.leaves_at(number) if is_own)
 
+    def steps_from(self, leaf: StateT) -> Iterator[tuple[Transition[StateT], StateT]]:
+        """Yield the transitions from a leaf, inner ones first, with each leaf that they enter."""
+        tree = self.hierarchy
+        number = tree.numbers[state_text(leaf)]
+        for arc in tree.arcs_around(number):
+            for end in ends_of(tree, arc) or [number]:
+                yield arc.written, tree.nodes[end].state
+
+    def __eq__(self, other: object) -> bool:
+        """Compare the arguments."""
+        return isinstance(other, Definition) and self.arguments == other.arguments
+
     def __hash__(self) -> int:
-        """Hash the fields that are cheap to hash."""
+        """Hash what is cheap to hash."""
         return hash((self.name, state_text(self.initial), len(self.states), len(self.transitions)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by the constructor; guards and actions must be picklable themselves."""
-        return partial(Definition, **arguments_of(self)), ()
+        return partial(Definition, **self.arguments), ()
 
 
 def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) -> bool:
@@ -135,13 +153,6 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
         and item.after is item.rate is item.probability is None
         for item in transitions
     )
-
-
-def arguments_of(definition: Definition[Any]) -> dict[str, Any]:
-    """Return the arguments that a definition was made from, by name."""
-    names = [field.name for field in fields(definition) if field.init]
-    written = vars(definition.hierarchy)
-    return {name: written[name] if name in written else getattr(definition, name) for name in names}
 
 
 def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
@@ -175,30 +186,12 @@ def _one_source_each(
             yield item
 
 
-# What is wrong with it
+# What is wrong with it: its names
 
 
-def chart_problems(hierarchy: Hierarchy) -> list[str]:
-    """List what is wrong, as far as a message can; each kind needs those before it to be sound."""
-    kinds: tuple[Callable[[Hierarchy], Iterable[str]], ...] = (
-        _set_problems,
-        _naming_problems,
-        _size_problems,
-        _part_problems,
-    )
-    for kind in kinds:
-        # there may be as many as a product of what was written
-        if problems := [*islice(kind(hierarchy), MOST_NAMED)]:
-            return [*problems, "and more"] if len(problems) == MOST_NAMED else problems
-    return []
-
-
-# Names
-
-
-def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
+def _set_problems(tops: Iterable[Any]) -> Iterator[str]:
     """Yield why values cannot be the states of a chart."""
-    states = [*with_insides(hierarchy.states)]
+    states = [*with_insides(tops)]
     members = [*map(member_of, states)]
     wrong = [repr(member) for member in members if not is_state(member)]
     enums = {type(member): type(member).__name__ for member in members}
@@ -218,19 +211,19 @@ def _set_problems(hierarchy: Hierarchy) -> Iterator[str]:
             yield f"state {text!r} contains a {SEPARATOR!r}, which separates leaves: rename it"
 
 
-def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
+def _naming_problems(written: Mapping[str, Any]) -> Iterator[str]:
     """Yield a problem for each name that is no state of the chart."""
-    states = [*with_insides(hierarchy.states)]
+    states = [*with_insides(written["states"])]
     members = dict.fromkeys(map(member_of, states))
     enum, listing = type(next(iter(members))), joined([*map(state_text, members)])
     named: list[tuple[str, Any]] = [
-        ("initial state", hierarchy.initial),
-        ("decision state", hierarchy.decision_states),
-        ("final state", hierarchy.final_states),
-        ("state with a limit in timeouts", tuple(hierarchy.timeouts)),
+        ("initial state", written["initial"]),
+        ("decision state", written["decision_states"]),
+        ("final state", written["final_states"]),
+        ("state with a limit in timeouts", tuple(written["timeouts"])),
         *(("initial state", each.initial) for each in states if isinstance(each, State)),
     ]
-    for number, item in enumerate(hierarchy.transitions, start=1):
+    for number, item in enumerate(written["transitions"], start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
             continue
@@ -238,6 +231,12 @@ def _naming_problems(hierarchy: Hierarchy) -> Iterator[str]:
         named.append((f"{where} source", item.source))
         if item.target is not None:
             named.append((f"{where} target", item.target))
+    for each in states:
+        if isinstance(each, State) and each.states and each.state in written["final_states"]:
+            yield (
+                f"final state {state_text(each.state)!r} has substates: make one of these final, "
+                "and the state around it is done when that one is entered"
+            )
     for what, value in named:
         for each in chain.from_iterable(map(_names_in, as_tuple(value))):
             # by enum, too: members of two enums with equal texts compare equal
@@ -251,7 +250,7 @@ def _names_in(target: Any) -> tuple[Any, ...]:
     return target.state, *(() if target.default is None else as_tuple(target.default))
 
 
-# Size
+# Its size
 
 
 def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
@@ -270,13 +269,13 @@ def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
             return
 
 
-# The parts of the chart, in numbers
+# Its parts, in numbers
 
 
-def _part_problems(hierarchy: Hierarchy) -> Iterator[str]:
+def _part_problems(hierarchy: Hierarchy, timeouts: Mapping[Any, object]) -> Iterator[str]:
     for node in hierarchy.nodes:
         yield from _state_problems(hierarchy, node)
-    for state, ticks in hierarchy.timeouts.items():
+    for state, ticks in timeouts.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
@@ -288,11 +287,6 @@ def _part_problems(hierarchy: Hierarchy) -> Iterator[str]:
 
 def _state_problems(tree: Hierarchy, node: Node) -> Iterator[str]:
     text = repr(tree.texts[node.number]) if node.number else "the chart"
-    if node.children and node.state in tree.final_states:
-        yield (
-            f"final state {text} has substates: make one of these final, and the state around it "
-            "is done when that one is entered"
-        )
     if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
         yield f"state {text} is a region, which cannot be final itself: put a final state inside"
     for problem in _target_problems(tree, node.initial, node.number):

@@ -16,11 +16,11 @@ from typing import Any
 
 from prism.errors import DefinitionError
 from prism.files._source import Where, key_of
-from prism.statechart._definition import Definition, arguments_of
-from prism.statechart._parts import EventDescriptor, History, State
+from prism.statechart._definition import Definition
+from prism.statechart._parts import History, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, Transition
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, EventDescriptor, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
@@ -47,10 +47,9 @@ _TRUTHS = ("deep", "internal", "parallel", "strict")
 def to_data(chart: Definition[Any]) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     writer = _Writer()
-    parts = arguments_of(chart).items()
     data = {
         "schema": _SCHEMA,
-        **{key: writer.plain(value, key, chart.name) for key, value in parts},
+        **{key: writer.plain(value, key, chart.name) for key, value in chart.arguments.items()},
     }
     if writer.problems:
         raise DefinitionError(

@@ -8,9 +8,8 @@ from enum import Enum
 from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition, arguments_of, listed
-from prism.statechart._hierarchy import member_of, with_insides
-from prism.statechart._parts import Guard, History, State
+from prism.statechart._definition import Definition, listed
+from prism.statechart._parts import Guard, History, State, member_of, with_insides
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Transition,
@@ -54,7 +53,7 @@ class Changes(TypedDict, total=False):
 def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
     """Return the arguments of the derived chart: see `Statechart.extended`."""
     added: Any = listed(changes.pop("states", ()))
-    written, members = arguments_of(base), _members(base, [*map(member_of, with_insides(added))])
+    written, members = base.arguments, _members(base, [*map(member_of, with_insides(added))])
     former = [*_former(base, changes)]
     decides: Any = changes.pop("decision_states", ())
     ends: Any = changes.pop("final_states", ())

@@ -166,8 +166,17 @@ def _functions(value: Any) -> tuple[Any, ...]:
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
-DONE = "done.state."
-"""The beginning of the triggers that a chart raises when a composite is done (SCXML, 3.7)."""
+def member_of(state: Any) -> Any:
+    """Return the member that names a state."""
+    return state.state if isinstance(state, State) else state
+
+
+def with_insides(states: Iterable[Any]) -> Iterator[Any]:
+    """Yield states and all that is inside, in document order."""
+    for state in states:
+        yield state
+        if isinstance(state, State):
+            yield from with_insides(state.states)
 
 
 def done(state: Enum) -> str:
@@ -176,18 +185,4 @@ def done(state: Enum) -> str:
     A composite is done when a final state inside it is entered, a parallel one when all its regions
     are.
     """
-    return DONE + state_text(state)
-
-
-class EventDescriptor(str):
-    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
-
-    It names all events that begin with the same parts between dots.
-    """
-
-    __slots__ = ()
-
-    def matches(self, event: object) -> bool:
-        """Return whether an event is meant."""
-        prefix = self.removesuffix("*").removesuffix(".")
-        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
+    return f"done.state.{state_text(state)}"

@@ -14,8 +14,8 @@ from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import Verdict
 from prism.statechart._engine.rows import Moment, NestedRows
-from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
+from prism.statechart.hierarchy import Arc, Hierarchy
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import Transition
@@ -202,7 +202,7 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     tree, initial = chart.hierarchy, state_text(chart.initial)
     sound: dict[FindingKind, set[Any]] = {
         "unreachable": _reached(tree),
-        "no_way_out": {*_left(tree), *tree.final_states},
+        "no_way_out": {*_left(tree), *chart.arguments["final_states"]},
     }
     flaws = [
         Finding(kind, state, _MESSAGES[kind].format(state=state_text(state), initial=initial))

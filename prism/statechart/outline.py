@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data, to_text
-from prism.statechart._hierarchy import CHART, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
+from prism.statechart.hierarchy import CHART, HistoryAt
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, trigger_text
 
 if TYPE_CHECKING:
-    from prism.statechart._hierarchy import Hierarchy
+    from prism.statechart.hierarchy import Hierarchy
 
 __all__ = ["label_of", "to_outline"]
 
@@ -31,17 +31,20 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     A transition that all other states but the final ones have in common becomes one arrow without
     a source.
     """
-    tree = chart.hierarchy
+    tree, written = chart.hierarchy, chart.arguments
+    decides, ends = (
+        frozenset(map(state_text, written[each])) for each in ("decision_states", "final_states")
+    )
     outline = _Outline(tree)
     return Diagram(
         (*tree.texts[1:], *outline.marks.values()),
-        outline.arrows(set(tree.texts[1:]) - {*map(state_text, tree.final_states)}),
+        outline.arrows(set(tree.texts[1:]) - ends),
         outline.name(tree.nodes[CHART].initial[0]),
         chart.name,
-        frozenset(map(state_text, tree.decision_states)),
-        frozenset(map(state_text, tree.final_states)),
+        decides,
+        ends,
         outline.boxes(),
-        outline.notes({state_text(state): ticks for state, ticks in tree.timeouts.items()}),
+        outline.notes({state_text(state): ticks for state, ticks in chart.timeouts.items()}),
         {mark: "H*" if at.deep else "H" for at, mark in outline.marks.items()},
     )
 

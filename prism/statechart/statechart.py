@@ -13,7 +13,7 @@ from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
@@ -297,7 +297,7 @@ class Statechart(Written[StateT]):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        arguments = {**arguments_of(self._as_it_runs), "logger": self._reporter.logger}
+        arguments = {**self._as_it_runs.arguments, "logger": self._reporter.logger}
         return partial(type(self), **arguments, clock=self._clock), ()
 
     def __repr__(self) -> str:

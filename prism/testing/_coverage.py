@@ -159,9 +159,9 @@ class Recorder(Instrument):
             use.seen |= {*use.moves[place][:2], (place, "made")}
 
         # a target names only one of the states that a chart with composites enters
-        if (tree := details.chart.tree) is not None:
-            leaves = leaf_texts(details.agent.state)
-            use.seen.update(state_text(each) for leaf in leaves for each in tree.around(leaf))
+        if details.chart.is_nested:
+            around = map(details.chart.hierarchy.around, leaf_texts(details.agent.state))
+            use.seen.update(state_text(each) for states in around for each in states)
 
     def used(self) -> list[ChartUse]:
         """Return the charts of which anything was exercised."""

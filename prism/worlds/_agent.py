@@ -390,7 +390,7 @@ class Agent(Declares):
         chart = type(self).chart
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
         own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
-        if not own or (chart.definition.tree is not None and not chart.can_be_in(state)):
+        if not own or (chart.definition.is_nested and not chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         me: Any = self

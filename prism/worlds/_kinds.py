@@ -22,7 +22,7 @@ from prism.worlds._guests import Guest, GuestChart, act
 from prism.worlds._world import World, defines, kinds_of
 
 if TYPE_CHECKING:
-    from prism.statechart._hierarchy import Hierarchy
+    from prism.statechart.hierarchy import Hierarchy
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -110,7 +110,7 @@ def make_kind(
         return Kind(cls, GuestChart(chart), turns, {}, _unguarded(definition), is_nested=False)
 
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
-    is_nested = definition.tree is not None
+    is_nested = definition.is_nested
     kind = Kind(cls, chart, steps, _limits_of(cls), _unguarded(definition), is_nested)
     kind.channels += _channels(kind, world) if by_rate else ()
     return kind
@@ -164,13 +164,10 @@ def _steps_of(world: type[World[Any]], cls: type[Agent]) -> Iterator[tuple[Any, 
 
 def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any, Step]:
     """Return the step for each leaf: that of the innermost enclosing state with one."""
-    tree = definition.tree
-    if tree is None:
-        return dict(steps)
-
     found = {}
     for leaf in definition.states:
-        owner = next((each for each in tree.around(leaf) if each in steps), None)
+        around = definition.hierarchy.around(leaf)
+        owner = next((each for each in around if each in steps), None)
         if owner is not None:
             found[leaf] = steps[owner]
     return found
@@ -193,7 +190,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     definition = cls.chart.definition
     sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
     timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or definition.tree is not None:
+    if not timed or definition.is_nested:
         return {}
 
     limits = {
@@ -210,7 +207,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
     """Return the targets of events whose transitions have no condition, by state and trigger."""
-    if definition.tree is not None:
+    if definition.is_nested:
         return {}
 
     targets: dict[tuple[Any, str], tuple[Any, ...]] = {}

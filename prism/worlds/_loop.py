@@ -213,8 +213,8 @@ class Loop:
     def _begin(self) -> None:
         turns = self.turns
         kinds = turns.population.kinds.values()
-        trees = {each.chart.name: each.chart.definition.tree for each in kinds}
-        nested = {name: inside(tree) for name, tree in trees.items() if tree is not None}
+        charts = {each.chart.name: each.chart.definition for each in kinds}
+        nested = {name: inside(each.hierarchy) for name, each in charts.items() if each.is_nested}
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
         if self._covered is not None:
             more["logged_agents"] = len(self._covered)
@@ -224,7 +224,7 @@ class Loop:
         turns.events.emit(
             RUN_STARTED,
             schema=SCHEMA_VERSION,
-            chart=", ".join(trees),
+            chart=", ".join(charts),
             agents=len(self.agents),
             rounds=self.rounds,
             ticks_per_round=self.ticks_per_round,

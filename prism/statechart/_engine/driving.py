@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import AgentError, DefinitionError, ReasonerError
-from prism.statechart._definition import arguments_of
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import event_of, snapshot_of
 from prism.statechart._engine.writing import history_of, set_state
@@ -44,7 +43,7 @@ class Driving(Engine[StateT]):
                 "write it as transitions and their actions"
             )
         make: Any = type(self)
-        arguments = {**arguments_of(self._definition), "name": name}
+        arguments = {**self._definition.arguments, "name": name}
         chart: Self = make(**arguments, logger=logger, clock=clock)
         chart._firing = self._firing
         return chart

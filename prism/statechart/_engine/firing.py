@@ -14,7 +14,7 @@ from types import CoroutineType
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition, arguments_of
+from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.machine import (
@@ -75,7 +75,7 @@ class Engine(Making[StateT]):
         self._is_slow = True
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
-        if machine is not None or definition.tree is None:
+        if machine is not None or not definition.is_nested:
             self._machine = adapter.build_machine(definition) if machine is None else machine
             self._built = adapter.snapshot_of(self._machine)
             # an event is run, and a state is set, by methods of this chart
@@ -86,7 +86,7 @@ class Engine(Making[StateT]):
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
 
-            self._steps = Steps(self, definition.tree)
+            self._steps = Steps(self, definition.hierarchy)
             self._rows = self._steps.rows
         if engine_hooks:
             instruments.observe("chart_built", instruments.ChartBuilt, definition)
@@ -96,7 +96,7 @@ class Engine(Making[StateT]):
         """The definition; after changes of the Machine, the Machine as a definition."""
         built = None if self._machine is None else adapter.snapshot_of(self._machine)
         if built != self._built:
-            rest = arguments_of(self._definition)
+            rest = self._definition.arguments
             self._described, self._built = adapter.definition_of(self._machine, rest), built
         return self._described
 

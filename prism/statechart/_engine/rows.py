@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
 from prism.statechart._engine.machine import PASSED, Verdict, evaluate
-from prism.statechart._hierarchy import CHART, Arc
-from prism.statechart._parts import Action, EventDescriptor, done
+from prism.statechart._parts import Action, done
+from prism.statechart.hierarchy import CHART, Arc
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, EventDescriptor, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
-    from prism.statechart._hierarchy import Hierarchy
+    from prism.statechart.hierarchy import Hierarchy
 
 EVENTLESS: Any = object()
 """Stands for the event of eventless transitions, which no caller can name."""
@@ -202,7 +202,7 @@ class NestedRows:
         now = rest.union(come)
         raised = tuple(self._done(come, rest))
         leaving = [*chain(*(tree.nodes[each].exit for each in sorted(gone, reverse=True)))]
-        actions = [arc.action for arc in exits if arc.action is not None]
+        actions = [arc.written.action for arc in exits if arc.written.action is not None]
         return Plan(
             arcs=() if place is NOWHERE else tuple(exits),
             before=(*leaving, *actions),
@@ -256,7 +256,7 @@ class Moment:
         """Return whether the guard of a transition passes."""
         verdict = self.verdicts.get(arc)
         if verdict is None:
-            verdict = evaluate(arc.guard, self._agent, self._context)
+            verdict = evaluate(arc.written.guard, self._agent, self._context)
             self.verdicts[arc] = verdict
             if engine_hooks or verdict.error is not None:
                 self.judged(arc, verdict)
@@ -326,7 +326,8 @@ class Reaction:
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
         firsts = dict.fromkeys(group[0] for group in groups)
-        decides = self._is_by_chance or self._asks_history or any(arc.guard for arc in firsts)
+        is_guarded = any(arc.written.guard for arc in firsts)
+        decides = is_guarded or self._is_by_chance or self._asks_history
         self.sure: Edge | None = None if decides else self._together(tuple(firsts), None)
 
     def first(self, moment: Moment) -> Edge | None:

@@ -18,7 +18,7 @@ from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
-from prism.statechart._hierarchy import Arc, Hierarchy
+from prism.statechart.hierarchy import Arc, Hierarchy
 from prism.statechart.memory import forget, memory_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
@@ -65,7 +65,7 @@ class Steps:
             return self.run(agent, step, context)
 
         groups = () if reaction is None else reaction.groups
-        guards = (shown_name(arc.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
+        guards = (shown_name(arc.written.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
         state = state_text(agent.state)
         self._chart._reporter.refused(agent, state, trigger, guards, context)
         if self.definition.strict and reaction is None:
@@ -199,7 +199,7 @@ class _Asking(Moment):
         self._state = agent.state
 
     def judged(self, arc: Arc, verdict: Verdict) -> None:
-        if engine_hooks and arc.guard is not None:
+        if engine_hooks and arc.written.guard is not None:
             about = self._steps.definition, (arc.place,), self._agent, self._context
             observe("guard", GuardEvaluated, *about, *verdict)
         if verdict.error is not None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.making import Faults
-from prism.statechart._hierarchy import Arc
+from prism.statechart.hierarchy import Arc
 from prism.statechart.memory import count, count_of, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
@@ -34,7 +34,8 @@ class Schedule:
         hierarchy = steps.rows.tree
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
-        self._limits = {state_text(state): ticks for state, ticks in hierarchy.timeouts.items()}
+        limits = chart.definition.timeouts.items()
+        self._limits = {state_text(state): ticks for state, ticks in limits}
         self._after: dict[str, dict[str, Arc]] = {}
         self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:

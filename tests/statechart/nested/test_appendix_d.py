@@ -7,6 +7,8 @@ from random import Random
 import pytest
 
 from prism.errors import RunawayError
+from prism.statechart import History, State, Statechart, Transition
+from tests.statechart.nested.phone import Owner, Phone
 from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
 
 ANY = Kinds()
@@ -72,3 +74,12 @@ def test_thousands_of_random_charts_do_what_appendix_d_says(block: int) -> None:
     """The same for 3,000 further charts."""
     for seed in range(1000 + 100 * block, 1100 + 100 * block):
         compare(seed)
+
+
+def test_an_initial_history_leads_first_to_the_initial_state_of_its_composite() -> None:
+    """Of a composite that lies deeper, too."""
+    inner = State(Phone.READING, [Phone.SENT, Phone.BROKEN], initial=Phone.BROKEN)
+    outer = State(Phone.ENGAGING, [inner], initial=History(Phone.READING))
+    opens = Transition("opens", Phone.POCKET, Phone.ENGAGING)
+    chart = Statechart([Phone.POCKET, outer], [opens], Phone.POCKET)
+    assert chart.fire(Owner(), "opens") is Phone.BROKEN

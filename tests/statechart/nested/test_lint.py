@@ -62,9 +62,8 @@ def test_a_region_is_left_together_with_the_others() -> None:
     moves = [each for each in day().transitions if each.trigger != "sleeps"]
 
     def flaws(*more: Transition[Day]) -> set[tuple[str, Any]]:
-        states = day().definition.tree
-        assert states is not None
-        return found(Statechart(states.states, [*moves, *more], Day.ASLEEP))
+        states = day().definition.arguments["states"]
+        return found(Statechart(states, [*moves, *more], Day.ASLEEP))
 
     assert flaws() == {("no_way_out", Day.WRITING), ("no_way_out", Day.TIRED)}
     assert flaws(Transition("sleeps", Day.WRITING, Day.ASLEEP)) == set()

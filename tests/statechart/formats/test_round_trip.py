@@ -1,13 +1,16 @@
-"""Charts with composites as documents, and back."""
+"""Charts as documents, and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.errors import DefinitionError
-from prism.statechart import History, Statechart, Transition
+from prism.statechart import History, Statechart, Transition, state_enum
+from tests.kit.charts import ANY
 from tests.statechart.nested.phone import Phone, day, is_fresh, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
@@ -37,11 +40,9 @@ def everything() -> Statechart[Phone]:
 
 def functions_of(chart: Statechart[Any]) -> dict[str, Any]:
     """Return a chart's guards and actions by the names that they have in documents."""
-    tree = chart.definition.tree
-    assert tree is not None
-    nodes = tree.nodes
+    nodes = chart.definition.hierarchy.nodes
     found = [each for node in nodes for each in (*node.entry, *node.exit)]
-    found += [each for item in tree.transitions for each in (item.guard, item.action) if each]
+    found += [each for item in chart.transitions for each in (item.guard, item.action) if each]
     return {getattr(each, "__qualname__", None) or each.__name__: each for each in found}
 
 
@@ -59,7 +60,29 @@ def test_a_chart_comes_back_equal(chart: Statechart[Any], spec: str) -> None:
     assert again == chart
     assert format(again, spec) == text
     same = FORMATS[spec](text, states=chart.state_type, **functions)
-    assert same.definition.tree == chart.definition.tree
+    assert same == chart
+    assert same.state_type is chart.state_type
+
+
+@pytest.mark.parametrize("spec", FORMATS)
+@given(data=st.data())
+def test_a_flat_chart_comes_back_equal(spec: str, random_charts: Any, data: st.DataObject) -> None:
+    """Whatever its texts, in a document that any program can write to a file."""
+    chart = data.draw(random_charts.charts())
+    text = format(chart, spec)
+    functions = {"guards": random_charts.guards, "actions": random_charts.actions}
+    again = FORMATS[spec](text, **functions)
+    assert (again, hash(again), again.transitions) == (chart, hash(chart), chart.transitions)
+    assert format(again, spec) == text
+    assert text.encode()
+
+
+@given(st.text(ANY) | st.text("_x0F9 "), st.text(ANY) | st.text("_x0F9 ", min_size=1))
+def test_any_text_comes_back_equal(description: str, state: str) -> None:
+    """Those that XML has no room for are encoded."""
+    (red,) = state_enum("Light", [state or "red"])
+    chart = Statechart([red], [], red, name=state, description=description)
+    assert Statechart.from_scxml(chart.to_scxml()) == chart
 
 
 @pytest.mark.parametrize("spec", FORMATS)

@@ -1,0 +1,250 @@
+"""The states and transitions of a chart in numbers.
+
+States are numbered in document order; 0 is the chart itself, and a flat chart is a tree of depth
+one.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any, Literal, NamedTuple
+
+from prism.statechart._parts import Action, History, State, as_tuple
+from prism.statechart.states import Configuration, state_text
+from prism.statechart.transitions import EventDescriptor, Transition
+
+CHART = 0
+
+
+@dataclass(slots=True)
+class Node:
+    """One state in the tree.
+
+    Args:
+        state: The member of the enum; None for the chart.
+        number: Its place in document order.
+        parent: Number of the state that it lies in.
+        kind: What lies inside: ``leaf``, ``final`` (nothing, ever), ``composite`` (one of its
+            children is active) or ``parallel`` (all of them are).
+        entry: What is called when it is entered.
+        exit: What is called when it is left.
+        children: Numbers of the states directly inside.
+        initial: Where entering it leads, for a composite.
+        last: Number of the last state inside.
+    """
+
+    state: Any
+    number: int
+    parent: int
+    kind: Literal["leaf", "final", "composite", "parallel"]
+    entry: tuple[Action, ...] = ()
+    exit: tuple[Action, ...] = ()
+    children: list[int] = field(default_factory=list)
+    initial: tuple[int | HistoryAt, ...] = ()
+    last: int = 0
+
+
+class HistoryAt(NamedTuple):
+    """A history as a target: the composite's number, and where it leads without a memory."""
+
+    composite: int
+    deep: bool
+    default: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Arc:
+    """A written transition in numbers.
+
+    Args:
+        place: Its place among the transitions.
+        source: The state it belongs to.
+        targets: Where it leads; none if it leaves nothing.
+        written: The transition.
+    """
+
+    place: int
+    source: int
+    targets: tuple[int | HistoryAt, ...]
+    written: Transition[Any]
+
+
+class Hierarchy:
+    """The states and transitions of a chart in numbers.
+
+    Args:
+        states: The states at the top, each a member or a `State`.
+        transitions: The transitions, each with one source.
+        initial: Where agents begin: a member, or a tuple with one in each region.
+        final_states: The states in which an agent, or the composite around them, is done.
+        decision_states: The states in which a reasoner may have to choose.
+        timeouts: The ticks after which agents time out, by state.
+
+    Attributes:
+        nodes: The chart itself and all states, by number.
+        texts: Their texts, by number; that of the chart is empty.
+        numbers: The numbers of the states, by text.
+        leaves: The states without states inside.
+        has_regions: Whether several states may be active side by side.
+        arcs: The transitions in numbers.
+        triggers: The events that the chart knows, in definition order.
+        eventless: The states that have eventless transitions.
+        decides: The leaves in which a reasoner may have to choose.
+        kept: The composites that a history refers to.
+        timed: The states whose time is kept; without composites, a limit needs none.
+    """
+
+    def __init__(
+        self,
+        states: tuple[Any, ...],
+        transitions: Sequence[Transition[Any]],
+        initial: Any,
+        final_states: Iterable[Any],
+        decision_states: Iterable[Any],
+        timeouts: Mapping[Any, int],
+    ) -> None:
+        chart: Any = None
+        self.nodes: list[Node] = []
+        self._add(State(chart, states, initial=initial), CHART, frozenset(final_states))
+        self.texts = ("", *(state_text(node.state) for node in self.nodes[1:]))
+        self.numbers = {text: number for number, text in enumerate(self.texts) if number}
+        # inner ones first: an initial history leads where its composite does
+        for node in reversed(self.nodes):
+            node.initial = tuple(map(self._target, node.initial)) or tuple(node.children[:1])
+        self.leaves = tuple(node.number for node in self.nodes[1:] if not node.children)
+        self.has_regions = any(node.kind == "parallel" for node in self.nodes)
+
+        self.arcs = tuple(
+            Arc(place, self._number(item.source), self._targets(item.target), item)
+            for place, item in enumerate(transitions)
+        )
+        self._arcs_of: dict[int, list[Arc]] = {}
+        for arc in self.arcs:
+            self._arcs_of.setdefault(arc.source, []).append(arc)
+        self.triggers = {item.trigger: None for item in transitions if item.trigger is not None}
+        self.eventless = frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
+
+        deciding = map(self.leaves_at, map(self._number, decision_states))
+        self.decides = frozenset(chain.from_iterable(deciding))
+        self.kept = self.histories(self.arcs)
+        has_composites = len(self.leaves) < len(self.nodes) - 1
+        limited = map(self._number, timeouts if has_composites else ())
+        after = (arc.source for arc in self.arcs if arc.written.after is not None)
+        self.timed = frozenset(chain(limited, after))
+
+    def _add(self, item: Any, parent: int, final: Collection[Any]) -> int:
+        """Number a state and all that is inside."""
+        state = item if isinstance(item, State) else State(item)
+        kind: Any = "final" if state.state in final else "leaf"
+        if state.states:
+            kind = "parallel" if state.parallel else "composite"
+        node = Node(state.state, len(self.nodes), parent, kind, state.entry, state.exit)
+        self.nodes.append(node)
+        node.children = [self._add(each, node.number, final) for each in state.states]
+        node.initial, node.last = state.initial, len(self.nodes) - 1
+        return node.number
+
+    def _number(self, state: Any) -> int:
+        return self.numbers[state_text(state)]
+
+    def _target(self, target: Any) -> int | HistoryAt:
+        if not isinstance(target, History):
+            return self._number(target)
+
+        node = self.nodes[self._number(target.state)]
+        # an initial history does not lead to itself
+        states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
+        default = tuple(node.children if node.kind == "parallel" else states)
+        if target.default is not None:
+            default = tuple(map(self._number, as_tuple(target.default)))
+        return HistoryAt(node.number, target.deep, default)
+
+    def _targets(self, target: Any) -> tuple[int | HistoryAt, ...]:
+        return () if target is None else tuple(map(self._target, as_tuple(target)))
+
+    # The states
+
+    def state_at(self, leaves: Iterable[int]) -> Any:
+        """Return the state of an agent in some leaves: a member, or a configuration."""
+        members = [self.nodes[number].state for number in leaves]
+        return members[0] if len(members) == 1 else Configuration(members)
+
+    def around(self, leaf: Any) -> tuple[Any, ...]:
+        """Return a leaf and the states around it, innermost first."""
+        around = (each for each in self.ancestors(self._number(leaf)) if each != CHART)
+        return leaf, *(self.nodes[each].state for each in around)
+
+    # The transitions
+
+    def arcs_around(self, leaf: int) -> Iterator[Arc]:
+        """Yield the transitions of a leaf, then of what is around it, innermost first."""
+        for number in (leaf, *self.ancestors(leaf)):
+            yield from self._arcs_of.get(number, ())
+
+    def reacts_to(self, event: object) -> bool:
+        """Return whether a transition has an event as its trigger, or describes it."""
+        return event in self.triggers or any(
+            each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
+        )
+
+    # What is remembered of agents
+
+    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
+        """Return the composites whose histories may decide what transitions enter."""
+        targets = chain.from_iterable(each.targets for each in arcs)
+        initial = chain.from_iterable(node.initial for node in self.nodes)
+        return frozenset(
+            each.composite for each in chain(targets, initial) if isinstance(each, HistoryAt)
+        )
+
+    @property
+    def remembers(self) -> bool:
+        """Whether anything is remembered of agents."""
+        return bool(self.kept or self.timed)
+
+    # Where states lie
+
+    def is_inside(self, number: int, other: int) -> bool:
+        """Return whether a state lies inside another one, at any depth."""
+        return other < number <= self.nodes[other].last
+
+    def inside(self, numbers: Iterable[int], other: int) -> tuple[int, ...]:
+        """Return those of some states that are another one, or lie inside it."""
+        return tuple(each for each in numbers if each == other or self.is_inside(each, other))
+
+    def leaves_at(self, number: int) -> Sequence[int]:
+        """Return the leaves inside a state, or the leaf itself."""
+        # the states inside have the numbers behind it
+        last = self.nodes[number].last
+        return self.leaves[bisect_left(self.leaves, number) : bisect_right(self.leaves, last)]
+
+    def ancestors(self, number: int, until: int | None = None) -> Iterator[int]:
+        """Yield the states around a state, innermost first, up to one that is left out."""
+        while number != CHART:
+            number = self.nodes[number].parent
+            if number == until:
+                return
+            yield number
+
+    def active(self, leaves: Iterable[int], within: int = CHART) -> frozenset[int]:
+        """Return the leaves and all that is around them within a composite, without that."""
+        return frozenset(each for leaf in leaves for each in (leaf, *self.ancestors(leaf, within)))
+
+    def leaves_among(self, active: Iterable[int]) -> tuple[int, ...]:
+        """Return those of some states that are leaves, in document order."""
+        return tuple(sorted(number for number in active if not self.nodes[number].children))
+
+    def is_configuration(self, leaves: tuple[int, ...], within: int = CHART) -> bool:
+        """Return whether an agent can be in just these leaves, of those within a composite."""
+        if leaves != self.inside(leaves, within):
+            return False
+        active = self.active(leaves, within) | {within}
+        inner = [self.nodes[number] for number in active if self.nodes[number].children]
+        return leaves == self.leaves_among(active) and all(
+            len(active.intersection(node.children))
+            == (len(node.children) if node.kind == "parallel" else 1)
+            for node in inner
+        )
