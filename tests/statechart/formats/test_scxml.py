@@ -1,36 +1,185 @@
-"""Charts as SCXML documents."""
+"""SCXML documents as charts: what is read, and what is refused, at once."""
 
-import xml.etree.ElementTree as ET
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from hypothesis import given
-from hypothesis import strategies as st
+import pytest
 
+from prism.errors import DefinitionError, InputError
 from prism.statechart import Statechart, Transition, state_enum
-from tests.kit.charts import ANY
 
-SCXML = "{http://www.w3.org/2005/07/scxml}"
-
-
-@given(data=st.data())
-def test_any_chart_comes_back_equal(random_charts: Any, data: st.DataObject) -> None:
-    """Whatever its texts, from a well-formed document that has its states and transitions."""
-    chart = data.draw(random_charts.charts())
-    text = chart.to_scxml()
-    functions = {"guards": random_charts.guards, "actions": random_charts.actions}
-    again = Statechart.from_scxml(text, **functions)
-    assert again == chart
-    assert again.to_scxml() == text
-    root = ET.fromstring(text)
-    assert len(root) == len(chart.states)
-    assert len([*root.iter(f"{SCXML}transition")]) == len(chart.transitions)
+HEAD = '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"'
+PRISM = 'xmlns:prism="urn:prism:statechart"'
 
 
-@given(st.text(ANY) | st.text("_x0F9 "), st.text(ANY) | st.text("_x0F9 ", min_size=1))
-def test_any_text_comes_back_equal(description: str, state: str) -> None:
-    """Those that XML has no room for are encoded."""
-    (red,) = state_enum("Light", [state or "red"])
-    chart = Statechart([red], [], red, name=state, description=description)
+def document(inside: str, attributes: str = "") -> str:
+    """Return a document with something inside."""
+    return f"{HEAD} {attributes}>\n{inside}\n</scxml>"
+
+
+def begun(inside: str, attributes: str = "", **options: Any) -> tuple[Any, Any]:
+    """Return the chart of a document, and an agent that has begun."""
+    chart = Statechart.from_scxml(document(inside, attributes), **options)
+    agent = SimpleNamespace(state=chart.initial, state_memory=None, agent_id="ada")
+    chart.begin(agent)
+    return chart, agent
+
+
+LAMP = (
+    '<state id="on" initial="a"><state id="a"><transition event="next" target="b"/></state>'
+    '<final id="b"/><transition event="off.*" target="off"/>'
+    '<transition event="done" target="off"/></state><state id="off"/>'
+)
+
+
+def test_a_document_is_a_chart_like_any_other() -> None:
+    """It is written in every format, comes back from it, and is copied and explained."""
+    chart, agent = begun(LAMP, 'name="lamp"')
+    assert chart.name == "lamp"
+    assert set(chart.triggers) == {"next", "off.*", "done"}
+    assert Statechart.from_json(chart.to_json()) == chart
+    assert Statechart.from_scxml(chart.to_scxml()) == chart
+    assert pickle.loads(pickle.dumps(chart)) == chart
+    assert "fire moves the agent to 'off'" in str(chart.explain(agent, "off.now"))
+    assert chart.valid_triggers(agent.state) == ["off.*", "done", "next"]
+    assert "only to off.*, done, next" in str(chart.explain(agent, "offer"))
+    assert chart.fire(agent, "next") == "off"
+
+
+@pytest.mark.parametrize(
+    ("descriptor", "event", "is_meant"),
+    [
+        ("a", "a.b.c", True),
+        ("a", "ab", False),
+        ("a.*", "a.b", True),
+        ("a.*", "a", True),
+        ("a.b", "a", False),
+        ("x a.b", "a.b.c", True),
+        ("*", "whatever", True),
+    ],
+)
+@pytest.mark.parametrize("attributes", ["", PRISM])
+def test_events_are_matched_by_descriptors(
+    descriptor: str, event: str, is_meant: bool, attributes: str
+) -> None:
+    """By their parts between dots (SCXML, 3.12.1), in every document."""
+    chart, agent = begun(
+        f'<state id="s"><transition event="{descriptor}" target="t"/></state><state id="t"/>',
+        attributes,
+    )
+    assert (chart.fire(agent, event) is not None) is is_meant
+
+
+def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -> None:
+    """Nothing is evaluated, ``In`` included."""
+    seen: list[str] = []
+    chart, agent = begun(
+        '<state id="s" prism:exit="leave"><transition event="e" cond="x &gt; 3" target="t" '
+        'prism:action="say it"/></state><state id="t"><transition event="e" cond="In(\'t\')" '
+        'target="s"/></state>',
+        PRISM,
+        guards={"x > 3": lambda agent, x: x > 3, "In('t')": lambda agent, _: agent.state == "t"},
+        actions={"say it": lambda *_: seen.append("it"), "leave": lambda *_: seen.append("left")},
+    )
+    assert chart.fire(agent, "e", 3) is None
+    assert chart.fire(agent, "e", 4) == "t"
+    assert seen == ["left", "it"]
+    assert chart.fire(agent, "e") == "s"
+    with pytest.raises(
+        DefinitionError, match=r"line 2, .*: unknown guard 'x > 3': pass it in guards="
+    ):
+        Statechart.from_scxml(document('<state><transition event="e" cond="x &gt; 3"/></state>'))
+
+
+# What is refused
+
+
+def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
+    """Whoever mends a document mends all of it."""
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_scxml(
+            document(
+                "<script>x</script>\n"
+                '<state id="a"><invoke/>\n'
+                '<transition event="e" target="nowhere"><raise event="x"/></transition>\n'
+                "<onentry/></state>\n"
+                '<state id="b"><history id="h"><transition target="no"/></history></state>\n'
+                '<state><transition event="e" target="h" prism:afther="3"/></state>',
+                PRISM,
+            )
+        )
+    refused = "is not supported: remove it, or correct it"
+    assert str(caught.value).splitlines()[1:] == [
+        f"  line 2: <script> in <scxml> {refused}",
+        f"  line 3: <invoke> in <state> {refused}",
+        f"  line 4: <raise> in <transition> {refused}",
+        "  line 4, transitions[0].target: names 'nowhere', which is not among the states",
+        f"  line 5: <onentry> in <state> {refused}",
+        "  line 7, transitions[1].target.default: names 'no', which is not among the states",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("inside", "attributes", "said"),
+    [
+        ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
+        ("<state>x</state>", "", "text of <state>"),
+        ("<state><transition event='e' cnd='x'/></state>", "", "cnd of <transition>"),
+        ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
+        ("<state><initial/><state/></state>", "", "<initial> in <state> is"),
+        ("<state initial='s'><initial/><state id='s'/></state>", "", "<initial> in <state> is"),
+    ],
+)
+def test_what_is_not_read_is_refused_by_name(inside: str, attributes: str, said: str) -> None:
+    """Each with its sentence and its line."""
+    with pytest.raises(DefinitionError) as caught:
+        Statechart.from_scxml(document(inside, attributes))
+    assert said in str(caught.value)
+
+
+def test_what_is_not_xml_names_its_line() -> None:
+    """As for every other document."""
+    with pytest.raises(InputError, match="line 2"):
+        Statechart.from_scxml(f"{HEAD}>\n<state></scxml>")
+    with pytest.raises(DefinitionError, match="must be <scxml>"):
+        Statechart.from_scxml("<state/>")
+
+
+def test_a_document_of_an_editor_is_read(caplog: pytest.LogCaptureFixture) -> None:
+    """Qt Creator writes where it has drawn each element, and a type and a default everywhere."""
+    text = """<?xml version="1.0" encoding="UTF-8"?>
+<scxml xmlns="http://www.w3.org/2005/07/scxml" xmlns:qt="http://www.qt.io/2015/02/scxml-ext"
+    version="1.0" binding="early" qt:editorversion="4.10.1" datamodel="ecmascript" name="lights">
+  <qt:editorinfo initialGeometry="150;119"/><!-- drawn by hand -->
+  <state id="on"><qt:editorinfo geometry="300;200"><qt:more/>text</qt:editorinfo>
+    <initial><qt:editorinfo geometry="1"/><transition type="external" target="red"/></initial>
+    <state id="green"/>
+    <state id="red"><transition type="external" event="go" target="green"/></state>
+    <transition type="external" event="smash" target="off"><qt:editorinfo movePoint="1;2"/>
+    </transition>
+    <history type="deep" id="h"><transition type="external" target="red"/></history>
+  </state>
+  <state id="off"><transition type="external" event="mend" target="h"/></state>
+</scxml>"""
+    chart = Statechart.from_scxml(text)
+    assert caplog.messages == [
+        "SCXML document: ignored what is of http://www.qt.io/2015/02/scxml-ext"
+    ]
+    agent = chart.adopt(SimpleNamespace())
+    chart.begin(agent)
+    assert [chart.fire(agent, each) for each in ("go", "smash", "mend")] == [
+        "green",
+        "off",
+        "green",
+    ]
     assert Statechart.from_scxml(chart.to_scxml()) == chart
 
 
@@ -45,3 +194,67 @@ def test_a_document_says_what_another_program_reads() -> None:
     assert '<state id="b_x0020_c" />' in text
     assert '<transition event="go" cond="is_busy" target="b_x0020_c"' in text
     assert 'prism:action="print"' in text
+
+
+def many(number: int, form: str = '<state id="s%d"/>') -> str:
+    """Return a state so many times."""
+    return "".join(form % each for each in range(number))
+
+
+HOSTILE: dict[str, Callable[[], str]] = {
+    "a document type": lambda: '<!DOCTYPE x [<!ENTITY a "aaaa">]>' + document("<state/>"),
+    "a million states": lambda: document(many(1_000_000, "<state id='s%d'/>")),
+    "10,000 levels": lambda: document("<state>" * 10_000 + "</state>" * 10_000),
+    "ids twice": lambda: document("<state id='a'/>" * 30_000),
+    "100 MB": lambda: document(" " * 100_000_000),
+    "a product of transitions": lambda: document(
+        f"<state id='top'>{many(5000)}"
+        + "".join(f'<transition event="e{each}" target="s{each}"/>' for each in range(5000))
+        + "</state>"
+    ),
+    "wide regions": lambda: document(
+        "<parallel id='p'>"
+        + "".join(
+            f"<state id='s{each}'><state id='a{each}'/><transition event='e' target='a{each}'/>"
+            "</state>"
+            for each in range(3000)
+        )
+        + "</parallel>"
+    ),
+    "many targets": lambda: document(
+        f"<parallel id='p'>{many(5000)}</parallel><state id='x'><transition event='a' target='"
+        + many(5000, "s%d ")
+        + "'/></state>"
+    ),
+}
+
+_MEASURE = r"""
+import json, re, sys, time
+from pathlib import Path
+from prism.errors import DefinitionError
+from prism.statechart import Statechart
+with open(sys.argv[1]) as file:
+    text = file.read(1_000_002)
+began = time.process_time()
+try:
+    Statechart.from_scxml(text)
+except DefinitionError:
+    spent = time.process_time() - began
+    # of this process alone, where ``ru_maxrss`` may be what started it
+    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+    print(json.dumps([spent, int(peak[1]) // 1024]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    """Within 2 s of CPU and 200 MB, the interpreter's own 30 among them."""
+    path = tmp_path / "hostile.scxml"
+    path.write_text(HOSTILE[name]())
+    found = subprocess.run(
+        [sys.executable, "-c", _MEASURE, str(path)], capture_output=True, text=True, check=True
+    )
+    seconds, megabytes = json.loads(found.stdout)
+    assert seconds < 2
+    assert megabytes < 200
