@@ -107,7 +107,7 @@ class Feed(Posting):
 
     def members_of(self, table: AgentTable) -> list[Reader]:
         """Make readers of any file that `load_population` reads; other columns are attributes."""
-        population = load_population(table.path, seed=self.seed, keep=None)
+        population = load_population(table.path, seed=self.seed)
         if population.posts and self.first_posts is None:
             self.first_posts: Any = population.posts
         return self.members(population.agents)
