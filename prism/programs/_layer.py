@@ -351,7 +351,7 @@ class ProgramAgent(ABC, Generic[StepT]):
     def say(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         """Log an event; a warning is shown even where structlog is not configured."""
         level: Level = "warning" if is_warning else "info"
-        report(self.services.logger, level, event, agent_id=self.agent_id, **keys)
+        report(self.services.logger, level, event, {"agent_id": self.agent_id, **keys})
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,6 @@ from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, an
 from prism.reasoner._slots import Pool
 from prism.reasoner._spending import Budget, Cost, loop_time, require_positive
 from prism.reasoner._words import count_tokens
-from prism.statechart.names import did_you_mean
 from prism.telemetry.loggers import EventLogger
 
 DEFAULT_CONCURRENCY = 16
@@ -135,12 +134,7 @@ class AsksModel:
         seed: int = 0,
         budget: Budget | None = None,
         logger: EventLogger | None = None,
-        **unknown: Any,
     ) -> None:
-        for name in unknown:
-            known = [*inspect.signature(type(self)).parameters, *Limits.__annotations__]
-            problem = f"{type(self).__name__} has no argument {name!r}"
-            raise TypeError(problem + did_you_mean(name, known))
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         self.price_of: Callable[[int, int], float | None] = _unknown_price
         # of its class, since a mock of a client has a method of any name

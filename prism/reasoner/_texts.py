@@ -262,7 +262,7 @@ def _announce(given: EventLogger | None, call: TextCall, written: Written) -> No
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
-    report(given, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, **keys)
+    report(given, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
 
 
 # Asking a model

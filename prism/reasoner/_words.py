@@ -17,15 +17,11 @@ from prism.errors import ReasonerError
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 
-NAME: re.Pattern[str] = re.compile(r"\{([^\W\d]\w*)\}")
 _BRACES = re.compile(r"\{([^{}\n]{1,200})\}")
 _FIRST_WORD = re.compile(r"\s*([^\W\d]\w*)[\w.]*")
 
 _LARGE = 1e15
 """Numbers from here on have an exponent in a prompt."""
-
-MAX_CHARACTERS = 4_000_000
-"""Maximum length of a prompt, since a few lines can name a long variable many times."""
 
 
 # Other people's texts
@@ -136,10 +132,6 @@ def _names_in(source: Any) -> list[str]:
 # Templates
 
 
-class PromptError(ValueError):
-    """A prompt cannot be filled."""
-
-
 class Template:
     """A text with ``{variables}``, which is parsed once and filled often.
 
@@ -150,35 +142,18 @@ class Template:
         pattern: The pattern of a variable, with its name as the only group.
     """
 
-    __slots__ = ("_parts", "names", "text")
+    __slots__ = ("_parts", "names")
 
-    def __init__(self, text: str, pattern: re.Pattern[str] = NAME) -> None:
-        self.text = text
+    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
         # literal, name, literal, name, ..., literal
         self._parts: list[str] = pattern.split(text)
         self.names: tuple[str, ...] = tuple(dict.fromkeys(self._parts[1::2]))
 
-    def fill(self, variables: Mapping[str, str]) -> tuple[str, list[str]]:
-        """Return the text with its variables filled in, and the names without a variable.
-
-        Args:
-            variables: Texts by name.
-
-        Raises:
-            PromptError: If the prompt is too long.
-        """
+    def fill(self, variables: Mapping[str, str]) -> str:
+        """Return the text with its variables filled in, of which each has a value."""
         parts = list(self._parts)
-        for number in range(1, len(parts), 2):
-            parts[number] = variables.get(parts[number], f"{{{parts[number]}}}")
-
-        if sum(map(len, parts)) > MAX_CHARACTERS:
-            longest = max(variables, key=lambda name: len(variables[name]))
-            raise PromptError(
-                f"the prompt has more than {MAX_CHARACTERS:,} characters, "
-                f"{len(variables[longest]):,} of them in the variable {longest!r}: shorten it"
-            )
-
-        return "".join(parts), [name for name in self.names if name not in variables]
+        parts[1::2] = [variables[name] for name in parts[1::2]]
+        return "".join(parts)
 
 
 def template_of(
@@ -240,7 +215,7 @@ def fill_fields(
         except (ValueError, TypeError) as error:
             raise ReasonerError(f"a prompt names {{{name}}}: {error}") from error
 
-    return template.fill(texts)[0]
+    return template.fill(texts)
 
 
 # Lengths

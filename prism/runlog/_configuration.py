@@ -117,7 +117,7 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _begin(self) -> None:
-        report(None, "info", RUN_STARTED, schema=SCHEMA_VERSION)
+        report(None, "info", RUN_STARTED, {"schema": SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
@@ -125,7 +125,8 @@ class _ConfiguredLog(RunLog):
         """Log an agent that is met for the first time."""
         if (chart, agent_id) not in self._joined:
             self._joined.add((chart, agent_id))
-            report(None, "info", AGENT_JOINED, agent_id=agent_id, chart=chart, state=state)
+            about = {"agent_id": agent_id, "chart": chart, "state": state}
+            report(None, "info", AGENT_JOINED, about)
 
     def _end(self) -> None:
         if not (self._is_in_use() and self._copy in self._processors):
@@ -134,7 +135,7 @@ class _ConfiguredLog(RunLog):
         # in an interactive session, the last exception is that of some earlier line
         last = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
         error = self._error or last
-        report(None, "info", RUN_ENDED, **({} if error is None else {"error": describe(error)}))
+        report(None, "info", RUN_ENDED, {} if error is None else {"error": describe(error)})
 
     def _detach(self) -> None:
         join_hooks.remove(self._join)

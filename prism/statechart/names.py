@@ -128,15 +128,16 @@ def _is_text(value: object) -> bool:
 
 def _identity(value: object) -> dict[str, Any]:
     cls = type(value)
-    # it may have none, or a property of the user's fails, such as that of a detached database row;
-    # the transition must not fail with it
-    with suppress(Exception):
+    try:
         names = _id_names.get(cls)
         if names is None or not hasattr(value, names[0]):
             names = _id_names[cls] = _find_id_name(value)
         identifier = getattr(value, names[0])
         return {names[1]: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
-    return {"type": cls.__name__}
+    except Exception:
+        # it may have none, or a property of the user's fails, such as that of a detached database
+        # row; the transition must not fail with it
+        return {"type": cls.__name__}
 
 
 def _find_id_name(value: object) -> tuple[str, str]:
@@ -163,13 +164,8 @@ def agent_name(agent: object) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    # the id of a detached database row cannot be read
-    with suppress(Exception):
-        own = getattr(agent, "agent_id", None)
-        if own and type(own) is str:
-            return own
-        if given := given_name(agent):
-            return given
+    if own := _own_name(agent):
+        return own
     cls: Any = type(agent)
     beside = kept_beside(agent)
     if beside.name is None:
@@ -184,6 +180,15 @@ def agent_name(agent: object) -> str:
 
 
 _warned_of: WeakSet[type] = WeakSet()
+
+
+def _own_name(agent: object) -> str | None:
+    try:
+        own = getattr(agent, "agent_id", None)
+        return own if own and type(own) is str else given_name(agent)
+    except Exception:
+        # the id of a detached database row cannot be read
+        return None
 
 
 def given_name(agent: object) -> str | None:

@@ -71,13 +71,15 @@ class Reporter:
             self.logger,
             "info",
             TRANSITION,
-            chart=self._chart,
-            agent_id=agent_name(agent),
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-            ticks_in_state=dwell,
-            context=identify(context),
+            {
+                "chart": self._chart,
+                "agent_id": agent_name(agent),
+                "from_state": edge.from_text,
+                "to_state": edge.to_text,
+                "trigger": edge.trigger,
+                "ticks_in_state": dwell,
+                "context": identify(context),
+            },
         )
 
     def met(self, agent: Any, state: str) -> None:
@@ -128,9 +130,8 @@ class Reporter:
         self._report("error", event, agent, exc_info=error, error=said, **ends)
 
     def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
-        loggers.report(
-            self.logger, level, event, chart=self._chart, agent_id=agent_name(agent), **keys
-        )
+        about = {"chart": self._chart, "agent_id": agent_name(agent)}
+        loggers.report(self.logger, level, event, {**about, **keys})
 
 
 def announce(
@@ -152,18 +153,17 @@ def announce(
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
         more: Further keys, which stand after the context.
     """
-    loggers.report(
-        logger,
-        "warning" if source == "fallback" else "info",
-        DECISION,
-        **({} if asked.chart is None else {"chart": asked.chart.name}),
-        agent_id=agent_name(asked.agent),
-        state=state_text(asked.state),
-        trigger=asked.trigger,
-        options=[*map(state_text, asked.options)],
-        chosen=state_text(chosen),
-        source=source,
+    chart = asked.chart
+    keys = {
+        **({} if chart is None else {"chart": chart.name}),
+        "agent_id": agent_name(asked.agent),
+        "state": state_text(asked.state),
+        "trigger": asked.trigger,
+        "options": [*map(state_text, asked.options)],
+        "chosen": state_text(chosen),
+        "source": source,
         **how,
-        context=identify(asked.context),
+        "context": identify(asked.context),
         **more,
-    )
+    }
+    loggers.report(logger, "warning" if source == "fallback" else "info", DECISION, keys)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partialmethod
@@ -90,7 +90,7 @@ class LateLogger:
         self.is_silent: bool = False
 
     def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        report(self, level, event, **keys)
+        report(self, level, event, keys)
 
     info: partialmethod[None] = partialmethod(_log, "info")
     warning: partialmethod[None] = partialmethod(_log, "warning")
@@ -173,7 +173,10 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def report(
-    preferred: EventLogger | None, level: Level | Literal["debug"], event: str, /, **keys: Any
+    preferred: EventLogger | None,
+    level: Level | Literal["debug"],
+    event: str,
+    keys: Mapping[str, Any],
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
@@ -227,7 +230,7 @@ def counting_unheard() -> Iterator[None]:
                 warn_standard(f"{kind}: {number:,} times in all")
 
 
-def _count_unheard(counts: Counter[str], event: str, keys: dict[str, Any]) -> None:
+def _count_unheard(counts: Counter[str], event: str, keys: Mapping[str, Any]) -> None:
     reason = str(keys.get("reason") or "")
     kind = f"{event}, {reason.partition(':')[0]}"
     counts[kind] += 1

@@ -11,7 +11,6 @@ from prism.testing._paths import assert_path
 from prism.testing._scripts import ScriptedReasoner, ScriptedWriter, ScriptMaker, WriterMaker
 from prism.testing._stand_ins import (
     AgentMaker,
-    FailingReasoner,
     FrozenClock,
     LateReasoner,
     RecordingReasoner,
@@ -32,7 +31,6 @@ __all__ = [
     "AgentMaker",
     "Asked",
     "Exploration",
-    "FailingReasoner",
     "FakeOllama",
     "FakeOpenAI",
     "Fault",

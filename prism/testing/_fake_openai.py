@@ -11,12 +11,6 @@ from prism.testing._faults import Exchange, Fault
 from prism.testing._model_server import ModelServer, RefusedError
 from prism.testing._wire import Asked
 
-_NO_SCHEMA = (
-    "1 validation error:\n  {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), "
-    "'msg': \"Input should be 'text' or 'json_object'\", 'input': 'json_schema'}"
-)
-"""The error of llama-cpp-python for a schema in OpenAI's form."""
-
 
 class FakeOpenAI(ModelServer):
     """Serves OpenAI's chat completions on a free loopback port, as vLLM and others do.
@@ -29,11 +23,9 @@ class FakeOpenAI(ModelServer):
 
     Args:
         refuses: Parameters that are refused with 400, such as ``response_format``,
-            ``logprobs``, ``seed`` or ``reasoning_effort``; ``json_schema`` refuses only that kind
-            of ``response_format``, with 500, as llama-cpp-python does.
+            ``logprobs``, ``seed`` or ``reasoning_effort``.
         key: Key without which requests are refused with 401; None for no key.
-        settings: Arguments of `FakeOllama`; but a prompt that is longer than the window is refused
-            with 400.
+        settings: Arguments of `FakeOllama`.
 
     Raises:
         FieldValueError: If there are no slots, or the models are one text instead of a list.
@@ -74,19 +66,17 @@ class FakeOpenAI(ModelServer):
 
         match exchange.command, exchange.path:
             case "GET", "/v1/models":
-                exchange.respond(200, {"object": "list", "data": self._model_list()})
+                about = {"object": "model", "created": 0, "owned_by": "fake"}
+                data = [{"id": name, **about} for name in self.models]
+                exchange.respond(200, {"object": "list", "data": data})
             case "POST", self._chat:
                 self._ask(exchange, body)
             case _:
                 exchange.respond(404, {"detail": "Not Found"})
 
-    def _model_list(self) -> list[dict[str, Any]]:
-        """Return the models, with their windows in vLLM's form, if they have any."""
-        window = {} if self.window is None else {"max_model_len": self.window}
-        return [
-            {"id": name, "object": "model", "created": 0, "owned_by": "fake", **window}
-            for name in self.models
-        ]
+    def _most_tokens(self, asked: Asked) -> int | None:
+        most: int | None = asked.body.get("max_tokens")
+        return most
 
     def _reply(self, asked: Asked, fault: Fault | None) -> dict[str, Any]:
         self._require_supported(asked.body)
@@ -100,8 +90,6 @@ class FakeOpenAI(ModelServer):
         for name in self.refuses:
             if name in body:
                 raise RefusedError(400, f"Unsupported parameter: '{name}' is not supported.")
-        if "json_schema" in self.refuses and "json_schema" in body.get("response_format", {}):
-            raise RefusedError(500, _NO_SCHEMA)
         if body.get("stream"):
             raise RefusedError(400, "this server does not stream")
 

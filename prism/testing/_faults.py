@@ -47,34 +47,26 @@ class Exchange(BaseHTTPRequestHandler):
             headers: Further headers.
         """
         data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-        self.begin(status, [("Content-Length", str(len(data))), *headers])
+        self.begin(status, len(data), headers)
         self.send(data)
 
     def refuse(self, status: int, problem: str, headers: Iterable[tuple[str, str]] = ()) -> None:
         """Send an error in the form of the server."""
         self.respond(status, self.server.error(problem, status), headers)
 
-    def begin(self, status: int, headers: Iterable[tuple[str, str]] = ()) -> None:
-        """Send the head of a reply; the body is chunked unless the headers have its length."""
-        fields = {"Content-Type": "application/json", **dict(headers)}
-        self._is_chunked = "Content-Length" not in fields
-        if self._is_chunked:
-            fields["Transfer-Encoding"] = "chunked"
-
+    def begin(self, status: int, length: int, headers: Iterable[tuple[str, str]] = ()) -> None:
+        """Send the head of a reply whose body has so many bytes."""
+        fields = {"Content-Type": "application/json", "Content-Length": length, **dict(headers)}
         self.has_begun = True
         self.send_response_only(status)
         for name, value in fields.items():
-            self.send_header(name, value)
+            self.send_header(name, str(value))
         self.end_headers()
 
     def send(self, data: bytes) -> None:
         """Send a piece of the body."""
-        self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
+        self.wfile.write(data)
         self.wfile.flush()
-
-    def end(self) -> None:
-        """Finish a reply whose length its head did not have."""
-        self.send(b"")
 
     def drop(self) -> None:
         """Close the connection at once."""
@@ -172,22 +164,6 @@ class Fault:
         return cls("stall", reply)
 
     @classmethod
-    def trickle(cls, pause: float = 0.02) -> Fault:
-        """Send an endless answer, byte by byte.
-
-        Args:
-            pause: Seconds between two bytes.
-        """
-
-        def reply(exchange: Exchange) -> None:
-            exchange.begin(200)
-            while True:
-                exchange.send(b" ")
-                exchange.wait(pause)
-
-        return cls("trickle", reply)
-
-    @classmethod
     def drop(cls) -> Fault:
         """Close the connection without an answer."""
         return cls("drop", Exchange.drop)
@@ -228,5 +204,5 @@ class Fault:
 
 
 def _begin(exchange: Exchange) -> None:
-    exchange.begin(200, [("Content-Length", "1000")])
+    exchange.begin(200, 1000)
     exchange.send(b'{"model": ')

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import threading
-import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -19,9 +18,6 @@ from prism.testing._wire import Asked, Said, count_tokens, first_tokens, likely_
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.01
-
-_TOKENS_OF_TEMPLATE = 4
-"""The text that a server adds to each message of a conversation."""
 
 _ANY_QUESTION = ""
 """Represents the path of every question to a model where faults are kept by path."""
@@ -54,8 +50,6 @@ class ModelServer(ABC):
         write: Callable[[str, Mapping[str, Any] | None], Any] | None = None,
         logprobs: bool = True,
         latency: float | Callable[[], float] = 0.0,
-        window: int | None = None,
-        restarts: Mapping[int, float] | None = None,
         slots: int | None = None,
     ) -> None:
         if isinstance(models, str):
@@ -68,14 +62,10 @@ class ModelServer(ABC):
         self.write = write
         self.logprobs: bool = logprobs
         self.latency: float | Callable[[], float] = latency
-        self.window: int | None = window
 
         self.questions: list[Asked] = []
         self.most_at_once: int = 0
-        self.busy_seconds: float = 0.0
 
-        self._restarts = dict(restarts or {})
-        self._loaded: dict[str, int | None] = {}
         self._faults: dict[str, deque[Fault]] = {}
         self._lasting: dict[str, Fault] = {}
         self._running = 0
@@ -84,7 +74,6 @@ class ModelServer(ABC):
 
         self._port = 0
         self._listening: _Listening | None = None
-        self._stopped = threading.Event()
 
     @property
     def host(self) -> str:
@@ -111,14 +100,8 @@ class ModelServer(ABC):
 
         Args:
             faults: The faults, in order.
-            path: Path whose requests fail, such as ``/api/show``; by default questions to a model.
-
-        Raises:
-            FieldValueError: If a fault changes a model's reply, and a path is given.
+            path: Path whose requests fail, such as ``/api/tags``; by default questions to a model.
         """
-        for fault in faults:
-            _require_reply(fault, path)
-
         self._faults.setdefault(path or _ANY_QUESTION, deque()).extend(faults)
 
     def fail_always(self, fault: Fault, path: str | None = None) -> None:
@@ -127,11 +110,7 @@ class ModelServer(ABC):
         Args:
             fault: The fault.
             path: As in `fail`.
-
-        Raises:
-            FieldValueError: As `fail`.
         """
-        _require_reply(fault, path)
         self._lasting[path or _ANY_QUESTION] = fault
 
     def recover(self) -> None:
@@ -149,14 +128,16 @@ class ModelServer(ABC):
         if self._listening is not None:
             raise RuntimeError(f"the fake server is already running, at {self.host}")
 
-        self._stopped.clear()
-        self._open()
+        self._listening = _Listening(
+            self._port, answer=self._answer, error=self._error, tool_call=self._tool_call
+        )
+        self._port = self._listening.server_address[1]
 
     def stop(self) -> None:
         """Stop serving, and cut off all connections."""
-        self._stopped.set()
-        with self._lock:
-            self._close()
+        if self._listening is not None:
+            self._listening.close()
+        self._listening = None
 
     def __enter__(self) -> Self:
         """Start serving."""
@@ -182,26 +163,6 @@ class ModelServer(ABC):
     @abstractmethod
     def _reply(self, asked: Asked, fault: Fault | None) -> Any:
         """Return the whole reply to a question."""
-
-    def _open(self) -> None:
-        self._listening = _Listening(
-            self._port, answer=self._answer, error=self._error, tool_call=self._tool_call
-        )
-        self._port = self._listening.server_address[1]
-
-    def _close(self) -> None:
-        if self._listening is not None:
-            self._listening.close()
-        self._listening = None
-        self._loaded.clear()
-
-    def _restart(self, seconds: float) -> None:
-        with self._lock:
-            self._close()
-        self._stopped.wait(seconds)
-        with self._lock:
-            if not self._stopped.is_set():
-                self._open()
 
     def _answer(self, exchange: Exchange) -> None:
         try:
@@ -237,7 +198,7 @@ class ModelServer(ABC):
             raise RefusedError(400, f"invalid request: {type(error).__name__}: {error}") from error
 
         if is_chat:
-            self._record(asked)
+            self.questions.append(asked)
         with self._slot(exchange):
             fault = self._next_fault(_ANY_QUESTION)
             if fault is not None and fault.reply is not None:
@@ -248,23 +209,14 @@ class ModelServer(ABC):
             if asked.model not in self.models:
                 raise RefusedError(404, f"model {asked.model!r} not found")
 
-            self._loaded[asked.model] = self._limits(asked)[0]
             exchange.respond(200, self._reply(asked, fault))
-
-    def _record(self, asked: Asked) -> None:
-        with self._lock:
-            self.questions.append(asked)
-            away = self._restarts.pop(self.asked, None)
-        if away is not None:
-            threading.Thread(target=self._restart, args=(away,), daemon=True).start()
 
     @contextmanager
     def _slot(self, exchange: Exchange) -> Iterator[None]:
-        """Wait for a slot, and count the time that it is in use."""
+        """Wait for a slot, and count those in use."""
         while self._free is not None and not self._free.acquire(blocking=False):
             exchange.wait(_POLL_SECONDS)
 
-        began = time.monotonic()
         with self._lock:
             self._running += 1
             self.most_at_once = max(self.most_at_once, self._running)
@@ -273,32 +225,20 @@ class ModelServer(ABC):
         finally:
             with self._lock:
                 self._running -= 1
-                self.busy_seconds += time.monotonic() - began
             if self._free is not None:
                 self._free.release()
 
     def _said(self, asked: Asked, fault: Fault | None) -> Said:
-        """Return what the model says.
-
-        Raises:
-            RefusedError: If the prompt does not fit into the model's window.
-        """
-        read, (window, most_tokens) = count_tokens(asked.prompt), self._limits(asked)
+        """Return what the model says, as many tokens as the reply may have."""
+        read, most = count_tokens(asked.prompt), self._most_tokens(asked)
         if fault is not None and fault.content is not None:
             return Said(fault.content, read, len(fault.content.split()))
-        if self.window is None:
-            text = self._content(asked)
-            if most_tokens is None or count_tokens(text) <= most_tokens:
-                return Said(text, read, len(text.split()))
-        else:
-            window = window or self.window
-            asked, read = self._fitted(asked, window)
-            text = self._content(asked)
-            room = max(0, window - read)
-            most_tokens = min(room, most_tokens or room)
 
-        kept, count = first_tokens(text, most_tokens)
-        return Said(kept, read, count, "stop" if kept == text else "length")
+        text = self._content(asked)
+        if most is None or count_tokens(text) <= most:
+            return Said(text, read, len(text.split()))
+        kept, count = first_tokens(text, most)
+        return Said(kept, read, count, "length")
 
     def _tokens_of(self, asked: Asked, said: Said, fault: Fault | None) -> list[Any] | None:
         """Return the tokens of a reply with their alternatives, if the request asks for them."""
@@ -306,28 +246,9 @@ class ModelServer(ABC):
             return None
         return likely_tokens(asked, said.text, None if fault is None else fault.probabilities)
 
-    def _fitted(self, asked: Asked, window: int) -> tuple[Asked, int]:
-        """Return what the model reads of a question, and its tokens."""
-        messages = asked.body["messages"]
-        text = "\n\n".join(str(message.get("content") or "") for message in messages)
-        read = count_tokens(text) + _TOKENS_OF_TEMPLATE * len(messages)
-        return (asked, read) if read <= window else self._shortened(asked, text, read, window)
-
-    def _shortened(self, asked: Asked, text: str, read: int, window: int) -> tuple[Asked, int]:  # noqa: ARG002
-        """Return what is left of a question that does not fit into the window, and its tokens.
-
-        Raises:
-            RefusedError: If the server refuses such questions.
-        """
-        raise RefusedError(
-            400,
-            f"This model's maximum context length is {window} tokens. However, your messages "
-            f"resulted in {read} tokens. Please reduce the length of the messages.",
-        )
-
-    def _limits(self, asked: Asked) -> tuple[int | None, int | None]:
-        """Return the window and the length of the reply that a request asks for, if it does."""
-        return None, asked.body.get("max_tokens")
+    @abstractmethod
+    def _most_tokens(self, asked: Asked) -> int | None:
+        """Return the tokens that a reply may have by its request; None for any number."""
 
     def _content(self, asked: Asked) -> str:
         """Return what the model writes; the functions of a test are called one at a time."""
@@ -342,17 +263,7 @@ class ModelServer(ABC):
         reply = {"next_state": chosen}
         if letters := {text: letter for letter, text in asked.letters.items()}:
             reply = {"letter": letters.get(chosen, chosen)}
-        # in the order of the schema, as servers write it that keep to one
-        if "reason" in (asked.schema or {}).get("properties", {}):
-            reply["reason"] = f"I prefer {chosen}."
         return json.dumps(reply)
-
-
-def _require_reply(fault: Fault, path: str | None) -> None:
-    if fault.reply is None and path is not None:
-        raise FieldValueError(
-            f"a fault of kind {fault.name!r} changes what a model says, so it takes no path"
-        )
 
 
 class _Listening(ThreadingTCPServer):

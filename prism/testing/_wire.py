@@ -133,16 +133,5 @@ def first_tokens(text: str, most: int) -> tuple[str, int]:
     return text, count
 
 
-def last_tokens(text: str, most: int) -> str:
-    """Return the end of a text that has so many tokens at most."""
-    count = 0
-    for found in reversed(list(_COUNTED.finditer(text))):
-        count += _tokens_in(found[0])
-        if count > most:
-            return text[found.end() :]
-
-    return text
-
-
 def _tokens_in(piece: str) -> int:
     return ceil(len(piece) / _LETTERS_PER_TOKEN)

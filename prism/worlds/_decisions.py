@@ -35,7 +35,7 @@ from prism.statechart import (
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
-from prism.telemetry.loggers import EventLogger, is_heard, report
+from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
 
@@ -317,20 +317,18 @@ def is_stale(chart: Any, asked: Asked) -> bool:
 
 def discard(turns: Any, asked: Asked) -> None:
     """Log an answer that comes too late."""
-    agent, logger = asked.agent, turns.events.logger
-    if is_heard(logger):
-        report(
-            logger,
-            "warning",
-            ANSWER_DISCARDED,
-            chart=asked.chart.name,
-            agent_id=agent.agent_id,
-            trigger=asked.trigger,
-            asked_in=state_text(asked.state),
-            now_in=state_text(agent.state),
-            chosen=state_text(asked.answer),
-            reason="left" if agent.has_left else "moved",
-        )
+    agent = asked.agent
+    if turns.events.are_heard:
+        keys = {
+            "chart": asked.chart.name,
+            "agent_id": agent.agent_id,
+            "trigger": asked.trigger,
+            "asked_in": state_text(asked.state),
+            "now_in": state_text(agent.state),
+            "chosen": state_text(asked.answer),
+            "reason": "left" if agent.has_left else "moved",
+        }
+        report(turns.events.logger, "warning", ANSWER_DISCARDED, keys)
 
 
 def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any, float]:

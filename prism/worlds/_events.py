@@ -98,7 +98,7 @@ class Events:
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log an event of the run."""
-        report(self.logger, "info", event, **keys)
+        report(self.logger, "info", event, keys)
 
 
 @dataclass(slots=True)
@@ -144,7 +144,7 @@ class Relay:
         """Pass on the events of a turn."""
         with self._clock.at(turn.moment):
             for level, event, keys in turn.lines:
-                report(self._logger, level, event, **keys)
+                report(self._logger, level, event, keys)
 
     def _log(self, level: Level, event: str, /, **keys: Any) -> None:
         """Pass an event on, or keep it if a turn is under way."""
@@ -152,7 +152,7 @@ class Relay:
         if covered is not None and event in _OF_AN_AGENT and keys["agent_id"] not in covered:
             return
         if turn is None:
-            report(self._logger, level, event, **keys)
+            report(self._logger, level, event, keys)
         else:
             turn.lines.append((level, event, keys))
 

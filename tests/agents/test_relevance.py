@@ -1,4 +1,6 @@
-"""How much a post has to do with an agent's interests."""
+"""How much a post has to do with an agent's interests, and the words of a text."""
+
+# ruff: noqa: RUF001 - letters of other scripts are what is tested
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.agents.words import Terms, relevance, terms_of
+from prism.agents.words import Terms, keywords_of, relevance, terms_of, words_of
 from prism.errors import FieldTypeError, FieldValueError
 
 topic_sets = st.frozensets(
@@ -120,3 +122,29 @@ def test_a_context_that_cannot_be_rated_is_refused(context: Any, message: str) -
     """A context that cannot be rated raises a TypeError that says what to give."""
     with pytest.raises(FieldTypeError, match=message):
         rate(["music"], context)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Two words, two_words; R2D2!", ["two", "words", "two", "words", "r2d2"]),
+        ("Café STRASSE straße", ["cafe", "strasse", "strasse"]),
+        ("हूँ और", ["हूँ", "और"]),
+        ("足球", ["足", "足球", "球"]),
+        ("AI技术", ["ai", "技", "技术", "术"]),
+        ("ｶﾞｽ", ["ガ", "ガス", "ス"]),
+        ("ทีม", ["ที", "ทีม", "ม"]),
+        ("می\u200cخواهم", ["میخواهم"]),
+        ("葛\U000e0100飾", ["葛", "葛飾", "飾"]),
+        ("❤\ufe0f — 👩🏻\u200d💻", []),
+    ],
+)
+def test_words_are_those_of_the_script(text: str, words: list[str]) -> None:
+    """Words have no case and no accents; letters without spaces stand alone and in pairs."""
+    assert words_of(text) == words
+
+
+def test_keywords_are_frequent_and_long() -> None:
+    """Keywords are the most frequent words of five letters or more, without very common ones."""
+    text = "Bread and bread, flour5flour, about about about rolls tea 我踢足球"
+    assert keywords_of(text) == ["bread", "flour", "rolls", "我踢足球"]

@@ -23,14 +23,20 @@ def main() -> None:
     median, tail, slots = map(float, sys.argv[1:])
     numbers, sigma = Random("latency"), log(tail) / NormalDist().inv_cdf(0.99)
     latency = (lambda: numbers.lognormvariate(log(median), sigma)) if tail > 1 else median
-    with FakeOllama(latency=latency, slots=int(slots)) as server:
+    busy: list[float] = []
+
+    def timed() -> float:
+        busy.append(latency() if callable(latency) else latency)
+        return busy[-1]
+
+    with FakeOllama(latency=timed, slots=int(slots)) as server:
         sys.stdout.write(server.host + "\n")
         sys.stdout.flush()
 
         sys.stdin.read()
 
     # only a closed server has counted all that it answered
-    counts = {"questions": server.asked, "busy": server.busy_seconds}
+    counts = {"questions": server.asked, "busy": sum(busy)}
     sys.stdout.write(json.dumps(counts) + "\n")
 
 

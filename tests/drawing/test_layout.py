@@ -104,45 +104,46 @@ def is_inside(point: Point, room: Rectangle) -> bool:
 
 
 @given(diagrams())
-def test_nothing_overlaps(diagram: Diagram) -> None:
-    """No two boxes or labels overlap, and all lie within the picture."""
+def test_a_picture_is_clear(diagram: Diagram) -> None:
+    """Nothing overlaps, no arrow runs through anything but its own label, and all fits in."""
     picture = Picture(diagram)
-    rooms = [*picture.boxes, *picture.labels, *picture.beside]
     assert len(picture.boxes) == len(diagram.states)
+    assert_apart(picture)
+    assert_arrows_run_free(picture)
+    boxes = dict(zip(diagram.states, picture.boxes, strict=True))
+    arrows = [arrow for arrow in diagram.arrows if arrow.source != arrow.target]
+    for arrow, line in zip(arrows, picture.lines, strict=False):
+        # the line begins at the border of its source, and its head is at the border of its target
+        assert_at_border(line[0], boxes[arrow.source or ""], most=0)
+        assert_at_border(line[-1], boxes[arrow.target], most=8)
+
+
+def assert_apart(picture: Picture) -> None:
+    """Assert that no two boxes or labels overlap, and that all lie within the picture."""
+    rooms = [*picture.boxes, *picture.labels, *picture.beside]
     assert not any(overlap(one, other) for one, other in combinations(rooms, 2))
     for left, right, top, bottom in rooms:
-        assert left + picture.left >= -SLACK
-        assert right + picture.left <= picture.width + SLACK
-        assert top + picture.top >= -SLACK
-        assert bottom + picture.top <= picture.height + SLACK
+        assert -SLACK <= left + picture.left < right + picture.left <= picture.width + SLACK
+        assert -SLACK <= top + picture.top < bottom + picture.top <= picture.height + SLACK
 
 
-@given(diagrams())
-def test_arrows_run_through_no_box_and_no_other_label(diagram: Diagram) -> None:
-    """An arrow crosses no box, and no label but its own, which it passes in the middle."""
-    picture = Picture(diagram)
+def assert_arrows_run_free(picture: Picture) -> None:
+    """Assert that arrows cross no box, and no label but their own, each in its middle."""
     for number, line in enumerate(picture.lines):
         others = [room for place, room in enumerate(picture.labels) if place != number]
         for point in line:
             assert not any(is_inside(point, room) for room in [*picture.boxes, *others])
         for left, right, top, bottom in picture.labels[number : number + 1]:
-            middle = (left + right) / 2
             within = [x for x, y in line if top <= y <= bottom]
             assert within
-            assert all(abs(x - middle) < SLACK for x in within)
+            assert all(abs(x - (left + right) / 2) < SLACK for x in within)
 
 
-@given(diagrams())
-def test_arrows_lead_from_source_to_target(diagram: Diagram) -> None:
-    """A line starts at the border of its source, and its head is at the border of its target."""
-    picture = Picture(diagram)
-    boxes = dict(zip(diagram.states, picture.boxes, strict=True))
-    arrows = [arrow for arrow in diagram.arrows if arrow.source != arrow.target]
-    for arrow, line in zip(arrows, picture.lines, strict=False):
-        for (x, y), state, most in ((line[0], arrow.source, 0), (line[-1], arrow.target, 8)):
-            left, right, top, bottom = boxes[state or ""]
-            assert left - SLACK <= x <= right + SLACK
-            assert min(abs(y - top), abs(y - bottom)) <= most + SLACK
+def assert_at_border(point: Point, box: Rectangle, *, most: float) -> None:
+    """Assert that a point is at the upper or lower border of a box, or so far from it at most."""
+    (x, y), (left, right, top, bottom) = point, box
+    assert left - SLACK <= x <= right + SLACK
+    assert min(abs(y - top), abs(y - bottom)) <= most + SLACK
 
 
 def test_an_arrow_without_a_box_above_starts_next_to_its_target() -> None:
@@ -178,6 +179,7 @@ def test_a_box_is_widened_for_its_arrows() -> None:
     assert min(later - earlier for earlier, later in pairwise(starts)) > 10
 
 
+@pytest.mark.slow
 def test_a_long_chain_is_drawn() -> None:
     """A thousand states one below the other."""
     names = tuple(f"s{number}" for number in range(1000))

@@ -70,7 +70,11 @@ async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
 
 async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Connect) -> None:
     """Ollama cuts it and answers all the same; what cannot fit by the settings is not sent."""
-    server = serve(window=400)
+    server = serve()
+    loaded = {"models": [{"model": "tiny", "name": "tiny", "context_length": 400}]}
+    server.fail_always(Fault.body(json.dumps(loaded).encode()), path="/api/ps")
+    cut = {"message": {"role": "assistant", "content": "Hello."}, "prompt_eval_count": 202}
+    server.fail(Fault.body(json.dumps(cut).encode()))
     prompt = [{"role": "user", "content": "ab " * 420}]
     with pytest.raises(PromptTooLongError, match="the prompt was cut to half the window"):
         await connect(server).chat(prompt)

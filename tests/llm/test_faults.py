@@ -25,13 +25,22 @@ from tests.kit.llama_server import free_port
 from tests.kit.reasoners import ask
 from tests.kit.servers import BOTH, HELLO, Connect, Serve
 
+
+def drop_by_drop(exchange: Any) -> None:
+    """Send an endless answer, byte by byte."""
+    exchange.begin(200, 10**9)
+    while True:
+        exchange.send(b" ")
+        exchange.wait(0.02)
+
+
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     "dropped": (Fault.drop(), UnreachableError, "the connection to .* broke"),
     "cut short": (Fault.drop_midway(), UnreachableError, "the connection to .* broke"),
     "silent": (Fault.hang(), TimedOutError, "no complete reply from tiny at .* within 5 s"),
     "half a body": (Fault.stall(), TimedOutError, "within 5 s"),
-    "slow body": (Fault.trickle(), TimedOutError, "within 5 s"),
+    "slow body": (Fault("slow body", drop_by_drop), TimedOutError, "within 5 s"),
     "429": (Fault.status(429, "busy"), OverloadedError, "answered 429: busy$"),
     "502": (Fault.status(502, "busy"), OverloadedError, "answered 502: busy$"),
     "500": (Fault.status(500, body=b""), OverloadedError, "answered 500: "),

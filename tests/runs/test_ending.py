@@ -4,7 +4,10 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from pathlib import Path
+from threading import Thread
+from time import sleep
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from prism import Run, replay, resume
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.social import Feed
-from prism.testing import FakeOllama, FakeOpenAI, Fault
+from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
 
 
@@ -126,7 +129,20 @@ def test_the_command_ends_with_status_one(
 
 def totals_beside_a_restart(kind: Any, folder: Path) -> Any:
     """Run on one server, which is away for four seconds behind its 200th question."""
-    with kind(restarts={200: 4.0}) as server:
+
+    numbers = count(1)
+
+    def restart() -> None:
+        server.stop()
+        sleep(4)
+        server.start()
+
+    def choose(asked: Asked) -> str:
+        if next(numbers) == 200:
+            Thread(target=restart).start()
+        return asked.options[0]
+
+    with kind(choose=choose) as server:
         dialect: Any = "openai" if kind is FakeOpenAI else "ollama"
         model = Model("llama3.2", hosts=(server.host,), mode="chat", server=dialect)
         run = Run(Feed, 170, rounds=3, seed=3, reasoner=model)

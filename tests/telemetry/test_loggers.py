@@ -108,7 +108,7 @@ def test_standard_logging_carries_the_keys(caplog: pytest.LogCaptureFixture) -> 
 
 @pytest.mark.parametrize("level", ["info", "warning", "error"])
 def test_a_late_logger_passes_events_on_when_it_is_open(
-    level: str, events: list[Any], caplog: pytest.LogCaptureFixture
+    level: str, heard: list[Any], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Until then they go where those without a logger go; what follows it is opened with it."""
     late, follower, capture = LateLogger(), LateLogger(), LogCapture()
@@ -117,7 +117,7 @@ def test_a_late_logger_passes_events_on_when_it_is_open(
     late.opened = structlog.wrap_logger(None, processors=[capture])
     for logger in (late, follower):
         getattr(logger, level)("now")
-    assert [each["event"] for each in events] == ["early"]
+    assert [each["event"] for each in heard] == ["early"]
     assert [each["event"] for each in capture.entries] == ["now", "now"]
 
     structlog.reset_defaults()

@@ -4,10 +4,8 @@ import httpx
 import ollama
 import pytest
 
-from prism.errors import FieldValueError
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare
-from tests.kit.clocks import Clock
 from tests.kit.waiting import MOST_SECONDS
 
 HELLO = [{"role": "user", "content": "hello"}]
@@ -68,33 +66,11 @@ async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     ]
 
 
-@pytest.mark.slow
-async def test_a_trickle_outlasts_the_clients_own_time_out(
-    server: FakeOllama, loop_clock: Clock
-) -> None:
-    """Byte after byte arrives in time, so that only a limit on the whole reply ends it."""
-    server.fail(Fault.trickle(0.01))
-    received = 0
-    async with (
-        httpx.AsyncClient(base_url=server.host, timeout=0.2) as client,
-        client.stream("POST", "/api/chat", json={"model": "llama3.2", "messages": HELLO}) as answer,
-    ):
-        async for data in answer.aiter_raw():
-            received += len(data)
-            loop_clock.time += 0.1
-            if received > 30:
-                break
-    assert received > 30
-
-
 async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
-    """A model can be made to say anything, once; on a path that would change nothing."""
+    """A model can be made to say anything, once."""
     server.fail(Fault.says("I would rather not."))
     said = [(await client.chat("llama3.2", HELLO)).message.content for _ in range(2)]
     assert said == ["I would rather not.", "Hello."]
-    for program in (server.fail, server.fail_always):
-        with pytest.raises(FieldValueError, match="'says' changes what a model says"):
-            program(Fault.says("x"), path="/api/tags")
 
 
 async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.AsyncClient) -> None:
@@ -119,12 +95,12 @@ async def test_a_fault_can_be_set_on_one_path(
     server: FakeOllama, client: ollama.AsyncClient
 ) -> None:
     """A fault of a path hits that path alone, also where no model is asked."""
-    server.fail(Fault.status(500, "disk"), path="/api/show")
+    server.fail(Fault.status(500, "disk"), path="/api/ps")
     server.fail_always(Fault.status(502), path="/api/tags")
     assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
     with pytest.raises(ollama.ResponseError, match="disk"):
-        await client.show("llama3.2")
-    assert (await client.show("llama3.2")).capabilities == ["completion"]
+        await client.ps()
+    assert not (await client.ps()).models
     for _ in range(2):
         with pytest.raises(ollama.ResponseError, match="502"):
             await client.list()

@@ -15,7 +15,6 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import (
     AgentState,
-    Decision,
     PolicyReasoner,
     Question,
     Statechart,
@@ -25,7 +24,6 @@ from prism.statechart import (
 from prism.telemetry import instrumented
 from prism.testing import (
     AgentMaker,
-    FailingReasoner,
     FrozenClock,
     LateReasoner,
     RecordingReasoner,
@@ -170,7 +168,7 @@ async def test_questions_are_recorded_by_call() -> None:
 def test_concurrency_is_that_of_the_wrapped_reasoner() -> None:
     """A wrapper takes as many questions at once as the wrapped reasoner, unless it answers late."""
     late = LateReasoner(concurrency=7)
-    for wrapper in (late, RecordingReasoner(late), FailingReasoner(KeyError(), late)):
+    for wrapper in (late, RecordingReasoner(late)):
         assert wrapper.concurrency == 7
     assert RecordingReasoner().concurrency == 0
 
@@ -186,20 +184,3 @@ async def test_late_answers_overtake_each_other_in_the_same_way_for_a_seed() -> 
     assert asked == sorted(asked, key=lambda name: int(name[1:]))
     assert orders[0] == orders[1] != orders[2]
     assert asked not in orders
-
-
-async def test_a_failure_comes_at_its_question() -> None:
-    """Only the call with the failing question raises; those before and after it are answered."""
-    failing = FailingReasoner(LookupError("gone"), ScriptedReasoner({"decides": "scrolling"}), at=4)
-    assert len(await failing.decide_many(crowd(3))) == 3
-    with pytest.raises(LookupError, match="gone"):
-        await failing.decide_many(crowd(2))
-    assert len(await failing.decide_many(crowd(3))) == 3
-    assert len(failing.questions) == 8
-
-
-async def test_a_failure_may_be_an_impossible_decision() -> None:
-    """A decision given as the failure takes the place of the right one, whatever it chooses."""
-    wrong = Decision("flying", "policy")
-    decisions = await FailingReasoner(wrong, at=2).decide_many(crowd(3))
-    assert [decision is wrong for decision in decisions] == [False, True, False]

@@ -56,14 +56,9 @@ async def ask() -> None:
     reasoner = Reasoner(
         pool, mode="auto", fallback=AgentState.SCROLLING, budget=Budget(max_calls=10, deadline=3.5)
     )
-    assert_type(await chart.afire(ada, "decides", reasoner=reasoner), AgentState | None)
-    assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(client)), AgentState | None)
-    assert_type(await chart.afire(ada, "decides", reasoner=Reasoner(Echo())), AgentState | None)
-    assert_type(
-        await chart.afire(ada, "decides", reasoner=PolicyReasoner(1, temperature=0.5)),
-        AgentState | None,
-    )
-    assert_type(await chart.afire(ada, "decides", reasoner=First()), AgentState | None)
+    policy = PolicyReasoner(1, temperature=0.5)
+    for asked in (reasoner, Reasoner(client), Reasoner(Echo()), policy, First()):
+        assert_type(await chart.afire(ada, "decides", reasoner=asked), AgentState | None)
     assert_type(await chart.afire(ada, "decides", reasoner=Temper()), AgentState | None)
     question = Question(ada, ada.state, "decides", (AgentState.SCROLLING,))
     assert_type(await reasoner.decide_many([question]), list[Decision])

@@ -7,7 +7,6 @@ from prism.statechart import AgentState, BaseReasoner, Question, Statechart
 from prism.testing import (
     AgentMaker,
     Exploration,
-    FailingReasoner,
     FakeOllama,
     FakeOpenAI,
     Fault,
@@ -53,6 +52,5 @@ async def test_ada(
     assert_type(explore(social_chart, lambda: SocialAgent("bo")), type[Exploration])
 
     late = LateReasoner(reasoner, concurrency=2, seed=1)
-    failing = FailingReasoner(RuntimeError("out of order"), late, at=3)
-    assert_type(failing.reasoner, BaseReasoner)
-    assert_type(RecordingReasoner(failing).questions, list[Question])
+    assert_type(late.reasoner, BaseReasoner)
+    assert_type(RecordingReasoner(late).questions, list[Question])

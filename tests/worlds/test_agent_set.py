@@ -11,7 +11,7 @@ import pytest
 from prism import Run
 from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
-from prism.worlds import Agent, AgentSet, World, ring, state
+from prism.worlds import Agent, AgentSet, World, ring
 from tests.kit.lamps import Lamp, Light
 
 
@@ -19,13 +19,10 @@ class Lantern(Lamp):
     """Another kind of lamp, with the same chart."""
 
 
-class Shift(StrEnum):
-    """Where a stranger is; nobody is ever abroad."""
-
-    HOME = "home"
-    AT_WORK = "at_work"
-    DESK = "desk"
-    ABROAD = "abroad"
+Shift = StrEnum("Shift", ["HOME", "AT_WORK", "DESK", "ABROAD"])
+"""Where a stranger is; nobody is ever abroad."""
+Switch = StrEnum("Switch", ["OFF"])
+"""States of which one has the text of a lamp's."""
 
 
 class Stranger(Agent):
@@ -38,12 +35,6 @@ class Stranger(Agent):
     )
 
 
-class Switch(StrEnum):
-    """States of which one has the text of a lamp's."""
-
-    OFF = "off"
-
-
 class Plug(Agent):
     """An agent of a third chart."""
 
@@ -52,8 +43,6 @@ class Plug(Agent):
 
 class Street(World[Lamp | Lantern]):
     """Lamps and lanterns, of which every third is on, in a ring."""
-
-    chosen: AgentSet[Lamp] = state(AgentSet[Lamp])
 
     def populate(self, agents: int) -> list[Lamp]:
         """Make lamps and lanterns in turn."""
@@ -67,20 +56,6 @@ class Street(World[Lamp | Lantern]):
         self.network = ring(self, 2)
         for lamp in self.agents.where(lambda lamp: lamp.pressed % 3 == 0):
             lamp.begin_in(Light.ON)
-
-
-class Mixed(World[Lamp | Plug]):
-    """Two lamps and three plugs, all of which are off."""
-
-    def populate(self, agents: int) -> list[Agent]:
-        """Make both."""
-        return [Lamp(), Lamp(), *(Plug() for _ in range(agents))]
-
-
-def test_states_of_two_kinds_with_one_text_are_counted_apart() -> None:
-    """Counts and shares are those of the kind that the state belongs to."""
-    world = Run(Mixed(), 3).world
-    assert [world.count(Light.OFF), world.count(Switch.OFF), world.share(Light.OFF)] == [2, 3, 1]
 
 
 @pytest.fixture
@@ -113,17 +88,14 @@ def test_an_unknown_state_is_refused_with_the_known_ones(
         ask(street)
 
 
-class Houses(World[Lamp | Stranger]):
+class Houses(World[Lamp | Plug | Stranger]):
     """A world that names a kind of which there is nobody."""
 
-    def populate(self, agents: int) -> list[Any]:
-        """Make lamps alone."""
-        return [Lamp() for _ in range(agents)]
 
-
-def test_a_state_of_a_kind_without_agents_is_known() -> None:
-    """It is a share of 0.0, as is that of a composite in which nobody is."""
-    world = Run(Houses(), 3).world
+def test_states_are_those_of_their_kinds() -> None:
+    """Of two kinds with one text, each is counted apart; of nobody there is a share of 0.0."""
+    world = Run(Houses(), [Lamp(), Lamp(), Plug()]).world
+    assert [world.count(Light.OFF), world.count(Switch.OFF), world.share(Light.OFF)] == [2, 1, 1]
     assert world.share(Shift.AT_WORK) == world.count(Shift.DESK) == 0
     assert not world.agents.where(state=(Shift.AT_WORK, Shift.DESK))
     with pytest.raises(UnknownStateError, match=r"Light.BROKEN, .*Shift.AT_WORK"):

@@ -3,10 +3,7 @@
 from itertools import pairwise
 from pathlib import Path
 
-import pytest
-
 from prism import Run
-from prism.errors import InputError
 
 CODE = """
 name: counter
@@ -18,16 +15,10 @@ workflow:
 """
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    """Return an agent that counts to three."""
-    path = tmp_path / "counter.yaml"
-    path.write_text(CODE)
-    return path
-
-
-async def test_a_run_of_one_agent_is_a_run_like_any_other(file: Path) -> None:
-    """It can be awaited in an event loop, and be looked at: world, agents, rounds and clock."""
+async def test_a_run_of_one_agent_is_a_run_like_any_other(tmp_path: Path) -> None:
+    """It can be awaited, and be looked at; carried out again it is made anew."""
+    file = tmp_path / "counter.yaml"
+    file.write_text(CODE)
     run, numbers = Run(file, rounds=9), list[int]()
     results = await run.arun(lambda turn: numbers.append(turn.number))
     assert isinstance(run, Run)
@@ -37,29 +28,8 @@ async def test_a_run_of_one_agent_is_a_run_like_any_other(file: Path) -> None:
     assert (agent.context, agent.state.value) == ({"n": 3}, "done")
     assert (run.world.round, run.clock.round) == (9, 9)
     assert repr(run) == f"<Run of {file}, seed 0>"
-
-
-def test_it_is_made_anew_whenever_it_is_carried_out(file: Path) -> None:
-    """Carried out twice, it comes to the same; one that is awaited knows that it has been."""
-    run = Run(file, rounds=2)
-    assert run.run() == run.run()
-    assert len(run.finished) == 2
-
-
-@pytest.mark.parametrize(
-    ("given", "problem"),
-    [
-        ({"ticks": 3}, "'ticks': is for a world"),
-        ({"agents": 3}, "'agents': is for a world"),
-        ({"memory": "m"}, "'memory': is for a world"),
-    ],
-)
-def test_arguments_of_other_worlds_are_refused(
-    file: Path, given: dict[str, object], problem: str
-) -> None:
-    """What an agent in YAML has no use for is named."""
-    with pytest.raises(InputError, match=problem):
-        Run(file, **given)
+    again = await run.arun()
+    assert (again, len(run.finished)) == (results, 9)
 
 
 def test_a_chart_has_no_transition_that_no_step_can_make(tmp_path: Path) -> None:

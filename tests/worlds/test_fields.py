@@ -133,62 +133,26 @@ def test_a_field_without_a_value_names_the_agent_class() -> None:
         _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
 
 
-def define_shared_default() -> None:
-    """Declare a list that all would share."""
-
-    class Sharing(Agent):
-        """Wrong."""
-
-        items: list[int] = []  # noqa: RUF012
-
-
-def define_no_type() -> None:
-    """Declare a parameter without its type, which would be none in silence."""
-
-    class Untyped(World[Plain]):
-        """Wrong."""
-
-        growth = 0.4
-
-
-def define_constructor() -> None:
-    """Declare a constructor."""
-
-    class Constructed(Agent):
-        """Wrong."""
-
-        def __init__(self) -> None:
-            """Do what nobody calls."""
-
-
-def define_hiding_field() -> None:
-    """Declare a field with the name of what every world has."""
-
-    class Hiding(World[Plain]):
-        """Wrong."""
-
-        rounds: int = 5  # type: ignore[misc]
-
-
 @pytest.mark.parametrize(
-    ("define", "problem"),
+    ("code", "problem"),
     [
-        (define_hiding_field, "Hiding.rounds would hide what every World has"),
-        (define_shared_default, r"\[\] would be shared by all .* state\(list\)"),
-        (define_no_type, "Untyped.growth has no type: write  growth: float = 0.4"),
-        (define_constructor, "Constructed.__init__: declare fields"),
-        (lambda: state([]), r"use state\(list\)"),
-        (lambda: param({}), "would be shared by all"),
-        (lambda: during(), "names no state"),
-        (lambda: during("on"), "needs states of a chart, got 'on'"),  # type: ignore[arg-type]
+        (
+            "class Hiding(World[Plain]): rounds: int = 5",
+            "Hiding.rounds would hide what every World",
+        ),
+        ("class Sharing(Agent): items: list = []", r"\[\] would be shared by all .* state\(list\)"),
+        ("class Untyped(World[Plain]): growth = 0.4", "growth has no type: write  growth: float"),
+        ("class Made(Agent): __init__ = lambda self: None", "Made.__init__: declare fields"),
+        ("state([])", r"use state\(list\)"),
+        ("param({})", "would be shared by all"),
+        ("during()", "names no state"),
+        ("during('on')", "needs states of a chart, got 'on'"),
     ],
 )
-def test_a_wrong_declaration_is_refused_where_it_stands(
-    define: Callable[[], Any], problem: str
-) -> None:
+def test_a_wrong_declaration_is_refused_where_it_stands(code: str, problem: str) -> None:
     """What could not work is refused when the class is defined."""
     with pytest.raises(DefinitionError, match=problem):
-        define()
+        exec(code, {**globals()})
 
 
 class Endless(Agent):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -11,21 +12,13 @@ import pytest
 
 from prism import Run, replay
 from prism.agents import SocialAgent
-from prism.errors import AgentError, SimulationError
-from prism.examples import Council
+from prism.errors import AgentError
 from prism.llm import Model
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
-from prism.statechart import (
-    AgentState,
-    Statechart,
-    TextCall,
-    Transition,
-    social_media_chart,
-)
-from prism.testing import FakeOllama, ScriptedWriter
+from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.testing import FakeOllama
 from prism.worlds import Guest, World, measure, ring
-from tests.kit.cognition import add, thought
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged
 
@@ -140,36 +133,25 @@ def test_the_guest_has_what_its_object_has() -> None:
         _ = agents[0].stops
 
 
-class Other(World[Any]):
-    """A world of whoever is given."""
-
-
 def test_who_cannot_take_part_is_refused_at_once() -> None:
     """An object is refused before the first round, with what its class lacks."""
     with pytest.raises(AgentError, match="must return agents, or objects with act"):
-        _ = Run(Other(), ["ada"]).agents
+        _ = Run(Mixed(), ["ada"]).agents
 
 
 class Waiter:
-    """An object that awaits a plan of things, each of which takes some turns of the loop."""
+    """An object that waits for something in its turn, and notes the beginning and the end."""
 
-    def __init__(self, agent_id: str, turns: int, told: list[str]) -> None:
-        self.agent_id = agent_id
-        self.turns = turns
-        self.told = told
+    def __init__(self, agent_id: str, waits: Callable[[], Awaitable[Any]], told: list[str]) -> None:
+        self.agent_id, self.waits, self.told = agent_id, waits, told
 
     async def act(self, world: World[Any]) -> None:
-        """Wait for a while, run out of time, and wait for somebody else's task."""
+        """Wait."""
         self.told.append(f"{self.agent_id} begins")
-        for _ in range(self.turns):
-            await asyncio.sleep(0)
-
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0):
-                await asyncio.Event().wait()
-
-        await asyncio.ensure_future(asyncio.sleep(0))
-        self.told.append(f"{self.agent_id} ends")
+        try:
+            await self.waits()
+        finally:
+            self.told.append(f"{self.agent_id} ends")
 
 
 class Hall(World[Any]):
@@ -182,56 +164,55 @@ class Hall(World[Any]):
         await self.activate(self.agents)
 
 
+async def long() -> None:
+    """Wait for some turns of the loop, run out of time, and wait for somebody else's task."""
+    for _ in range(5):
+        await asyncio.sleep(0)
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0):
+            await asyncio.Event().wait()
+    await asyncio.ensure_future(asyncio.sleep(0))
+
+
+def short() -> Awaitable[None]:
+    """Wait for one turn of the loop."""
+    return asyncio.sleep(0)
+
+
+async def broken() -> None:
+    """Fail after a while."""
+    await asyncio.sleep(0)
+    raise ValueError("no tea")
+
+
 def test_turns_follow_each_other_however_long_they_wait() -> None:
     """Nobody begins before the one before has ended, whoever waits longer."""
     told: list[str] = []
-    Run(Hall(), [Waiter("a", 5, told), Waiter("b", 1, told)]).run()
+    Run(Hall(), [Waiter("a", long, told), Waiter("b", short, told)]).run()
     assert told == ["a begins", "a ends", "b begins", "b ends"] * 2
-
-
-class Broken(Waiter):
-    """An object whose turn fails while it waits."""
-
-    async def act(self, world: World[Any]) -> None:
-        """Fail after a while."""
-        try:
-            await asyncio.sleep(0)
-            raise ValueError("no tea")
-        finally:
-            self.told.append("closed")
-
-
-class Endless(Waiter):
-    """An object whose turn never ends."""
-
-    async def act(self, world: World[Any]) -> None:
-        """Wait for ever."""
-        try:
-            await asyncio.Event().wait()
-        finally:
-            self.told.append("closed")
 
 
 def test_a_failure_names_whose_turn_it_was() -> None:
     """An exception is raised as it is, with a note of agent, round and tick."""
     told: list[str] = []
     with pytest.raises(ValueError, match="no tea") as caught:
-        Run(Hall(), [Broken("a", 0, told)]).run()
-    assert "in the step of <Broken a in present>, round 1, tick 1" in caught.value.__notes__
-    assert told == ["closed"]
+        Run(Hall(), [Waiter("a", broken, told)]).run()
+    assert "in the step of <Waiter a in present>, round 1, tick 1" in caught.value.__notes__
+    assert told == ["a begins", "a ends"]
 
 
 async def test_a_run_that_is_cancelled_leaves_no_turn_behind() -> None:
     """A turn that waits when its run is cancelled is cancelled, too."""
     told: list[str] = []
-    run = asyncio.ensure_future(Run(Hall(), [Endless("a", 0, told)]).arun())
+    endless = Waiter("a", lambda: asyncio.Event().wait(), told)
+    run = asyncio.ensure_future(Run(Hall(), [endless]).arun())
     for _ in range(5):
         await asyncio.sleep(0)
 
     run.cancel()
     with pytest.raises(asyncio.CancelledError):
         await run
-    assert told == ["closed"]
+    assert told == ["a begins", "a ends"]
 
 
 YAML = """
@@ -259,11 +240,6 @@ steps:
 """
 
 
-def by_prompt(call: TextCall) -> Any:
-    """Answer a call by its prompt alone."""
-    return say(call.prompt)
-
-
 class Table(World[Guest[WorkflowAgent]]):
     """Diners at a table."""
 
@@ -280,59 +256,36 @@ class Table(World[Guest[WorkflowAgent]]):
 
 def say(prompt: str, *_more: Any) -> Any:
     """Answer by the prompt alone."""
-    if "You are in the state thinking" in prompt:
-        return thought("I should say so.", "executing")
-    if "You are in the state executing" in prompt:
-        return add("note", f"no. {sum(map(ord, prompt)) % 97}")
     if "Respond with" in prompt:
         return {"decision": ("stay", "go")[sum(map(ord, prompt)) % 2], "reasoning": "so be it"}
 
     return "Good evening."
 
 
-def texts_of(log: bytes) -> list[dict[str, Any]]:
-    """Return the texts of a log."""
-    return [orjson.loads(line) for line in log.splitlines() if b'"text.written"' in line]
+def test_a_run_with_a_model_is_killed_resumed_and_replayed(tmp_path: Path) -> None:
+    """Each call is sent once and paid from the run's budget, and a replay writes the same bytes.
 
-
-@pytest.mark.parametrize("world", [Table, Council])
-@pytest.mark.sampled(2)
-def test_a_run_with_a_model_is_killed_resumed_and_replayed(
-    world: type[World[Any]], tmp_path: Path
-) -> None:
-    """Each call is sent once and paid from the run's budget, and a replay writes the same bytes."""
+    What a clock on the wall says is not in the log, which would differ otherwise.
+    """
     with FakeOllama(models=["tiny"], write=say) as server:
         model = Model("tiny", hosts=(server.host,), mode="chat")
-        options = Run(world, 3, seed=5, rounds=5, reasoner=model, writer=WriterOptions())
+        options = Run(Table, 3, seed=5, rounds=5, reasoner=model, writer=WriterOptions())
         run_in(tmp_path / "first", options, stops=(2, 3))
         asked = server.asked
 
     log = (tmp_path / "first" / "events.jsonl").read_bytes()
-    texts = texts_of(log)
+    events = [orjson.loads(line) for line in log.splitlines()]
+    texts = [each for each in events if each["event"] == "text.written"]
     # equal texts are written once
     assert {"model"} <= {each["source"] for each in texts} <= {"model", "cache"}
-    # a member of the council thinks and acts in one round
-    assert len(texts) == (30 if world is Council else 15)
+    assert len(texts) == 15
     spent = json.loads((tmp_path / "first" / "run.json").read_text())["spent"]
     assert sum(each.get("attempts") or 0 for each in texts) == spent["calls"] == asked
+    steps = [each for each in events if each["event"] == "workflow.step"]
+    assert {each["seconds"] for each in steps if each["type"] == "code"} == {0.0}
+    assert {each["timestamp"][:10] for each in steps} == {"2026-01-01"}
 
     replay(tmp_path / "first", tmp_path / "again")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
     run_in(tmp_path / "stopped", options.repeating(tmp_path / "first"), stops=(1, 4))
     assert (tmp_path / "stopped" / "events.jsonl").read_bytes() == log
-
-
-def test_code_steps_take_no_time_in_a_world(tmp_path: Path) -> None:
-    """What a clock on the wall says is not in the log, which would differ otherwise."""
-    done = run_logged(tmp_path, Table(), 2, writer=ScriptedWriter(by_prompt), rounds=1)
-    steps = done.events("workflow.step")
-    assert [each["seconds"] for each in steps if each["type"] == "code"] == [0.0, 0.0]
-    assert {each["timestamp"][:10] for each in steps} == {"2026-01-01"}
-
-
-def test_without_a_writer_a_step_that_asks_is_an_error(tmp_path: Path) -> None:
-    """The run ends, and the message says what to give it."""
-    with pytest.raises(
-        SimulationError, match=r"no writer: pass .* --writer ollama:MODEL on the command line"
-    ):
-        run_logged(tmp_path, Table(), 2, rounds=3)

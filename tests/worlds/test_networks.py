@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from math import comb
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from prism.worlds import (
     scale_free,
     small_world,
 )
+from tests.kit.laws import p_of_counts, p_of_outcomes
 from tests.kit.modules import Later
 
 networkx = Later("networkx")
@@ -66,32 +68,31 @@ def test_networks_are_mutual_and_their_seeds(name: str, seed: int, rows: int) ->
     assert network_of(MAKES[name], 4 * rows, seed)[0].pairs() == network.pairs()
 
 
-def test_a_ring_is_that_of_networkx() -> None:
-    """A ring, and a small world without rewiring, are Watts and Strogatz's beginning."""
-    for make in (lambda world: ring(world, 6), lambda world: small_world(world, 6, 0.0)):
-        network, _ = network_of(make, 20)
-        wanted = networkx.watts_strogatz_graph(20, 6, 0)
-        assert {frozenset(pair) for pair in network.pairs()} == set(map(frozenset, wanted.edges()))
+def in_rows(graph: Any) -> Any:
+    """Return a graph of rows and columns with numbers, row after row."""
+    return networkx.convert_node_labels_to_integers(graph, ordering="sorted")
 
 
-def test_a_grid_is_that_of_networkx() -> None:
-    """A grid has the connections of networkx's."""
-    network, _ = network_of(lambda world: grid(world, 5), 20)
-    wanted = networkx.grid_2d_graph(4, 5)
-    pairs = {frozenset((row * 5 + column for row, column in edge)) for edge in wanted.edges()}
-    assert {frozenset(pair) for pair in network.pairs()} == pairs
+EQUAL_TO_NETWORKX: dict[str, tuple[Make, Callable[[], Any]]] = {
+    "ring": (lambda world: ring(world, 6), lambda: networkx.watts_strogatz_graph(20, 6, 0)),
+    "small world without rewiring": (
+        lambda world: small_world(world, 6, 0.0),
+        lambda: networkx.watts_strogatz_graph(20, 6, 0),
+    ),
+    "grid": (lambda world: grid(world, 5), lambda: in_rows(networkx.grid_2d_graph(4, 5))),
+    "grid with diagonals": (
+        lambda world: grid(world, 5, diagonal=True),
+        lambda: in_rows(networkx.strong_product(networkx.path_graph(4), networkx.path_graph(5))),
+    ),
+}
 
 
-@pytest.mark.parametrize("diagonal", [False, True])
-def test_everybody_inside_a_grid_has_as_many_neighbours(diagonal: bool) -> None:
-    """They are 4 or 8, but for those at an edge, who have fewer."""
-    degree = 8 if diagonal else 4
-    _, world = network_of(lambda world: grid(world, 8, diagonal=diagonal), 48)
-    inside = {row * 8 + column for row in range(1, 5) for column in range(1, 7)}
-    for place, agent in enumerate(world.agents):
-        assert len(agent.neighbours) <= degree
-        if place in inside:
-            assert len(agent.neighbours) == degree
+@pytest.mark.parametrize("name", EQUAL_TO_NETWORKX)
+def test_a_network_without_chance_is_that_of_networkx(name: str) -> None:
+    """It has the same connections."""
+    make, wanted = EQUAL_TO_NETWORKX[name]
+    network, _ = network_of(make, 20)
+    assert {*map(frozenset, network.pairs())} == {*map(frozenset, wanted().edges())}
 
 
 def test_a_small_world_keeps_its_number_of_connections() -> None:
@@ -151,18 +152,8 @@ def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
 
 def test_two_networks_of_one_setup_are_not_the_same() -> None:
     """The second network of a setup has numbers of its own."""
-
-    class Twice(World[Person]):
-        """Makes two."""
-
-        def setup(self) -> None:
-            """Make two networks."""
-            found.extend(random_graph(self, 0.5).pairs() for _ in range(2))
-
-    found: list[list[tuple[int, int]]] = []
-    _ = Run(Twice(), 20).agents
-    assert found[0] != found[1]
-    assert Counter(map(len, found)).total() == 2
+    network, world = network_of(lambda world: random_graph(world, 0.5), 20)
+    assert random_graph(world, 0.5).pairs() != network.pairs()
 
 
 def degrees_of(make: Make, agents: int) -> list[int]:
@@ -225,19 +216,10 @@ def test_a_scale_free_network_has_the_exponent_that_it_should(exponent: float) -
 @pytest.mark.slow
 def test_each_pair_of_a_random_graph_is_as_likely() -> None:
     """In 2,000 graphs of six agents, pairs and numbers of pairs are distributed as they should."""
-    stats = pytest.importorskip("scipy.stats")
     graphs = [
         network_of(lambda world: random_graph(world, 0.3), 6, seed)[0] for seed in range(2000)
     ]
     pairs = Counter(pair for graph in graphs for pair in graph.pairs())
-    assert len(pairs) == 15
-    assert stats.chisquare(list(pairs.values())).pvalue > 0.0005
-    sizes = Counter(map(len, graphs))
-    wanted = [2000 * stats.binom(15, 0.3).pmf(number) for number in range(1, 9)]
-    assert (
-        stats.chisquare(
-            [sizes[number] for number in range(1, 9)],
-            [each * sum(sizes[n] for n in range(1, 9)) / sum(wanted) for each in wanted],
-        ).pvalue
-        > 0.0005
-    )
+    assert p_of_counts([*pairs.values()], [1 / 15] * 15) > 0.0005
+    sizes = [len(graph) for graph in graphs]
+    assert p_of_outcomes(sizes, lambda n: comb(15, n) * 0.3**n * 0.7 ** (15 - n), 8) > 0.0005

@@ -31,18 +31,13 @@ def hall() -> Space[Lamp]:
     return Run(Hall(), 3).world.hall
 
 
-def test_who_is_beside_whom(hall: Space[Lamp]) -> None:
-    """Those in the eight cells around are beside an agent; no cell is beyond an edge."""
-    first, second, last = hall.cells
-    assert hall.beside(first) == (second,)
-    assert hall.beside(last) == AgentSet()
-
-
-def test_edges_that_wrap_are_beside_each_other(hall: Space[Lamp]) -> None:
-    """In a space that wraps, the last cell is beside the first, and nobody is named twice."""
-    first, second, last = hall.cells
-    hall.wraps = True
-    assert hall.beside(first) == (last, second)
+@pytest.mark.parametrize(
+    ("wraps", "beside"), [(False, [[1], [0], []]), (True, [[2, 1], [2, 0], [1, 0]])]
+)
+def test_who_is_beside_whom(hall: Space[Lamp], wraps: bool, beside: list[list[int]]) -> None:
+    """Those in the eight cells around, each once; no cell is beyond an edge that does not wrap."""
+    hall.wraps, lamps = wraps, [*hall.cells]
+    assert [[lamps.index(each) for each in hall.beside(lamp)] for lamp in lamps] == beside
 
 
 @pytest.mark.parametrize(("cell", "problem"), [(9, "no cell 9: use 0 to 8"), (1, "cell 1 is full")])

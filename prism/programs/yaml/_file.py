@@ -18,7 +18,6 @@ from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner._replies import quoted, read_choice, spoken
 from prism.reasoner._wording import read_data
-from prism.reasoner._words import MAX_CHARACTERS
 
 StepKind = Literal["llm", "code", "transition"]
 
@@ -153,6 +152,9 @@ class AgentFile(LevelFile):
 
 
 # Prompts
+
+MAX_CHARACTERS = 4_000_000
+"""Maximum length of the values in a prompt, since a few lines can name a long one many times."""
 
 _SIGN_AND_WIDTH = r"[+\- ]?0?[1-9]?\d?"
 # a comma, a precision or a type: {x:1} alone is not told from a mapping that somebody writes down

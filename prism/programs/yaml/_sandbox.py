@@ -187,16 +187,12 @@ class Program:
 
     Attributes:
         names: Names that it mentions; None if it may read any variable, by ``locals``.
-        reads: Those that it binds nowhere.
-        sets: Names of variables that it sets, or may set, since they stand in it as texts.
     """
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code, "exec", MAX_CHARACTERS)
         names = _names_in(tree)
         self.names: frozenset[str] | None = None if "locals" in names else names - {"context"}
-        self.reads: frozenset[str] = names - _bound_in(tree)
-        self.sets: frozenset[str] = frozenset(_assigned(tree)) | _texts_in(tree)
         self._code = code
         self._epilogue = _epilogue(dict.fromkeys(_assigned(tree)))
 
@@ -236,19 +232,6 @@ def _names_in(tree: ast.AST) -> frozenset[str]:
     nodes = [*ast.walk(tree)]
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
     return frozenset(n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called)
-
-
-def _texts_in(tree: ast.AST) -> frozenset[str]:
-    """Return the texts in code that could be names of variables."""
-    values = (node.value for node in ast.walk(tree) if isinstance(node, ast.Constant))
-    return frozenset(text for text in values if isinstance(text, str) and text.isidentifier())
-
-
-def _bound_in(tree: ast.AST) -> frozenset[str]:
-    """Return the names that code binds anywhere: it assigns, imports or defines them."""
-    nodes = [n for n in ast.walk(tree) if not isinstance(getattr(n, "ctx", None), ast.Load)]
-    names = (getattr(n, each, None) for n in nodes for each in ("id", "name", "arg", "asname"))
-    return frozenset(name for name in names if isinstance(name, str))
 
 
 def _assigned(tree: ast.AST) -> Iterator[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -24,7 +23,7 @@ from prism.programs.yaml._file import (
     WorkflowFile,
     reply_of,
 )
-from prism.programs.yaml._sandbox import PROVIDED, CodeError, Condition, Program, require_monty
+from prism.programs.yaml._sandbox import CodeError, Condition, Program, require_monty
 from prism.statechart import Statechart, Transition, state_enum
 
 TRIGGER = "step"
@@ -39,7 +38,6 @@ _MOST_FREE = 10_000
 """How many transitions a workflow may have that lists none; a chart of them takes 0.2 s."""
 
 _DEFAULT_RETRIES = 3
-_MISSPELT = 0.9
 _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
 have.
@@ -108,7 +106,6 @@ class Workflow(Document):
         transitions = reader.transitions()
         problems.raise_if_any()
         reader.warn_of_refusals(transitions)
-        reader.warn_of_misspellings(steps)
         files = (*([] if file is None else [file]), *reader.files)
         chart = _chart(name, reader.workflow, transitions)
         return cls(name, chart, steps, files, tuple(sorted(problems)))
@@ -142,18 +139,6 @@ def _guard(condition: Condition | None) -> Callable[[Any, Any], bool] | None:
     return guard
 
 
-def _meant_by(name: str, known: set[str]) -> str | None:
-    """Return the variable of which a name is certainly a misspelling.
-
-    A host may provide variables with similar names, such as plurals and numbered ones.
-    """
-    swapped = [each for each in sorted(known) if sorted(each) == sorted(name)]
-    near = [*swapped, *get_close_matches(name, known, 1, _MISSPELT)]
-    if not near or near[0].rstrip("s0123456789") == name.rstrip("s0123456789"):
-        return None
-    return near[0]
-
-
 class _Reader:
     """Reads one workflow whose shape is right."""
 
@@ -168,9 +153,8 @@ class _Reader:
         self.files: dict[Path, ComponentFile | None] = {}
         self._problems, self._folder = problems, folder
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
-        # what the file names, and where: states that follow others, and variables
+        # which states follow others, and where the file says so
         self._targets: list[tuple[Where, Sequence[str], str]] = []
-        self._reads: dict[Where, Iterable[str]] = {}
 
     # States and transitions
 
@@ -203,8 +187,6 @@ class _Reader:
                 break
         return [(source, target, None) for source, target in pairs]
 
-    # Probable mistakes
-
     def warn_of_refusals(self, transitions: Iterable[AllowedTransition]) -> None:
         """Warn of targets that no transition leads to from any state of their step."""
         pairs = {(source, target) for source, target, _ in transitions}
@@ -212,17 +194,6 @@ class _Reader:
             if pairs.isdisjoint((state, target) for state in states):
                 message = f"no transition leads from {' or '.join(states[:20])} to {target!r}"
                 self._problems.add(where, message, "refused", severity="warning")
-
-    def warn_of_misspellings(self, steps: Iterable[Step]) -> None:
-        """Warn of names that nothing sets, and that are nearly those of variables."""
-        known = {*PROVIDED, "time_remaining", "progress_percent", "context"}
-        for step in steps:
-            known |= {step.name} if step.code is None else step.code.sets
-        for where, names in self._reads.items():
-            for name in sorted({*names} - known):
-                if (meant := _meant_by(name, known)) is not None:
-                    message = f"no step sets {name!r}; did you mean {meant!r}?"
-                    self._problems.add(where, message, "misspelt", severity="warning")
 
     # Components
 
@@ -295,7 +266,6 @@ class _Reader:
         if asks:
             parts = [step.prompt or _DEFAULT_TRANSITION_PROMPT, *self._fragments[step.name]]
             prompt = Template(*(part.rstrip("\n") for part in parts))
-            self._reads[*where, "prompt"] = prompt.reads
         else:
             require_monty()  # without its sandbox it is not loaded: it would have to fail
             program = self._made(Program, step.code or "", (*where, "code"), "the code")
@@ -335,13 +305,11 @@ class _Reader:
     def _made(self, make: Callable[[Any], Any], part: Any, where: Where, what: str) -> Any:
         """Return what is made of a value of the file; None, with the reason noted, on failure."""
         try:
-            made = make(part)
+            return make(part)
         except CodeError as error:
             line = error.line or 0
             self._problems.add(where, f"{what} {error.problem}", str(where[-1]), line=line)
             return None
-        self._reads[where] = getattr(made, "reads", ())
-        return made
 
     def _require_states(self, names: Iterable[str | None], where: Where) -> None:
         states = self.workflow.state_machine.states

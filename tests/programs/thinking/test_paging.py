@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from prism.errors import InputError
 from prism.llm import Model
 from prism.programs.thinking import CognitiveAgent, Config, Limit, Memory
-from prism.testing import FakeOpenAI
+from prism.testing import FakeOpenAI, Fault
 from tests.kit.cognition import FIXED, LARGEST, action, add, letters, limited, thought, working
 from tests.kit.writers import prompts_of, writer_of
 
@@ -99,7 +99,9 @@ async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, captu
             return add(f"m{next(numbers)}", "word " * 60)
         return thought(f"idea {next(numbers)} " * 9, "executing")
 
-    with FakeOpenAI(write=say, window=4096) as server:
+    with FakeOpenAI(write=say) as server:
+        listed = {"data": [{"id": "llama3.2", "max_model_len": 4096}]}
+        server.fail_always(Fault.body(json.dumps(listed).encode()), path="/v1/models")
         model = Model("llama3.2", hosts=(server.url,), server="openai")
         agent = CognitiveAgent(Config(goal="g"), Memory.in_memory(), model, logger=logger)
         cycles = await agent.run(60)

@@ -84,24 +84,12 @@ steps:
         ("{buy: happy}", "{buy: happy, wait: browsing}", "10:35: steps[2].transition_map.wait: "
          "no transition leads from haggling to 'browsing'"),
         ("in_state: haggling, run_if", "run_if", None),
-        ("run_if: rounds", "run_if: rouns",
-         "9:58: steps[2].run_if: no step sets 'rouns'; did you mean 'rounds'?"),
-        ("offer <= budget", "offer <= bugdet", "4:67: state_machine.transitions[1].condition: "
-         "no step sets 'bugdet'; did you mean 'budget'?"),
-        ("context.get", "contxt.get", "6:19: steps[0].code: no step sets 'contxt'; "
-         "did you mean 'context'?"),
-        ("{agent_id}", "{agentid}", "7:50: steps[1].prompt: no step sets 'agentid'; "
-         "did you mean 'agent_id'?"),
-        # a host may provide these
-        ("rounds > 1", "round > offers and ticket", None),
-        ("{rounds}", "{rounds_2}", None),
-        ("budget = 20", "roundd = [x for x in (lambda round_s: round_s)([1])]", None),
     ],
 )  # fmt: skip
 def test_what_is_probably_a_mistake_is_a_warning(
     old: str, new: str, problem: str | None, tmp_path: Path
 ) -> None:
-    """A target that no transition allows, and a name that is nearly a variable's."""
+    """A target that no transition allows from any state of its step."""
     assert HAGGLER.count(old) == 1
     path = written(tmp_path, HAGGLER.replace(old, new))
     found = Workflow.check(path)

@@ -14,9 +14,6 @@ from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_outcomes
 pytest.importorskip("scipy")
 
 FAMILIES = 300
-RESERVE = 1500
-"""Those who are not born yet; more than are ever needed, by ten standard deviations."""
-
 MEAN, BIRTH = 0.6, 0.35
 POISSON = [exp(-MEAN) * MEAN**number / factorial(number) for number in range(20)]
 
@@ -24,7 +21,6 @@ POISSON = [exp(-MEAN) * MEAN**number / factorial(number) for number in range(20)
 class Life(StrEnum):
     """States of somebody who may have children."""
 
-    UNBORN = "unborn"
     ALIVE = "alive"
     DEAD = "dead"
 
@@ -35,12 +31,11 @@ class Person(Agent):
     chart = Statechart(
         Life,
         [
-            Transition("is_born", Life.UNBORN, Life.ALIVE),
             Transition("lives", Life.ALIVE, Life.ALIVE),
             Transition("lives", Life.ALIVE, Life.DEAD),
             Transition("dies", Life.ALIVE, Life.DEAD),
         ],
-        Life.UNBORN,
+        Life.ALIVE,
         decision_states=[Life.ALIVE],
         final_states=[Life.DEAD],
     )
@@ -53,21 +48,11 @@ class Families(World[Person]):
     rounds = 1
     ticks = 60
     founders: int = 1
-    born: int = state(0)
 
     def setup(self) -> None:
-        """Let the founders live."""
-        self.born = FAMILIES * self.founders
-        for place, person in enumerate(self.agents[: self.born]):
+        """Give the founders their families."""
+        for place, person in enumerate(self.agents):
             person.family = place // self.founders
-            person.begin_in(Life.ALIVE)
-
-    def give_birth(self, parent: Person) -> None:
-        """Let one who is not born yet begin to live, in the family of a parent."""
-        child = self.agents[self.born]
-        self.born += 1
-        child.family = parent.family
-        child.fire("is_born")
 
 
 class PoissonFamilies(Families):
@@ -77,7 +62,7 @@ class PoissonFamilies(Families):
     def live(self, person: Person) -> None:
         """Have children, and die."""
         for _ in range(person.random.weighted_index(POISSON)):
-            self.give_birth(person)
+            self.add(Person(family=person.family))
         person.fire("dies")
 
 
@@ -89,7 +74,7 @@ class GeometricFamilies(Families):
         """Have a child, or die."""
         weights = {Life.ALIVE: BIRTH, Life.DEAD: 1 - BIRTH}
         if await person.decide("lives", weights=weights) is Life.ALIVE:
-            self.give_birth(person)
+            self.add(Person(family=person.family))
 
 
 def borel_tanner(size: int, founders: int) -> float:
@@ -112,10 +97,10 @@ def otter(size: int) -> float:
 
 def sizes(world: Families, seed: int) -> list[int]:
     """Return how many each family had when all had died."""
-    run = Run(world, FAMILIES * world.founders + RESERVE, seed=seed)
+    run = Run(world, FAMILIES * world.founders, seed=seed)
     run.run()
     assert world.count(Life.ALIVE) == 0
-    members = Counter(person.family for person in run.agents if person.state is Life.DEAD)
+    members = Counter(person.family for person in run.world.agents)
 
     return [members[family] for family in range(FAMILIES)]
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart import Statechart
+from prism.statechart import Statechart, Transition, state_enum
 
 HEAD = '<scxml xmlns="http://www.w3.org/2005/07/scxml" version="1.0"'
 PRISM = 'xmlns:prism="urn:prism:statechart"'
@@ -177,3 +177,16 @@ def test_a_document_of_an_editor_is_read(caplog: pytest.LogCaptureFixture) -> No
         "green",
     ]
     assert Statechart.from_scxml(chart.to_scxml()) == chart
+
+
+def test_a_document_says_what_another_program_reads() -> None:
+    """Plain names stay as they are, and conditions are names of guards."""
+    A, B = state_enum("AB", ["a", "b c"])
+
+    def is_busy(agent: Any, context: Any) -> bool:
+        return True
+
+    text = Statechart([A, B], [Transition("go", A, B, is_busy, print)], A).to_scxml()
+    assert '<state id="b_x0020_c" />' in text
+    assert '<transition event="go" cond="is_busy" target="b_x0020_c"' in text
+    assert 'prism:action="print"' in text

@@ -1,14 +1,21 @@
-"""Charts with composites as SVG, Mermaid and DOT."""
+"""Charts as diagrams: their outline, and composites as SVG, Mermaid and DOT."""
 
 from __future__ import annotations
 
 import re
+from functools import partial
+from typing import Any
 from xml.etree import ElementTree
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from prism.drawing import Box
-from prism.statechart.outline import to_outline
-from tests.statechart.nested.phone import day, whole_phone
-from tests.statechart.nested.test_documents import everything
+from prism.statechart import Transition
+from prism.statechart.outline import label_of, to_outline
+from tests.statechart.formats.test_round_trip import everything
+from tests.statechart.nested.phone import Phone, day, whole_phone
 
 
 def test_an_outline_says_what_lies_inside_what() -> None:
@@ -60,3 +67,41 @@ def test_svg_draws_what_lies_inside_in_its_box() -> None:
     said = ["entry / unlock", "resumes → H*", "reading: idles (rate speed)", "swipes → replying"]
     for each in said:
         assert each in picture, each
+
+
+def is_strong(agent: Any, force: Any) -> bool:
+    return bool(force > 3)
+
+
+@pytest.mark.parametrize(
+    ("guard", "action", "label"),
+    [
+        (None, None, "go"),
+        (is_strong, None, "go [is_strong]"),
+        (None, is_strong, "go / is_strong"),
+        (lambda agent, context: True, partial(is_strong), "go [guard] / action"),
+    ],
+)
+def test_labels_are_as_in_uml(guard: Any, action: Any, label: str) -> None:
+    """A label is ``trigger [guard] / action``; a nameless function is called guard or action."""
+    assert label_of(Transition("go", Phone.POCKET, Phone.READING, guard, action)) == label
+
+
+@given(data=st.data())
+def test_a_diagram_shows_every_transition(random_charts: Any, data: st.DataObject) -> None:
+    """Every transition is on an arrow, and no arrow shows one that the chart lacks."""
+    chart = data.draw(random_charts.charts())
+    shown = {
+        (arrow.source, arrow.target, label)
+        for arrow in to_outline(chart.definition).arrows
+        for label in arrow.labels
+    }
+    needed = {(str(item.source), str(item.target), label_of(item)) for item in chart.transitions}
+    left = {str(state) for state in chart.states - chart.final_states}
+    spread = {
+        (source, target, label)
+        for end, target, label in shown
+        for source in ([end] if end is not None else left - {target})
+    }
+    assert spread <= needed
+    assert all(item in spread or (None, *item[1:]) in shown for item in needed)

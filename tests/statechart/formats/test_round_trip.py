@@ -1,13 +1,16 @@
-"""Charts with composites as documents, and back."""
+"""Charts as documents, and back."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from prism.errors import DefinitionError
-from prism.statechart import History, Statechart, Transition
+from prism.statechart import History, Statechart, Transition, state_enum
+from tests.kit.charts import ANY
 from tests.statechart.nested.phone import Phone, day, is_fresh, phone, whole_phone
 from tests.statechart.nested.random_charts import Kinds, make_twins
 
@@ -59,6 +62,27 @@ def test_a_chart_comes_back_equal(chart: Statechart[Any], spec: str) -> None:
     same = FORMATS[spec](text, states=chart.state_type, **functions)
     assert same == chart
     assert same.state_type is chart.state_type
+
+
+@pytest.mark.parametrize("spec", FORMATS)
+@given(data=st.data())
+def test_a_flat_chart_comes_back_equal(spec: str, random_charts: Any, data: st.DataObject) -> None:
+    """Whatever its texts, in a document that any program can write to a file."""
+    chart = data.draw(random_charts.charts())
+    text = format(chart, spec)
+    functions = {"guards": random_charts.guards, "actions": random_charts.actions}
+    again = FORMATS[spec](text, **functions)
+    assert (again, hash(again), again.transitions) == (chart, hash(chart), chart.transitions)
+    assert format(again, spec) == text
+    assert text.encode()
+
+
+@given(st.text(ANY) | st.text("_x0F9 "), st.text(ANY) | st.text("_x0F9 ", min_size=1))
+def test_any_text_comes_back_equal(description: str, state: str) -> None:
+    """Those that XML has no room for are encoded."""
+    (red,) = state_enum("Light", [state or "red"])
+    chart = Statechart([red], [], red, name=state, description=description)
+    assert Statechart.from_scxml(chart.to_scxml()) == chart
 
 
 @pytest.mark.parametrize("spec", FORMATS)

@@ -1,0 +1,113 @@
+"""Agents: what a model is told of them, their names, fields that are drawn, and their measures."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from prism import Run
+from prism.errors import FieldValueError, SimulationError
+from prism.examples import Rumour, Vaccination
+from prism.examples.rumour import Person
+from prism.examples.vaccination import Parent, View
+from prism.randomness import RandomStream
+from prism.reasoner._prompts import chat_prompt
+from prism.statechart import Question
+from prism.worlds import Agent, World, draw, measure, normal, one_of, state, uniform, whole
+from prism.worlds._results import MOST_MEASURED
+from tests.kit.lamps import Lamp, Street
+from tests.kit.worlds import run_logged
+
+
+@pytest.mark.parametrize("prompt", [None, "Your doctor asks."])
+def test_a_model_is_told_of_the_world_and_not_of_social_media(prompt: str | None) -> None:
+    """Persona, prompt and meanings are told; a default says the event."""
+    (parent, *_) = Run(Vaccination(), [Parent(name=name, trust=0.9) for name in "ABCDE"]).agents
+    about = {"done": 2}
+    asked = Question(parent, View.UNDECIDED, "considers", tuple(View), about, prompt=prompt)
+    text = chat_prompt(asked)
+    assert "You are A, who has a small child. You trust your doctor." in text
+    assert (prompt or "considers") in text
+    assert ("done: 2" in text) is (prompt is None)
+    assert "Refuse for good" in text
+    assert "social media" not in text
+    assert "the user" not in text.lower()
+
+
+def test_agents_are_called_by_kind_and_number() -> None:
+    """An agent without an id is its kind and number, and its name is its id; ids are unique."""
+    people = [*(Person() for _ in range(8)), Person(agent_id="ada", name="Ada")]
+    agents = Run(Rumour(), people).agents
+    assert [each.agent_id for each in agents[-2:]] == ["person_8", "ada"]
+    assert [each.name for each in agents[-2:]] == ["person_8", "Ada"]
+    with pytest.raises(FieldValueError, match="two agents have the id 'ada'"):
+        _ = Run(Rumour(), [Person(agent_id="ada") for _ in range(8)]).agents
+
+
+class Citizen(Lamp):
+    """Somebody with a field of every distribution."""
+
+    normal: float = normal(10, 2)
+    between: float = uniform(0, 1)
+    age: int = whole(18, 80)
+    city: str = one_of("Tartu", "Lund")
+    walk: list[float] = draw(lambda random: [random.normal() for _ in range(3)])
+    mood: float = state(uniform(0, 1))
+
+
+class City(World[Citizen]):
+    """A world of them."""
+
+
+def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
+    """Each value is the first number of the stream of (seed, field, agent, name)."""
+
+    def stream(agent: Agent, name: str) -> RandomStream:
+        return RandomStream(5, "field", agent.agent_id, name)
+
+    for agent in Run(City(), 3, seed=5).agents:
+        assert agent.normal == stream(agent, "normal").normal(10, 2)
+        assert agent.between == stream(agent, "between").random()
+        assert agent.city == stream(agent, "city").choice(["Tartu", "Lund"])
+        assert agent.walk == [stream(agent, "walk").normal(), *agent.walk[1:]]
+        assert 18 <= agent.age <= 80
+        assert 0 <= agent.mood < 1
+
+
+# Measures
+
+
+def measured(folder: Path, agents: int) -> list[dict[str, Any]]:
+    """Return what a run logged of its agents' measures."""
+    return run_logged(folder, Street(), agents, seed=3).events("agents.measured")
+
+
+def test_each_agent_is_measured_at_the_end_of_each_round(tmp_path: Path) -> None:
+    """Each measure has a value for each agent; of too many agents the log has none."""
+    events = measured(tmp_path, 3)
+    told = [(event["round"], event["measure"], event["agents"]) for event in events]
+    assert told[:2] == [(1, "used", 3), (1, "is_hot", 3)]
+    assert len(told) == 6
+    assert events[-2]["values"] == {"burner_1": 3, "burner_2": 3, "burner_3": 3}
+    assert events[-1]["values"] == {"burner_1": True, "burner_2": True, "burner_3": True}
+    assert len(measured(tmp_path, MOST_MEASURED)[1]["values"]) == MOST_MEASURED
+    assert measured(tmp_path, MOST_MEASURED + 1) == []
+
+
+class Labelled(Lamp):
+    """A lamp whose measure is no number."""
+
+    @measure
+    def label(self) -> Any:
+        """Return a text."""
+        return "red"
+
+
+class Room(World[Labelled]):
+    """A room of them."""
+
+
+def test_a_measure_that_is_no_number_is_refused() -> None:
+    """The message names the measure and the agent."""
+    with pytest.raises(SimulationError, match=r"Labelled\.label of 'labelled_1' must return"):
+        Run(Room, 2, rounds=1).run()
