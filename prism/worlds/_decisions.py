@@ -18,9 +18,9 @@ from prism.errors import (
 )
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
+from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
 from prism.reasoner._words import in_words
-from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
     Configuration,
@@ -131,6 +131,19 @@ class Receiving(Waits):
 
 
 # Who answers
+
+
+class TemplateWriter(BaseWriter):
+    """The writer without a model, which returns the template of every text."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Return the templates, or a failure for a call without one."""
+        return [
+            Written(None, "failed", reason="there is no model")
+            if call.fallback is None
+            else Written(fallback_text(call), "template", call.fallback)
+            for call in calls
+        ]
 
 
 class Answers:

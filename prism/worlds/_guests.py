@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from time import time
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
-from prism.runs._services import Services
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 
 ObjectT = TypeVar("ObjectT")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a run provides to an object that takes part in it.
+
+    Args:
+        writer: Answers its text calls, together with all others of the tick.
+        logger: Where the run's events go.
+        clock: Returns the run's time, in seconds since the epoch.
+        seed: Seed of the run's random numbers.
+    """
+
+    writer: BaseWriter
+    logger: EventLogger | None = None
+    clock: Callable[[], float] = time
+    seed: int = 0
 
 
 class Presence(StrEnum):

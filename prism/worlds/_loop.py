@@ -17,7 +17,7 @@ from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
-from prism.runs._loops import run_to_end
+from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry.events import (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
-from hashlib import blake2b
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -17,14 +16,15 @@ from typing import (
     get_origin,
 )
 
-from prism.errors import AgentError, DefinitionError, SimulationError
+from prism.errors import AgentError, DefinitionError, InputError, SimulationError
+from prism.files._records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._arguments import read_parameters
 from prism.worlds._fields import Declares
-from prism.worlds._networks import Network
+from prism.worlds.networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -380,6 +380,6 @@ def source_digest(cls: type[Any]) -> str | None:
     """Return a digest of the file that defines a class, as it is now; None if there is none."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
     try:
-        return None if file is None else blake2b(Path(file).read_bytes()).hexdigest()
-    except OSError:
+        return None if file is None else digest(Path(file))
+    except InputError:
         return None

@@ -46,12 +46,6 @@ def test_probabilities_are_the_softmax_of_the_utilities() -> None:
     assert chances == pytest.approx([weight / sum(weights) for weight in weights])
 
 
-async def test_a_seed_fixes_the_decisions() -> None:
-    """The same seed gives the same decisions, and another seed gives others."""
-    assert await choices(PolicyReasoner(7), ask()) == await choices(PolicyReasoner(7), ask())
-    assert await choices(PolicyReasoner(7), ask()) != await choices(PolicyReasoner(8), ask())
-
-
 async def test_agents_do_not_disturb_each_other() -> None:
     """An agent's decisions are the same whether or not others decide in between."""
     alone = await choices(PolicyReasoner(7), ask())

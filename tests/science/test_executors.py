@@ -26,7 +26,7 @@ from prism.science import (
     batch,
     resume_batch,
 )
-from tests.kit.dice import tree
+from tests.kit.kept import tree
 from tests.kit.waiting import wait_until
 
 SMALL: dict[str, Any] = {"world": "rumour", "agents": 20, "rounds": 3, "seeds": 3}

@@ -155,14 +155,6 @@ def test_history_without_transitions_is_refused(record: Any) -> None:
         assert "transition_log.transitions(agent)" in str(caught.value)
 
 
-def test_object_without_a_state_is_refused() -> None:
-    """What has no state has no path, either."""
-    with pytest.raises(
-        AgentError, match=r"cannot read the path of SimpleNamespace .*no attribute 'state'"
-    ):
-        assert_path(SimpleNamespace(), "idle")
-
-
 @given(
     st.lists(
         st.sampled_from(["feed_ready", "sees_post", "ignores", "timeout", "round_ends"]),
@@ -180,29 +172,6 @@ def test_an_agents_own_path_is_the_only_one_that_passes(events: list[str]) -> No
     for wrong in ([*way, AgentState.COMPOSING], way[1:], [AgentState.COMPOSING, *way]):
         if wrong:
             complaint(lambda path=wrong: assert_path(agent, path, chart=CHART))
-
-
-def test_failure_shows_both_paths_and_the_failed_guard() -> None:
-    """A failure shows both paths, and the events and guards where they part."""
-    shown = complaint(
-        lambda: assert_path(
-            IGNORED, "idle > scrolling > evaluating > engaging_like > resting", chart=CHART
-        )
-    )
-    assert shown.splitlines() == [
-        "agent 'ada' took another path:",
-        "  expected  idle > scrolling > evaluating > engaging_like > resting",
-        "  actual    idle > scrolling > evaluating > scrolling > resting",
-        "instead, 'decides' led to 'scrolling'",
-        "'evaluating' leads to 'engaging_like' by 'decides'",
-        "evaluated now, with the recorded context, which keeps only what identifies it "
-        "(see context=), {'relevance': 0.1}:",
-        "agent 'ada' in 'evaluating', event 'decides', chart 'social_media':",
-        "  failed     evaluating --decides--> composing [should_engage]",
-        "  failed     evaluating --decides--> engaging_like [should_engage]",
-        "  passed     evaluating --decides--> scrolling",
-        "  fire moves the agent to 'scrolling'",
-    ]
 
 
 def test_a_recorded_number_is_given_to_guards() -> None:

@@ -1,24 +1,17 @@
 """Tests of what a test hands to code in place of the real thing."""
 
-from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import structlog
-from structlog.testing import LogCapture
 
-import prism.runlog
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.statechart import (
     AgentState,
     PolicyReasoner,
     Question,
-    Statechart,
-    Transition,
     social_media_chart,
 )
 from prism.telemetry import instrumented
@@ -102,44 +95,6 @@ def test_agent_can_be_given_itself_or_by_id() -> None:
     assert log.transitions(8) == []
 
 
-@pytest.mark.parametrize("way", ["configured", "a logger of its own", "a run log", "meanwhile"])
-async def test_events_are_recorded_beside_structlog(way: str, tmp_path: Path) -> None:
-    """Whatever is configured, and when, events are recorded and still reach their processors."""
-    capture = LogCapture()
-    if way in ("configured", "a run log"):
-        structlog.configure(processors=[capture])
-    with instrumented(log := TransitionLog()), ExitStack() as stack:
-        if way == "a logger of its own":
-            agent = await live(logger=structlog.wrap_logger(None, processors=[capture]))
-        elif way == "a run log":
-            stack.enter_context(prism.runlog.configure(tmp_path / "events.jsonl"))
-            agent = await live()
-        else:
-            if way == "meanwhile":
-                structlog.configure(processors=[capture])
-            agent = await live()
-    assert log.transitions(agent) == MOVES
-    if way == "a run log":
-        assert (tmp_path / "events.jsonl").read_text().count("statechart.transition") == 3
-    else:
-        assert [each["event"] for each in capture.entries].count("statechart.transition") == 3
-
-
-def raises(agent: Any, context: Any) -> bool:
-    """Guard: fail."""
-    raise LookupError("no such post")
-
-
-def test_faults_are_recorded_with_their_exception(caplog: pytest.LogCaptureFixture) -> None:
-    """A guard that raises is heard with its exception, and goes on to whoever listens."""
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING, raises)], S.IDLE)
-    with instrumented(log := TransitionLog()):
-        chart.fire(SocialAgent("ada"), "go")
-    (fault,) = log.named("statechart.guard_failed")
-    assert (fault["agent_id"], str(fault["exc_info"])) == ("ada", "no such post")
-    assert len(caplog.records) == 1
-
-
 def crowd(size: int) -> list[Question]:
     """Return a question to each of several agents."""
     return [
@@ -163,14 +118,6 @@ async def test_questions_are_recorded_by_call() -> None:
     await recording.decide_many([third])
     assert recording.batches == [(first, second), (third,)]
     assert recording.questions == [first, second, third]
-
-
-def test_concurrency_is_that_of_the_wrapped_reasoner() -> None:
-    """A wrapper takes as many questions at once as the wrapped reasoner, unless it answers late."""
-    late = LateReasoner(concurrency=7)
-    for wrapper in (late, RecordingReasoner(late)):
-        assert wrapper.concurrency == 7
-    assert RecordingReasoner().concurrency == 0
 
 
 async def test_late_answers_overtake_each_other_in_the_same_way_for_a_seed() -> None:

@@ -156,7 +156,7 @@ def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: 
         _ = Run(Twins(), AgentTable(table(tmp_path, PEOPLE))).agents
     with pytest.raises(InputError, match="is for the agents of a world; Stone cannot use it"):
         _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
-    endings = r"must end in one of .jsonl, .json, .csv, .tsv, .yaml, .yml, got '.txt'"
+    endings = r"must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'"
     with pytest.raises(InputError, match=endings):
         AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
 

@@ -174,18 +174,6 @@ def test_setup_is_logged_once(tmp_path: Path) -> None:
     assert Counter(names)[b"world.opened"] == 1
 
 
-def test_counts_are_those_of_the_log(tmp_path: Path) -> None:
-    """A round's transitions, decisions and time-outs are those that the log has."""
-    done = run_logged(tmp_path, Medley(), 16, seed=2)
-    for summary in done.run.finished:
-        lines = [each for each in done.events() if each["round"] == summary.number]
-        found = Counter(each["event"] for each in lines)
-        assert summary.transitions == found["statechart.transition"]
-        assert summary.decisions_asked == found["reasoner.decision"]
-        timeouts = Counter(each["from_state"] for each in lines if each.get("trigger") == "timeout")
-        assert summary.timeouts == timeouts
-
-
 class Meddling(Rumour):
     """A world with a measure that does what it must not."""
 
