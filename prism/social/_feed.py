@@ -12,21 +12,25 @@ from prism.agents import (
 )
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
+from prism.social._acting import (
+    ACTS_IN_WORDS,
+    RULE,
+    dislikes,
+    in_words,
+    odds_of,
+    own_topics,
+    prompt_of,
+    quoted,
+    situation_of,
+    template_text,
+    with_common_topic,
+)
 from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, settled_values
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
-from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
-from prism.social._writing import (
-    RULE,
-    own_topics,
-    prompt_of,
-    situation_of,
-    template_text,
-    with_common_topic,
-)
 from prism.statechart import AgentState
 from prism.statechart.social import (
     ACTION_DONE,
