@@ -69,18 +69,11 @@ def p_value(name: str, number: int) -> float:
     return float(stats.kstest(uniform, "uniform").pvalue)
 
 
+@pytest.mark.parametrize("number", [1000, pytest.param(30_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
-@pytest.mark.sampled(6)
-def test_some_numbers_are_distributed_as_in_scipy(name: str) -> None:
-    """Of 1,000 draws, the distribution is that of scipy."""
-    assert p_value(name, 1000) > LEAST_P
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
-def test_many_numbers_are_distributed_as_in_scipy(name: str) -> None:
-    """Of 30,000 draws, the distribution is that of scipy."""
-    assert p_value(name, 30_000) > LEAST_P
+def test_numbers_are_distributed_as_in_scipy(name: str, number: int) -> None:
+    """Of many draws, the distribution is that of scipy."""
+    assert p_value(name, number) > LEAST_P
 
 
 @pytest.mark.parametrize(

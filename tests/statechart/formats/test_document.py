@@ -47,6 +47,10 @@ def test_functions_without_a_name_are_refused(function: Any) -> None:
 
 WRONG: dict[str, tuple[Any, list[str]]] = {
     "schema as truth": ({**MINIMAL, "schema": True}, ["schema: must be 2"]),
+    "wrong texts": (
+        {**MINIMAL, "name": 5, "description": True},
+        ["name: cannot be 5", "description: cannot be True"],
+    ),
     "wrong transitions": (
         {
             **MINIMAL,
