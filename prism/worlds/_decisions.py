@@ -18,9 +18,9 @@ from prism.errors import (
 )
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
+from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
 from prism.reasoner._words import in_words
-from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
     Configuration,
@@ -84,19 +84,19 @@ class Asked(Waits):
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
         self.reason: str | None = None
-        agent.world.turns.unawaited[self] = None
+        agent.world._run_turns.unawaited[self] = None
 
     @property
     def chart(self) -> Definition[Any]:
         """The definition of the agent's chart."""
-        kind = self.agent.world.turns.population.kinds[type(self.agent)]
+        kind = self.agent.world._run_turns.population.kinds[type(self.agent)]
         found: Definition[Any] = kind.chart.definition
         return found
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world.turns.unawaited.pop(self, None)
-        settled = settle(self.agent.world.turns, self)
+        self.agent.world._run_turns.unawaited.pop(self, None)
+        settled = settle(self.agent.world._run_turns, self)
         return (yield self) if settled is self else settled
 
 
@@ -131,6 +131,19 @@ class Receiving(Waits):
 
 
 # Who answers
+
+
+class TemplateWriter(BaseWriter):
+    """The writer without a model, which returns the template of every text."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Return the templates, or a failure for a call without one."""
+        return [
+            Written(None, "failed", reason="there is no model")
+            if call.fallback is None
+            else Written(fallback_text(call), "template", call.fallback)
+            for call in calls
+        ]
 
 
 class Answers:

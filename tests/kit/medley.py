@@ -9,6 +9,7 @@ from prism.statechart import Statechart, Transition
 from prism.worlds import (
     Agent,
     World,
+    draw,
     during,
     from_edges,
     measure,
@@ -20,7 +21,6 @@ from prism.worlds import (
     state,
     treatment,
     uniform,
-    whole,
 )
 
 
@@ -67,7 +67,7 @@ class Walker(Agent):
         timeouts={Mood.TIRED: 2},
     )
     ease: float = uniform(0, 1)
-    size: int = whole(2, 9)
+    size: int = draw(lambda random: 2 + random.index(8))
     colour: Mood = one_of(*Mood)
     steps: int = state(0)
     share: float = state(0.5)

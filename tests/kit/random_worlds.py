@@ -59,6 +59,15 @@ def random_world(seed: int, way: str | None = None) -> RandomWorld:
     return RandomWorld(way, world, agents, number)
 
 
+class Acting(Agent):
+    """An agent with fields, from which those of every chart derive."""
+
+    level: float = uniform(0, 1)
+    met: int = state(0)
+    notes: list[str] = state(list)
+    holds: Note | None = state(None)
+
+
 def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
     listed = list(states)
     transitions = [
@@ -71,7 +80,7 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
     transitions += [Transition("timeout", limited, draw.choice(listed))]
     transitions += [Transition(each, listed[0], listed[1]) for each in "ab"]
 
-    class Kind(Agent):
+    class Kind(Acting):
         chart = Statechart(
             states,
             transitions,
@@ -80,10 +89,6 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
             decision_states=draw.sample(listed, 2),
             timeouts={limited: draw.randint(1, 3)},
         )
-        level: float = uniform(0, 1)
-        met: int = state(0)
-        notes: list[str] = state(list)
-        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind
@@ -108,7 +113,7 @@ def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
         Transition("timeout", every.left, listed[0]),
     ]
 
-    class Kind(Agent):
+    class Kind(Acting):
         chart = Statechart(
             [State(every.box, [inner, others], parallel=True, entry=_enter), every.outside],
             transitions,
@@ -117,10 +122,6 @@ def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
             decision_states=draw.sample(listed, 2),
             timeouts={every.left: draw.randint(1, 3)},
         )
-        level: float = uniform(0, 1)
-        met: int = state(0)
-        notes: list[str] = state(list)
-        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind

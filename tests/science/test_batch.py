@@ -39,7 +39,7 @@ from prism.science import (
 )
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import Prism
-from tests.kit.dice import tree
+from tests.kit.kept import tree
 from tests.kit.waiting import has_ended, wait_until
 
 SMALL: dict[str, Any] = {

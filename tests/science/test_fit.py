@@ -17,8 +17,7 @@ from prism.science import (
     resume_batch,
 )
 from tests.kit.commands import Prism
-from tests.kit.dice import tree
-from tests.kit.kept import begin
+from tests.kit.kept import tree
 
 pytest.importorskip("scipy")
 
@@ -79,8 +78,7 @@ def test_a_planted_parameter_is_found(tmp_path: Path) -> None:
     known = Configuration("known", None, {"pull": 0.6}, {**plan.data})
     # the mean of many runs, so that chance decides little
     runs = [
-        begin(plan.options(known, seed)).summary["results"]["rounds"]
-        for seed in range(10**6, 10**6 + 24)
+        plan.options(known, seed).run().to_dict()["rounds"] for seed in range(10**6, 10**6 + 24)
     ]
     means = {
         number: sum(rounds[number - 1]["measures"]["adopted"] for rounds in runs) / len(runs)

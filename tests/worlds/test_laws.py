@@ -98,37 +98,6 @@ def _never_hear(ignorant: int, spreaders: int) -> float:
     return left(ignorant, spreaders)
 
 
-@pytest.mark.slow
-def test_ants_are_distributed_as_their_chain_is() -> None:
-    """After 200 meetings the mean number at a source is that of Kirman's chain, so is its sd."""
-    agents, world = 10, textbook.Ants()
-    found = finals(textbook.Ants, agents, 40, lambda results: results.series("blue")[-1])
-    chances = [1.0] + [0.0] * agents
-    for _ in range(world.ticks):
-        chances = _after_a_meeting(chances, agents, world.alone, world.follows)
-    exact = sum(k * chance for k, chance in enumerate(chances))
-    square = sum(k * k * chance for k, chance in enumerate(chances))
-    assert_mean(found, exact, sqrt(square - exact**2))
-    assert_mean([each**2 for each in found], square)
-
-
-def _after_a_meeting(
-    chances: list[float], agents: int, alone: float, follows: float
-) -> list[float]:
-    after = [0.0] * (agents + 1)
-    for k, chance in enumerate(chances):
-        meets_other = k * (agents - k) / (agents * (agents - 1))
-        up = (agents - k) / agents * alone + (1 - alone) * follows * meets_other
-        down = k / agents * alone + (1 - alone) * follows * meets_other
-        after[k] += chance * (1 - up - down)
-        if up:
-            after[k + 1] += chance * up
-        if down:
-            after[k - 1] += chance * down
-
-    return after
-
-
 def test_opinions_keep_their_mean_and_lose_their_spread() -> None:
     """Deffuant's mean never changes; sums of squares shrink by 1 / (n - 1) a meeting."""
     agents, kept = 20, []
@@ -138,12 +107,6 @@ def test_opinions_keep_their_mean_and_lose_their_spread() -> None:
         first, *_, last = results.series("spread")
         kept.append(last / first)
     assert_mean(kept, (1 - 1 / (agents - 1)) ** 20)
-
-
-def test_opinions_that_are_too_far_apart_stay_apart() -> None:
-    """With a confidence of 0 nobody moves."""
-    results = Run(textbook.Deffuant(confidence=0.0), 20, seed=1).run()
-    assert len(set(results.series("spread"))) == 1
 
 
 @pytest.mark.slow

@@ -255,7 +255,7 @@ Case = StrEnum("Case", ["WAITING", "SEEN"])
 
 
 class Patient(Agent):
-    """Somebody who is asked in each tick, and stays until the ninth."""
+    """Somebody who is asked in some ticks, and stays until the ninth."""
 
     chart = Statechart(
         Case,
@@ -273,18 +273,21 @@ class Practice(World[Patient]):
     """Decides to stay, which begins the time in the state anew and is no transition of the log."""
 
     rounds, ticks = 4, 3
+    asked: int = 8
 
     @during(Case.WAITING)
     async def call(self, patient: Patient) -> None:
         """Stay until the ninth tick."""
         patient.calls += 1
         is_ninth = patient.calls == 9
-        await patient.decide("calls", weights={Case.WAITING: not is_ninth, Case.SEEN: is_ninth})
+        if patient.calls <= self.asked or is_ninth:
+            await patient.decide("calls", weights={Case.WAITING: not is_ninth, Case.SEEN: is_ninth})
 
 
-def test_a_decision_to_stay_ends_no_visit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [0, 1, 8])
+def test_a_decision_to_stay_ends_no_visit(asked: int, tmp_path: Path) -> None:
     """A stay is as long as the log says, whatever the agent decided meanwhile."""
-    Run(Practice(), 2).keep(tmp_path)
+    Run(Practice(asked=asked), 2).keep(tmp_path)
     (row,) = (each for each in read_log(tmp_path).rows("dwell") if each["state"] == "waiting")
     assert (row["complete"], row["mean"], row["max"]) == (2, 9, 9)
 

@@ -14,13 +14,13 @@ from prism.statechart import (
     PolicyReasoner,
     Statechart,
     Transition,
+    social,
     social_media_chart,
-    social_media_guards,
 )
 from tests.kit.moves import StateOnly, chart_of, snapshot
 
 S = AgentState
-READ = Statechart.from_dict(social_media_chart().to_dict(), guards=social_media_guards())
+READ = Statechart.from_dict(social_media_chart().to_dict(), guards=vars(social))
 REASONER = PolicyReasoner(seed=1)
 
 
