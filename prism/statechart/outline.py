@@ -141,7 +141,6 @@ _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "json": lambda chart: to_text(to_data(chart)),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
-FORMATS = tuple(_WRITERS)
 
 
 def as_text(chart: Definition[Any], spec: str) -> str:
@@ -149,11 +148,11 @@ def as_text(chart: Definition[Any], spec: str) -> str:
 
     Args:
         chart: The chart.
-        spec: One of ``FORMATS``.
+        spec: The format.
 
     Raises:
         ValueError: If there is no such format.
     """
     if spec not in _WRITERS:
-        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(_WRITERS)}")
     return _WRITERS[spec](chart)

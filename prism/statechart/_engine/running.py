@@ -86,7 +86,7 @@ class Steps:
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self.rows.tree.remembers:
+        if self.rows.tree.kept or self.rows.tree.timed:
             forget(memory_of(agent))
         self.run(agent, self.rows.beginning(agent.state), context)
 
