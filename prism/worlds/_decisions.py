@@ -84,19 +84,19 @@ class Asked(Waits):
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
         self.reason: str | None = None
-        agent.world.turns.unawaited[self] = None
+        agent.world._run_turns.unawaited[self] = None
 
     @property
     def chart(self) -> Definition[Any]:
         """The definition of the agent's chart."""
-        kind = self.agent.world.turns.population.kinds[type(self.agent)]
+        kind = self.agent.world._run_turns.population.kinds[type(self.agent)]
         found: Definition[Any] = kind.chart.definition
         return found
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world.turns.unawaited.pop(self, None)
-        settled = settle(self.agent.world.turns, self)
+        self.agent.world._run_turns.unawaited.pop(self, None)
+        settled = settle(self.agent.world._run_turns, self)
         return (yield self) if settled is self else settled
 
 

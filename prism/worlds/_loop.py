@@ -83,7 +83,7 @@ class Loop:
         writer: BaseWriter | None,
         logger: EventLogger | None,
     ) -> None:
-        if world.turns is not None:
+        if world._run_turns is not None:
             name = type(world).__name__
             raise SimulationError(f"this {name} is already in a run: make a new one")
 
@@ -197,7 +197,7 @@ class Loop:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
-        vars(world).update(seed=self._seed, turns=turns, _stream=stream)
+        vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
         if isinstance(agents, AgentTable):
             agents = world.members_of(agents)
         else:
