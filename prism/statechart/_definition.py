@@ -13,8 +13,8 @@ from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart._parts import History, State, as_tuple, member_of, with_insides
-from prism.statechart.hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 

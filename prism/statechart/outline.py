@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data, to_text
+from prism.statechart._hierarchy import CHART, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
-from prism.statechart.hierarchy import CHART, HistoryAt
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, trigger_text
 
 if TYPE_CHECKING:
-    from prism.statechart.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 __all__ = ["label_of", "to_outline"]
 
