@@ -98,6 +98,16 @@ def test_what_has_no_spread_is_always_the_same(draw: Draw, expected: float) -> N
 @pytest.mark.parametrize(
     "draw",
     [
+        lambda random: random.chance(7.5),
+        lambda random: random.chance(-0.1),
+        lambda random: random.chance(nan),
+        lambda random: random.index(0),
+        lambda random: random.weighted_index([1, -1]),
+        lambda random: random.weighted_index([0, 0]),
+        lambda random: random.weighted_index([]),
+        lambda random: random.weighted_index([1, inf]),
+        lambda random: random.between(2, 1),
+        lambda random: random.between(0, inf),
         lambda random: random.normal(0, -1),
         lambda random: random.normal(nan, 1),
         lambda random: random.lognormal(0, inf),
