@@ -196,7 +196,7 @@ class TurnWriter(BaseWriter):
         Raises:
             SimulationError: If the run has no writer, without which such an agent cannot act.
         """
-        if not self._guest.world.turns.answers.has_writer:
+        if not self._guest.world._run_turns.answers.has_writer:
             raise SimulationError(
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
@@ -206,21 +206,21 @@ class TurnWriter(BaseWriter):
     @property
     def sends_schemas(self) -> bool:
         """Whether the run's writer sends schemas to its servers."""
-        return bool(self._guest.world.turns.answers.writer.sends_schemas)
+        return bool(self._guest.world._run_turns.answers.writer.sends_schemas)
 
     @property
     def is_repeating(self) -> bool:
         """Whether the run takes answers from its journal."""
-        return bool(self._guest.world.turns.answers.writer.is_repeating)
+        return bool(self._guest.world._run_turns.answers.writer.is_repeating)
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers of the run's writer; None if unknown."""
-        window: int | None = await self._guest.world.turns.answers.writer.window()
+        window: int | None = await self._guest.world._run_turns.answers.writer.window()
         return window
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect, and keep its result in the run's journal."""
-        return await self._guest.world.turns.answers.writer.once(key, effect, interrupted)
+        return await self._guest.world._run_turns.answers.writer.once(key, effect, interrupted)
 
     async def write_many(
         self,

@@ -23,7 +23,6 @@ from prism.worlds import (
     state,
     treatment,
     uniform,
-    whole,
 )
 
 
@@ -54,10 +53,9 @@ class Citizen(Agent):
 
     chart = Statechart(View, [Transition("settles", View.OPEN, View.SURE)], View.OPEN)
     trust: float = uniform(0, 1)
-    age: int = whole(18, 90)
     read: list[Paper] = state(list[Paper])
     hero: Agent | None = state(None)
-    children: int = whole(0, 4)
+    children: int = draw(lambda random: random.index(5))
     mood: float = state(uniform(0, 1))
     walk: list[float] = draw(walked)
 

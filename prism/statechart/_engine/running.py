@@ -79,8 +79,10 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        made = self._chart._complete(agent, partial(self._settle, agent, step, context))
-        return agent.state if made else None
+        if not self._chart._complete(agent, partial(self._settle, agent, step, context)):
+            return None
+        state = agent.state
+        return self._chart._member(state) if type(state) is str else state
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""

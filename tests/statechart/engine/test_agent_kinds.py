@@ -81,6 +81,19 @@ def test_anything_with_a_state_can_be_driven(make: Any) -> None:
     assert set(dir(agent)) == fields
 
 
+@pytest.mark.parametrize("states", [S, [State(S.RESTING, [S.IDLE, S.SCROLLING])]])
+def test_what_moves_an_agent_returns_the_member_though_its_state_is_text(states: Any) -> None:
+    """So the result can be compared by identity in any chart; the agent's own state stays text."""
+    go, late = Transition("go", S.IDLE, S.SCROLLING), Transition("timeout", S.SCROLLING, S.IDLE)
+    chart = Statechart(states, [go, late], S.IDLE)
+    agent: Any = SimpleNamespace(state="idle", ticks_in_state=0, timeout_threshold=1)
+    assert chart.begin(agent) is S.IDLE
+    assert chart.fire(agent, "go") is S.SCROLLING
+    assert [chart.tick(agent), chart.tick(agent)] == [None, S.IDLE]
+    assert chart.fire_to(agent, "go", S.SCROLLING) is S.SCROLLING
+    assert type(agent.state) is str
+
+
 def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
     """A class with its own transition_to is written only through it."""
     chart = chart_of(Transition("go", S.IDLE, S.SCROLLING), Transition("go", S.SCROLLING, S.IDLE))
