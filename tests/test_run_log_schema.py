@@ -24,7 +24,6 @@ from prism.statechart import AgentState, Cost, Reasoner, Statechart, Transition,
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault, ScriptedWriter
-from tests.kit import kept
 from tests.kit.cognition import (
     FIXED,
     LARGEST,
@@ -158,7 +157,7 @@ def interrupted_run(folder: Path) -> Path:
         model = Model("llama3.2", hosts=(server.url,))
         options = Run(config, memory=memory, rounds=9, reasoner=model)
         with suppress(InterruptedError):
-            kept.begin(options, folder / "thinking", on_round=_interrupt)
+            options.keep(folder / "thinking", on_round=_interrupt)
         resume(folder / "thinking")
 
     return folder / "thinking"

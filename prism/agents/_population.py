@@ -13,14 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archetype_named
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    ids_of,
-    note_left_out,
-    read_table,
-    unique_names,
-)
+from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, unique_names
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
@@ -169,19 +162,18 @@ _NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 _POST = ("post_id", "author_id", "text", "topics")
 
 
-def load_population(
-    path: Path | str, *, seed: int = 0, keep: Iterable[str] | None = ()
-) -> Population:
+def load_population(path: Path | str, *, seed: int = 0) -> Population:
     """Load a population from a file.
 
     An agent without an archetype draws one in the usual proportions. The draw depends only on the
     seed and the agent's id, so a line added to a file changes no other agent.
 
-    An unknown key is refused in prism's own format, where it is probably misspelt. The formats of
-    OASIS have many columns, so prism notes once which it ignores, on the standard library's logger
-    ``prism.agents``. In these formats, the row (counted from 0) is appended to a repeated user
-    name: ``ann#7``. The interests of an agent without any are the five most frequent long words of
-    its persona and its earlier posts.
+    Fields and columns without another use become ``attributes`` of agents. A column of a CSV file
+    gives numbers if all its cells are numbers, truth values if all are true or false, and texts
+    otherwise; an empty cell is None among numbers and truth values. In the formats of OASIS, the
+    row (counted from 0) is appended to a repeated user name: ``ann#7``, as a note on the standard
+    library's logger ``prism.agents`` says. The interests of an agent without any are the five most
+    frequent long words of its persona and its earlier posts.
 
     Args:
         path: ``.jsonl``: prism's own format, one object per line with ``agent_id`` and, if known,
@@ -191,32 +183,19 @@ def load_population(
             such objects or to descriptions; or a character card. ``.yaml``: such a mapping.
             ``.csv``: a Twitter population of OASIS, with its follow graph if it has one.
         seed: Seed for drawing archetypes.
-        keep: Fields or columns to keep as ``attributes`` of agents; None for all that have no other
-            use. A column of a CSV file gives numbers if all its cells are numbers, truth values if
-            all are true or false, and texts otherwise; an empty cell is None among numbers and
-            truth values.
 
     Returns:
         The agents in the file's order, with their earlier posts if the file has any.
 
     Raises:
-        InputError: If the file is missing, empty, malformed or of another kind, lacks a field
-            to keep, or has two agents with one id in prism's own format. The message names
-            file, line and field.
+        InputError: If the file is missing, empty, malformed or of another kind, or has two agents
+            with one id in prism's own format. The message names file, line and field.
     """
-    path, kept = Path(path), list(dict.fromkeys(keep or ()))
+    path = Path(path)
     with reading(path):
-        records = read_table(path, kept)
-    if keep is None:
-        kept = [name for name in columns_of(records) if name and name not in _COLUMNS]
-
-    if path.suffix.lower() == ".jsonl":
-        for record in records:
-            record.require_known((*_COLUMNS, *kept))
-    else:
-        note_left_out(records, (*_COLUMNS, *kept))
-
-    ids, attributes = ids_of(records), attributes_of(records, kept)
+        records = read_table(path)
+    others = [name for name in columns_of(records) if name and name not in _COLUMNS]
+    ids, attributes = ids_of(records), attributes_of(records, others)
     known = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []

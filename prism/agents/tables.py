@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as brief
@@ -22,22 +22,20 @@ _OF_CARDS = ("spec", "first_mes")
 _MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
-def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
+def read_table(path: Path) -> list[Record]:
     """Read a file of agents, by the end of its name.
 
     Args:
         path: The file: CSV, JSON Lines, a JSON array of objects, or a mapping of names to agents or
             their descriptions, in JSON or YAML. A character card, or a list of them, is read too.
-        keep: The columns to keep.
 
     Raises:
-        InputError: If it cannot be read, has no agents, or lacks a column to keep.
+        InputError: If it cannot be read, or has no agents.
     """
     readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
         ".json": _read_json,
         ".csv": read_csv,
-        ".tsv": read_csv,
         ".yaml": _read_document,
         ".yml": _read_document,
     }
@@ -49,13 +47,6 @@ def read_table(path: Path, keep: Sequence[str]) -> list[Record]:
     records = [*read(path)]
     if not records:
         raise InputError("holds no agents", path=path)
-
-    columns = columns_of(records)
-    for name in keep:
-        if name not in columns:
-            listing = ", ".join(filter(None, columns))
-            raise InputError(f"names {name!r}, but {path} has only {listing}", field="keep")
-
     return records
 
 
@@ -106,8 +97,8 @@ def columns_of(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record.fields))
 
 
-def attributes_of(records: Sequence[Record], keep: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what is kept of each record.
+def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[str, Any]]:
+    """Return some columns of each record.
 
     A column of a CSV file is read as numbers or truth values if all cells that are not empty are
     such; empty cells are then None. All its other columns hold texts.
@@ -117,7 +108,7 @@ def attributes_of(records: Sequence[Record], keep: Sequence[str]) -> list[dict[s
     """
     is_csv = records[0].path.suffix.lower() == ".csv"
     rows: list[dict[str, Any]] = [{} for _ in records]
-    for name in keep:
+    for name in names:
         having = [each for each in zip(records, rows, strict=True) if name in each[0].fields]
         values = [record.fields[name] for record, _ in having]
         for (record, row), value in zip(having, _column(values) if is_csv else values, strict=True):
@@ -178,15 +169,6 @@ def ids_of(records: Sequence[Record]) -> list[str]:
             renamed.append(name)
         ids[name] = None
     if renamed:
-        _note(records, "repeated user names are told apart by their row", renamed)
+        message = "%s: repeated user names are told apart by their row: %s"
+        _logger.warning(message, records[0].path, brief(renamed))
     return list(ids)
-
-
-def note_left_out(records: Sequence[Record], used: Collection[str]) -> None:
-    """Note the columns that are not used, on the standard library's logger ``prism.agents``."""
-    if others := [name for name in columns_of(records) if name and name not in used]:
-        _note(records, "ignored columns (to keep them as attributes, use 'keep')", others)
-
-
-def _note(records: Sequence[Record], message: str, names: Sequence[str]) -> None:
-    _logger.warning("%s: %s: %s", records[0].path, message, brief(names))

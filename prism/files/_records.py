@@ -11,6 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import file_digest
 from itertools import chain
 from os import PathLike
 from pathlib import Path
@@ -151,6 +152,16 @@ def reading(path: Path) -> Iterator[None]:
         ) from None
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", path=path) from None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises:
+        InputError: If it cannot be read.
+    """
+    with reading(path), path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
 
 
 def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:

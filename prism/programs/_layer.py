@@ -10,13 +10,15 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from prism.errors import AgentError, PrismError
+from prism.llm import Model
 from prism.reasoner._spending import Cost
-from prism.reasoner._texts import Effect, TextCall, Written
+from prism.reasoner._texts import BaseWriter, Effect, TextCall, Writer, Written
 from prism.runs._documents import is_trial
-from prism.runs._services import Services
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import report
+from prism.worlds._decisions import TemplateWriter
+from prism.worlds._guests import Services
 
 StepOutcome = Literal["done", "failed", "skipped"]
 OnFailure = Literal["retry", "skip", "fail"]
@@ -101,6 +103,20 @@ class Turn:
     def transitions(self) -> int:
         """Number of transitions from one state to another."""
         return sum(step.moved_to is not None for step in self.steps)
+
+
+def writer_of(client: Any) -> BaseWriter:
+    """Return the writer that answers an agent's prompts.
+
+    Args:
+        client: A writer, a `prism.llm.Model` or the text of one, or any client that a `Writer`
+            takes; None for no writer.
+    """
+    if isinstance(client, BaseWriter):
+        return client
+    if isinstance(client, str):
+        return Writer(Model.of(client))
+    return TemplateWriter() if client is None else Writer(client)
 
 
 class ProgramAgent(ABC, Generic[StepT]):

@@ -16,10 +16,10 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
 from prism.runs._makers import make_writer
 from prism.runs._options import naming
-from prism.runs._services import TemplateWriter
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._addresses import address_of, file_of, found_at
 from prism.worlds._alone import AloneLoop, AloneRun
+from prism.worlds._decisions import TemplateWriter
 
 
 class WorkflowRun(AloneRun):

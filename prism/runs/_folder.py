@@ -42,6 +42,7 @@ class RunFolder:
 
     Args:
         path: The folder.
+        is_new: Whether the run has not begun.
 
     Attributes:
         path: The folder.
@@ -50,9 +51,9 @@ class RunFolder:
         skipped: The number of rounds whose events are not logged again.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_new: bool = True) -> None:
         self.path = path
-        self.is_new = True
+        self.is_new = is_new
         self.journal: Journal | None = None
         self.skipped: int = 0
         self._begin_at = 0
@@ -75,21 +76,6 @@ class RunFolder:
         except OSError as error:
             raise _unwritable(path, error) from None
         return cls(path)
-
-    @classmethod
-    def to_resume(cls, path: Path) -> tuple[Self, dict[str, Any] | None]:
-        """Return the folder of a run to resume.
-
-        Returns:
-            The folder and its ``run.json``; None if the run is complete.
-
-        Raises:
-            InputError: If there is no run in it.
-        """
-        folder = cls(path)
-        folder.is_new = False
-        summary = read_summary(path)
-        return folder, None if _RESULTS in summary else summary
 
     def skip_rounds(self) -> None:
         """Let the rounds that have ended in the log not be logged again, nor compared with it.

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
 from prism.reasoner._router import Router
 from prism.reasoner._spending import Budget, Cost
 from prism.reasoner._words import count_tokens
-from prism.runs._loops import run_to_end
 
 if TYPE_CHECKING:
     from prism.llm._pool import ModelPool
@@ -25,20 +25,17 @@ _QUIET_SECONDS = 2.0
 
 def asking_in(askers: Iterable[Any]) -> list[Reasoner | Writer]:
     """Return everything in reasoners and writers that asks a model, such as parts of a router."""
-    result: list[Reasoner | Writer] = []
-    for asker in askers:
-        if isinstance(asker, Router):
-            result += asking_in(asker.parts.values())
-            continue
-        if hasattr(asker, "client") and hasattr(asker, "pool"):
-            result.append(asker)
-    return result
+    groups = (asker.parts.values() if isinstance(asker, Router) else [asker] for asker in askers)
+    parts: Iterator[Any] = chain.from_iterable(groups)
+    return [part for part in parts if hasattr(part, "client") and hasattr(part, "pool")]
 
 
 # Loading
 
 
-def load_models(askers: Sequence[Any], deadline: float | None, observer: Observer) -> list[Cost]:
+async def load_models(
+    askers: Sequence[Any], deadline: float | None, observer: Observer
+) -> list[Cost]:
     """Load all models of a run at the same time, and report at once what would cause fallbacks.
 
     Args:
@@ -65,32 +62,20 @@ def load_models(askers: Sequence[Any], deadline: float | None, observer: Observe
     }
     may_end = any(getattr(asker, "stop_at", None) is not None for asker in askers)
 
-    costs: list[Cost] = []
-
-    async def load_all() -> None:
-        # who has spent everything asks no more
-        left = [each for each in pools.values() if each[1].budget.spent() is None]
-        loading = (_load(pool, asker.budget, deadline, observer) for pool, asker in left)
-        loaded = await asyncio.gather(*loading)
-        for (pool, asker), (errors, cost) in zip(left, loaded, strict=True):
-            cost.price(asker.price_of)
-            if cost.attempts:
-                costs.append(cost)
-            is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
-            if (
-                is_fatal
-                and errors
-                and len(errors) == len(pool.hosts)
-                and all(map(pool.is_away, errors))
-            ):
-                raise type(errors[-1])(_line("; ".join(map(str, errors))))
-            for error in errors:
-                lost = "decisions fall back and texts are missing (see: prism doctor)"
-                observer.warn(f"{_line(error)}; while that lasts, {lost}")
-
-    if pools:
-        run_to_end(load_all())
-    return costs
+    # who has spent everything asks no more
+    left = [each for each in pools.values() if each[1].budget.spent() is None]
+    loading = (_load(pool, asker.budget, deadline, observer) for pool, asker in left)
+    loaded = await asyncio.gather(*loading)
+    for (pool, asker), (errors, cost) in zip(left, loaded, strict=True):
+        cost.price(asker.price_of)
+        is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
+        is_away = len(errors) == len(pool.hosts) and all(map(pool.is_away, errors))
+        if is_fatal and errors and is_away:
+            raise type(errors[-1])(_line("; ".join(map(str, errors))))
+        for error in errors:
+            lost = "decisions fall back and texts are missing (see: prism doctor)"
+            observer.warn(f"{_line(error)}; while that lasts, {lost}")
+    return [cost for _, cost in loaded if cost.attempts]
 
 
 async def _load(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from hashlib import file_digest
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self, get_args
@@ -217,17 +216,3 @@ def read_writer(config: Mapping[str, Any]) -> WriterOptions | None:
     if isinstance(options["model"], dict):
         options["model"] = read_decider(options["model"])
     return WriterOptions(**options)
-
-
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file.
-
-    Raises:
-        InputError: If it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            return file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        hint = "resume a run where it was begun, with the same files"
-        raise InputError(f"cannot be read ({error.strerror}): {hint}", path=path) from None

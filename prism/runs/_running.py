@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from prism._version import __version__
-from prism.errors import InputError
 from prism.llm._model import LostClient
 from prism.runs._documents import BEFORE, Documents, documents
-from prism.runs._folder import SUMMARY_NAME, RunFolder, describe_run, read_summary
-from prism.runs._journal import Journal, journalled
-from prism.runs._models import asking_in, load_models, spent_by
+from prism.runs._folder import RunFolder, describe_run
+from prism.runs._journal import Journal, take_from
+from prism.runs._models import load_models, spent_by
 from prism.runs._observing import Observer
-from prism.runs._options import Repeats, models_of, with_client
+from prism.runs._options import Repeats, models_of
 from prism.telemetry.loggers import LateLogger
 
 ResultsT = TypeVar("ResultsT")
@@ -36,90 +37,6 @@ class Outcome(Generic[ResultsT]):
     results: ResultsT = field(repr=False)
     summary: dict[str, Any] = field(repr=False)
     folder: Path | None
-
-
-def go_on(
-    folder: Path | str,
-    kind: Any,
-    *,
-    model: Any = None,
-    on_round: Callable[[Any], object] | None = None,
-    observer: Observer | None = None,
-) -> Outcome[Any] | None:
-    """Continue a run that was stopped; see `prism.worlds.resume`.
-
-    Args:
-        folder: The folder of the run.
-        kind: Reads the run's options.
-        model: The client of another library that it asks.
-        on_round: Called with every round when it ends.
-        observer: Receives reports of the run.
-    """
-    path = Path(folder)
-    kept, began = RunFolder.to_resume(path)
-    if began is None:
-        return None
-    config, summary, observer = began["config"], path / SUMMARY_NAME, observer or Observer()
-    options = kind.from_config(config, summary)
-    if model is not None:
-        options = with_client(options, model)
-    has_changed = warn_of_changes(began, options, observer)
-    # the same code without a model does the same, so that nobody need compare its log
-    if options.is_repeatable and not has_changed:
-        kept.skip_rounds()
-    return carry_out(options, kept, on_round=on_round, observer=observer)
-
-
-def repeat(
-    recorded: Path | str,
-    kind: Any,
-    folder: Path | str | None = None,
-    *,
-    on_round: Callable[[Any], object] | None = None,
-    observer: Observer | None = None,
-) -> Outcome[Any]:
-    """Run an earlier run again; see `prism.worlds.replay`.
-
-    Args:
-        recorded: The folder of the earlier run.
-        kind: Reads the run's options.
-        folder: Where to keep the new run.
-        on_round: Called with every round when it ends.
-        observer: Receives reports of the run.
-    """
-    path, observer = Path(recorded), observer or Observer()
-    began = read_summary(path)
-    options = kind.from_config(began["config"], path / SUMMARY_NAME)
-    warn_of_changes(began, options, observer)
-    options = options.repeating(path)
-    kept = None if folder is None else RunFolder.for_new(Path(folder))
-    return carry_out(options, kept, on_round=on_round, observer=observer)
-
-
-def warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) -> bool:
-    """Report what has changed since a run began, which goes on while it does the same.
-
-    Args:
-        began: Its ``run.json``.
-        options: The run.
-        observer: Is told the files, and the version of prism.
-
-    Returns:
-        Whether anything has changed.
-    """
-    changes = []
-    if (version := began.get("prism")) != __version__:
-        changes.append(f"was begun by prism {version}, and this is {__version__}")
-    try:
-        inputs = began["config"].get("inputs", {})
-        now = options.digests()
-        changed = [name for name, digest in now.items() if inputs.get(name) != digest]
-        changes += [f"{name}: has changed since the run began" for name in changed]
-    except InputError as error:
-        changes.append(str(error))
-    for change in changes:
-        observer.warn(f"{change}; it goes on while it does the same")
-    return bool(changes)
 
 
 def carry_out(
@@ -173,10 +90,10 @@ def carry_out(
                 )
         else:
             journal = Journal(repeats=repeats)
-        _take_from(askers, journal)
+        take_from(journal, askers)
         # who repeats another run may ask nobody
         if models and repeats is None:
-            for cost in load_models(askers, options.deadline, observer):
+            for cost in run_to_end(load_models(askers, options.deadline, observer)):
                 journal.add_loading(cost)
         observer.started(run)
         after_round = _after_rounds(run, folder, on_round, logger)
@@ -201,16 +118,6 @@ def _documents_of(
     return documents(path, before, is_trial=repeats is not None)
 
 
-def _take_from(askers: Sequence[Any], journal: Journal) -> None:
-    """Let a run take its answers from a journal as far as it goes, and add to it."""
-    for asker in askers:
-        journalled(asker, journal)
-    asking = asking_in(askers)
-    if asking and journal.asks:
-        # all share one
-        journal.pay_from(asking[0].budget)
-
-
 def _after_rounds(
     run: Any,
     folder: RunFolder | None,
@@ -227,3 +134,38 @@ def _after_rounds(
             on_round(summary)
 
     return after_round
+
+
+def run_to_end(main: Coroutine[Any, Any, ResultsT]) -> ResultsT:
+    """Run a coroutine to its end, and return its result.
+
+    A notebook runs its cells in an event loop, and no other loop may run in the same thread. There,
+    the coroutine gets its own thread, for which this one waits.
+    """
+    tasks: list[asyncio.Task[ResultsT]] = []
+
+    async def keep() -> None:
+        tasks.append(asyncio.ensure_future(main))
+        # asyncio formats the result of its main coroutine, which takes long for many rounds
+        await tasks[0]
+
+    try:
+        is_in_loop = asyncio.get_running_loop().is_running()
+    except RuntimeError:
+        is_in_loop = False
+    # outside the handler, so that a fault of the run has no other error before it
+    if not is_in_loop:
+        asyncio.run(keep())
+        return tasks[0].result()
+
+    with ThreadPoolExecutor(1, "prism-run") as pool:
+        done = pool.submit(copy_context().run, asyncio.run, keep())
+        try:
+            done.result()
+        except KeyboardInterrupt:
+            # only this thread receives an interruption
+            if tasks and not done.done():
+                tasks[0].get_loop().call_soon_threadsafe(tasks[0].cancel)
+            wait([done])
+            raise
+    return tasks[0].result()

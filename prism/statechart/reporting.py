@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from logging import DEBUG
 from typing import Any, Literal, Protocol
 
 from prism.statechart._definition import Definition
@@ -67,19 +68,15 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        loggers.report(
-            self.logger,
+        self._report(
             "info",
             TRANSITION,
-            {
-                "chart": self._chart,
-                "agent_id": agent_name(agent),
-                "from_state": edge.from_text,
-                "to_state": edge.to_text,
-                "trigger": edge.trigger,
-                "ticks_in_state": dwell,
-                "context": identify(context),
-            },
+            agent,
+            from_state=edge.from_text,
+            to_state=edge.to_text,
+            trigger=edge.trigger,
+            ticks_in_state=dwell,
+            context=identify(context),
         )
 
     def met(self, agent: Any, state: str) -> None:
@@ -100,7 +97,7 @@ class Reporter:
             context: The event's context.
         """
         self.met(agent, state)
-        if loggers.debug_logger(self.logger) is None:
+        if not loggers.is_heard(self.logger, DEBUG):
             return
         names = [*filter(None, guards)]
         self._report(

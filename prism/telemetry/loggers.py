@@ -115,38 +115,32 @@ def somebody_wants_details() -> bool:
     return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
 
 
-def is_heard(given: EventLogger | None) -> bool:
+def is_heard(given: EventLogger | None, level: int = logging.INFO) -> bool:
     """Return whether anybody listens to the events of a logger, or to those without one.
 
     Args:
         given: The chart's or reasoner's own logger, if it has one.
+        level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
-    return bool(event_hooks) or _logger_for(given, logging.INFO) is not None
+    is_observed = event_hooks and level > logging.DEBUG
+    return bool(is_observed) or _logger_for(given, level) is not None
 
 
-def debug_logger(given: EventLogger | None) -> Any:
-    """Return the logger for details, or None if nobody listens to them.
-
-    Args:
-        given: The chart's own logger, if it has one.
-    """
-    logger: Any = _logger_for(given, logging.DEBUG)
-    # those of runs have no details; one of structlog's that filters says for which levels it does
-    is_enabled = getattr(logger, "is_enabled_for", lambda _level: hasattr(logger, "debug"))
-    return logger if is_enabled(logging.DEBUG) else None
-
-
-def _logger_for(given: EventLogger | None, level: int) -> EventLogger | None:
+def _logger_for(given: EventLogger | None, level: int) -> Any:
+    """Return where events go; None if nobody listens to those of a level."""
     while type(given) is LateLogger:
         if given.is_silent:
             return None
         given = given.opened
-    if given is not None:
-        return given
-    if structlog_is_configured():
-        return _configured_logger()
+    if given is None and not structlog_is_configured():
+        return _standard_logger if _standard.isEnabledFor(level) else None
 
-    return _standard_logger if _standard.isEnabledFor(level) else None
+    logger = _configured_logger() if given is None else given
+    if level > logging.DEBUG:
+        return logger
+    # those of runs have no details; one of structlog's that filters says for which levels it does
+    is_enabled = getattr(logger, "is_enabled_for", lambda _level: hasattr(logger, "debug"))
+    return logger if is_enabled(level) else None
 
 
 def synchronous(logger: Any) -> Any:
@@ -195,7 +189,7 @@ def report(
     # a logger that relays events is observed when it passes them on, in the order of the log
     if event_hooks and not (is_detail or getattr(preferred, "relays", False)):
         observe("event", LogEvent, event, level, dict(keys))
-    logger = debug_logger(preferred) if is_detail else _logger_for(preferred, logging.INFO)
+    logger = _logger_for(preferred, logging.DEBUG if is_detail else logging.INFO)
     if logger is None:
         is_silent = type(preferred) is LateLogger and preferred.is_silent
         if is_silent or level not in ("warning", "error"):

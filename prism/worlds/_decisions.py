@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,9 +17,9 @@ from prism.errors import (
 )
 from prism.reasoner._router import all_of
 from prism.reasoner._situations import stay_in_words
+from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
 from prism.reasoner._words import in_words
-from prism.runs._services import TemplateWriter
 from prism.statechart import (
     BaseWriter,
     Configuration,
@@ -38,8 +37,6 @@ from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
 from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
-
-_EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
 
 _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
@@ -84,19 +81,19 @@ class Asked(Waits):
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
         self.reason: str | None = None
-        agent.world.turns.unawaited[self] = None
+        agent.world._run_turns.unawaited[self] = None
 
     @property
     def chart(self) -> Definition[Any]:
         """The definition of the agent's chart."""
-        kind = self.agent.world.turns.population.kinds[type(self.agent)]
+        kind = self.agent.world._run_turns.population.kinds[type(self.agent)]
         found: Definition[Any] = kind.chart.definition
         return found
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world.turns.unawaited.pop(self, None)
-        settled = settle(self.agent.world.turns, self)
+        self.agent.world._run_turns.unawaited.pop(self, None)
+        settled = settle(self.agent.world._run_turns, self)
         return (yield self) if settled is self else settled
 
 
@@ -131,6 +128,19 @@ class Receiving(Waits):
 
 
 # Who answers
+
+
+class TemplateWriter(BaseWriter):
+    """The writer without a model, which returns the template of every text."""
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Return the templates, or a failure for a call without one."""
+        return [
+            Written(None, "failed", reason="there is no model")
+            if call.fallback is None
+            else Written(fallback_text(call), "template", call.fallback)
+            for call in calls
+        ]
 
 
 class Answers:
@@ -175,14 +185,7 @@ class Answers:
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        if not calls:
-            decisions, texts = await self._decide(questions, logger), []
-        elif not questions:
-            decisions, texts = [], await self.writer.answer(calls)
-        else:
-            decisions, texts = await all_of(
-                [self._decide(questions, logger), self.writer.answer(calls)]
-            )
+        decisions, texts = await all_of([self._decide(questions, logger), self._write(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=logger)
@@ -192,6 +195,8 @@ class Answers:
     async def _decide(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:
+        if not questions:
+            return []
         decisions: list[Decision] = await self.reasoner.decide_many(questions, logger=logger)
         for question, decision in zip(questions, decisions, strict=True):
             if decision.chosen not in question.options:
@@ -202,6 +207,9 @@ class Answers:
                 )
         return decisions
 
+    async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
+        return await self.writer.answer(calls) if calls else []
+
     def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
         for written in texts:
             self.texts[written.source] += 1
@@ -210,9 +218,8 @@ class Answers:
             if decision.source != "fallback":
                 self.decisions_answered += 1
                 continue
-            named = _EXCEPTION.match(decision.reason or "")
-            host = decision.cost.host if decision.cost else None
-            self.fallbacks[(named[1] if named else "other") + (f" at {host}" if host else "")] += 1
+            where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
+            self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Decisions

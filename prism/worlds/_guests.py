@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
+from time import time
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.reasoner._texts import BaseWriter, Effect, TextCall, Written
-from prism.runs._services import Services
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 
 ObjectT = TypeVar("ObjectT")
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """What a run provides to an object that takes part in it.
+
+    Args:
+        writer: Answers its text calls, together with all others of the tick.
+        logger: Where the run's events go.
+        clock: Returns the run's time, in seconds since the epoch.
+        seed: Seed of the run's random numbers.
+    """
+
+    writer: BaseWriter
+    logger: EventLogger | None = None
+    clock: Callable[[], float] = time
+    seed: int = 0
 
 
 class Presence(StrEnum):
@@ -178,7 +196,7 @@ class TurnWriter(BaseWriter):
         Raises:
             SimulationError: If the run has no writer, without which such an agent cannot act.
         """
-        if not self._guest.world.turns.answers.has_writer:
+        if not self._guest.world._run_turns.answers.has_writer:
             raise SimulationError(
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
@@ -188,21 +206,21 @@ class TurnWriter(BaseWriter):
     @property
     def sends_schemas(self) -> bool:
         """Whether the run's writer sends schemas to its servers."""
-        return bool(self._guest.world.turns.answers.writer.sends_schemas)
+        return bool(self._guest.world._run_turns.answers.writer.sends_schemas)
 
     @property
     def is_repeating(self) -> bool:
         """Whether the run takes answers from its journal."""
-        return bool(self._guest.world.turns.answers.writer.is_repeating)
+        return bool(self._guest.world._run_turns.answers.writer.is_repeating)
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers of the run's writer; None if unknown."""
-        window: int | None = await self._guest.world.turns.answers.writer.window()
+        window: int | None = await self._guest.world._run_turns.answers.writer.window()
         return window
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect, and keep its result in the run's journal."""
-        return await self._guest.world.turns.answers.writer.once(key, effect, interrupted)
+        return await self._guest.world._run_turns.answers.writer.once(key, effect, interrupted)
 
     async def write_many(
         self,

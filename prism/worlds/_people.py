@@ -51,7 +51,7 @@ class AgentTable:
     def __init__(self, path: Path | str) -> None:
         self.path: Path = Path(path)
         with reading(self.path):
-            self._records = read_table(self.path, ())
+            self._records = read_table(self.path)
 
         self._columns = columns_of(self._records)
 

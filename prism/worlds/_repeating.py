@@ -6,10 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from prism._version import __version__
+from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
 from prism.runs import Observer, Outcome
-from prism.runs._folder import read_summary
-from prism.runs._running import go_on, repeat
+from prism.runs._folder import SUMMARY_NAME, RunFolder, read_summary
+from prism.runs._options import with_client
+from prism.runs._running import carry_out
 from prism.worlds._addresses import alone, key_in
 from prism.worlds._run import Run
 
@@ -41,14 +44,18 @@ def resume(
         ReplayError: If it asks or logs something else than before; the message names it.
         OSError: If it cannot be written. It can be resumed again.
     """
-    path = Path(folder)
-    return go_on(
-        path,
-        _kind(read_summary(path)["config"]),
-        model=model,
-        on_round=on_round,
-        observer=observer,
-    )
+    path, observer = Path(folder), observer or Observer()
+    began = read_summary(path)
+    if "results" in began:
+        return None
+    options = _options_in(path, began["config"])
+    if model is not None:
+        options = with_client(options, model)
+    kept, has_changed = RunFolder(path, is_new=False), _warn_of_changes(began, options, observer)
+    # the same code without a model does the same, so that nobody need compare its log
+    if options.is_repeatable and not has_changed:
+        kept.skip_rounds()
+    return carry_out(options, kept, on_round=on_round, observer=observer)
 
 
 def replay(
@@ -74,16 +81,38 @@ def replay(
     # the path of a log means its folder
     path = Path(recorded)
     path = path.parent if path.name in LOG_NAMES and path.is_file() else path
-    return repeat(
-        path,
-        _kind(read_summary(path)["config"]),
-        folder,
-        on_round=on_round,
-        observer=observer,
-    )
+    began, observer = read_summary(path), observer or Observer()
+    options = _options_in(path, began["config"])
+    _warn_of_changes(began, options, observer)
+    kept = None if folder is None else RunFolder.for_new(Path(folder))
+    return carry_out(options.repeating(path), kept, on_round=on_round, observer=observer)
 
 
-def _kind(config: Mapping[str, Any]) -> Any:
-    """Return the class that reads a ``run.json``."""
+def _options_in(folder: Path, config: Mapping[str, Any]) -> Any:
+    """Return the run that a folder's ``run.json`` describes."""
     key = key_in(config)
-    return Run if key is None else alone(key)
+    kind: Any = Run if key is None else alone(key)
+    return kind.from_config(config, folder / SUMMARY_NAME)
+
+
+def _warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) -> bool:
+    """Report what has changed since a run began, and return whether anything has.
+
+    Args:
+        began: Its ``run.json``.
+        options: The run.
+        observer: Is told the files, and the version of prism.
+    """
+    changes = []
+    if (version := began.get("prism")) != __version__:
+        changes.append(f"was begun by prism {version}, and this is {__version__}")
+    try:
+        inputs = began["config"].get("inputs", {})
+        now = options.digests()
+        changed = [name for name, digest in now.items() if inputs.get(name) != digest]
+        changes += [f"{name}: has changed since the run began" for name in changed]
+    except InputError as error:
+        changes.append(str(error))
+    for change in changes:
+        observer.warn(f"{change}; it goes on while it does the same")
+    return bool(changes)

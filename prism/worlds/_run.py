@@ -19,6 +19,7 @@ import orjson
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, InputError, PrismError
+from prism.files._records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, WriterOptions
 from prism.runs._folder import RunFolder
@@ -26,7 +27,6 @@ from prism.runs._options import (
     Later,
     PolicyOptions,
     Repeats,
-    digest,
     models_of,
     naming,
     read_decider,

@@ -139,7 +139,10 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     for number, (agent, row) in enumerate(zip(agents, rows, strict=True)):
         followed = dict.fromkeys(json.loads(row["following_agentid_list"]))
         assert agent.following == tuple(ids[other] for other in followed if other != number)
-        assert (agent.personality, agent.attributes) == (row["user_char"], {})
+        assert (agent.personality, agent.attributes["user_id"]) == (
+            row["user_char"],
+            int(row["user_id"]),
+        )
 
     assert [agent.agent_id for agent in agents if not agent.interests] == [
         "balloonist",
@@ -149,8 +152,6 @@ def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture
     ]
     notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
     assert notes == [
-        "ignored columns (to keep them as attributes, use 'keep'): ['Unnamed: 0.2', "
-        "'Unnamed: 0.1', 'Unnamed: 0', 'user_id', 'following_count', 'follower_count', ...]",
         "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
     ]
 
@@ -275,37 +276,18 @@ def table(column: list[str]) -> str:
 )
 def test_a_column_has_one_type(column: list[str], values: list[Any], write: Write) -> None:
     """A column is numbers or truth values if it has nothing else, and texts if it has."""
-    population = load_population(write("a.csv", table(column)), keep=["x"])
+    population = load_population(write("a.csv", table(column)))
     read = [agent.attributes for agent in population.agents]
     assert read == [{"x": value} for value in values]
     assert [type(found["x"]) for found in read] == [type(value) for value in values]
 
 
 def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
-    """What Reddit personas say of age and country becomes attributes when it is asked for."""
+    """What Reddit personas say of age and country becomes attributes."""
     path = data / "oasis" / "user_data_36.json"
     people = json.loads(path.read_text(encoding="utf-8"))
-    agents = load_population(path, keep=("age", "country")).agents
-    assert [agent.attributes for agent in agents] == [
-        {"age": person["age"], "country": person["country"]} for person in people
-    ]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        ("a.csv", table(["1"])),
-        ("a.json", '[{"username": "a", "interested_topics": ["tea"], "x": 1}]'),
-        ("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1}\n'),
-    ],
-)
-def test_a_field_that_no_agent_has_is_refused(name: str, content: str, write: Write) -> None:
-    """A field to keep that the file does not have is refused, with those that it has."""
-    path = write(name, content)
-    with pytest.raises(InputError, match=f"names 'y', but {path} has only .*, x") as refused:
-        load_population(path, keep=["x", "y"])
-    assert refused.value.field == "keep"
-    assert load_population(path, keep=["x"]).agents[0].attributes == {"x": 1}
+    for agent, person in zip(load_population(path).agents, people, strict=True):
+        assert agent.attributes.items() >= {(key, person[key]) for key in ("age", "country")}
 
 
 @pytest.mark.parametrize(
@@ -319,6 +301,6 @@ def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Writ
     """A kept value that could not be written to a log is refused, with file, line and field."""
     line = json.dumps({"agent_id": "a", "interests": ["tea"], "x": value})
     with pytest.raises(InputError) as refused:
-        load_population(write("a.jsonl", line + "\n"), keep=["x"])
+        load_population(write("a.jsonl", line + "\n"))
     assert refused.value.line == 1
     assert refused.value.problem.startswith(problem)

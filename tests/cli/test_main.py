@@ -13,7 +13,7 @@ import typer
 from prism import __version__
 from prism.cli._main import app
 from tests.kit.commands import Prism
-from tests.kit.dice import tree
+from tests.kit.kept import tree
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
 FILES = {

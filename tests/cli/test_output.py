@@ -48,7 +48,7 @@ def content(folder: Path) -> dict[str, bytes]:
     [
         (writer, out)
         for writer in WRITERS
-        for out in ("run/events.jsonl", "run/run.json", "soft", "hard")
+        for out in ("run/events.jsonl", "run/run.json", "run/answers.jsonl", "soft", "hard")
         # a chart's command reads no run, and replaces a hard link alone
         if (writer, out) != ("export", "hard")
     ],

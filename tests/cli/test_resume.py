@@ -15,7 +15,7 @@ from prism import Run
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit.commands import LIMITED, Prism, signalled
-from tests.kit.dice import tree
+from tests.kit.kept import tree
 from tests.kit.waiting import has_ended, has_stopped, wait_until
 
 AGENTS, ROUNDS, SEED = 30, 30, 5

@@ -1,14 +1,27 @@
-"""Runs of other kinds than those of worlds, kept in folders."""
+"""Runs in folders: stopped after a round, and compared byte by byte."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from prism.runs import RunFolder
-from prism.runs._running import carry_out, go_on, repeat
 
-resume, replay = go_on, repeat
+class StoppedError(Exception):
+    """Stands for whatever stops a process."""
 
 
-def begin(options: Any, folder: Path | str | None = None, **how: Any) -> Any:
-    """Carry out a run from its beginning, in a folder if one is named."""
-    return carry_out(options, None if folder is None else RunFolder.for_new(Path(folder)), **how)
+def stop_after(last: int) -> Callable[[Any], None]:
+    """Return what stops a run when a round has ended."""
+
+    def stop(ended: Any) -> None:
+        if ended.number == last:
+            raise StoppedError
+
+    return stop
+
+
+def tree(path: Path) -> dict[str, bytes | None]:
+    """Return everything below a folder, files with their bytes, by its place in the folder."""
+    return {
+        str(found.relative_to(path)): found.read_bytes() if found.is_file() else None
+        for found in path.rglob("*")
+    }

@@ -8,85 +8,91 @@ import orjson
 import pytest
 
 import prism
+from prism import Run, resume
 from prism.errors import FieldValueError, InputError, ReplayError
 from prism.runlog import SimulatedClock
-from prism.runs import RunFolder
-from prism.runs._folder import LOG_NAME, SUMMARY_NAME, is_begun, refuse_own_file
-from tests.kit.dice import (
-    CONFIG,
-    resume_in,
-    throw_in,
-    tree,
-)
+from prism.runs import Observer, RunFolder
+from tests.kit.commands import Prism
+from tests.kit.kept import StoppedError, stop_after, tree
 
-ABOUT = {"config": CONFIG}
+ABOUT: dict[str, Any] = {"config": {}}
+LOG_NAME, SUMMARY_NAME = "events.jsonl", "run.json"
 
 # Beginning
 
 
 @pytest.mark.parametrize("place", [".", "new", "a/b/c"])
-def test_run_is_written_into_its_folder(place: str, tmp_path: Path, whole: Any) -> None:
+def test_run_is_written_into_its_folder(place: str, run: Run, tmp_path: Path, whole: Any) -> None:
     """An empty or missing folder, however deep, receives log and summary and nothing else."""
-    folder = RunFolder.for_new(tmp_path / place)
-    assert folder.is_new
-    throw_in(folder)
+    outcome = run.keep(tmp_path / place)
     assert tree(tmp_path / place) == whole
     assert sorted(whole) == [LOG_NAME, SUMMARY_NAME]
+    assert outcome.folder == tmp_path / place
+    assert repr(outcome) == f"Outcome(folder={outcome.folder!r})"
+    assert outcome.summary == json.loads((outcome.folder / SUMMARY_NAME).read_bytes())
+    assert outcome.summary["results"] == run.run().to_dict()
 
 
-def test_summary_tells_what_the_run_is_from_the_beginning(tmp_path: Path) -> None:
-    """``run.json`` has version, schema and configuration from the beginning, results at the end."""
-    folder = RunFolder.for_new(tmp_path)
-    assert not is_begun(folder.path)
-    with folder.writing({"config": {"text": "é"}}, SimulatedClock()):
-        before = json.loads((tmp_path / SUMMARY_NAME).read_bytes())
-        assert is_begun(folder.path)
-        folder.complete({"results": {"number": 1}, "spent": 2})
-    assert before == {"prism": prism.__version__, "schema": 1, "config": {"text": "é"}}
-    assert json.loads((tmp_path / SUMMARY_NAME).read_bytes()) == {
-        **before,
-        "results": {"number": 1},
-        "spent": 2,
-    }
+def test_each_round_is_kept_before_it_is_reported(run: Run, tmp_path: Path) -> None:
+    """``run.json`` has the configuration from the beginning, and the log each round that ended."""
+    before: list[Any] = []
+
+    def look(ended: Any) -> None:
+        before.append(json.loads((tmp_path / SUMMARY_NAME).read_bytes()))
+        assert (tmp_path / LOG_NAME).read_bytes().count(b"round.ended") == ended.number
+
+    outcome = run.keep(tmp_path, on_round=look)
+    head = {"prism": prism.__version__, "schema": 1, "config": run.to_config()}
+    assert len(before) == run.rounds
+    assert {name: before[0][name] for name in head} == head
+    assert outcome.summary == {**before[0], "results": outcome.results.to_dict()}
 
 
-@pytest.mark.parametrize("held", [[LOG_NAME], [SUMMARY_NAME], [LOG_NAME, SUMMARY_NAME]])
-def test_folder_with_a_run_is_refused(held: list[str], tmp_path: Path) -> None:
-    """A folder that holds any part of a run is refused by name and stays as it was."""
+def test_a_run_without_a_folder_writes_nothing(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither does one that is refused while it is prepared."""
+    monkeypatch.chdir(tmp_path)
+    run.run()
+    with pytest.raises(FieldValueError, match="has no treatment 'nobody'"):
+        run.replace(treatments=["nobody@1"]).keep("run")
+    assert tree(tmp_path) == {}
+
+
+@pytest.mark.parametrize(
+    ("held", "named"),
+    [
+        ([LOG_NAME], f"other files ({LOG_NAME})"),
+        ([SUMMARY_NAME], f"a run ({SUMMARY_NAME})"),
+        ([LOG_NAME, SUMMARY_NAME], f"a run ({LOG_NAME}, {SUMMARY_NAME})"),
+        (["thesis.tex", "d.csv", "a.txt", "notes", ".git"], "(a.txt, d.csv, notes, ...)"),
+    ],
+)
+def test_folder_that_holds_anything_is_refused(
+    held: list[str], named: str, run: Run, tmp_path: Path
+) -> None:
+    """It is refused by name and stays as it was; hidden files may be there."""
     for name in held:
         (tmp_path / name).write_bytes(b"precious")
     before = tree(tmp_path)
-    with pytest.raises(InputError, match=rf"already holds .* \({', '.join(held)}\)") as refused:
-        RunFolder.for_new(tmp_path)
-    assert refused.value.path == str(tmp_path)
+    with pytest.raises(InputError, match="already holds ") as refused:
+        run.keep(tmp_path)
+    assert named in str(refused.value)
     assert tree(tmp_path) == before
-
-
-def test_folder_with_the_files_of_others_is_refused(tmp_path: Path) -> None:
-    """A folder that holds anything else is refused by name, hidden files apart."""
-    for name in ("thesis.tex", "data.csv", "a.txt", "notes", ".git"):
-        (tmp_path / name).write_bytes(b"precious")
-    with pytest.raises(InputError, match=r"holds other files \(a.txt, data.csv, notes, \.\.\.\)"):
-        RunFolder.for_new(tmp_path)
-
-    for name in ("thesis.tex", "data.csv", "a.txt", "notes"):
-        (tmp_path / name).unlink()
-    throw_in(RunFolder.for_new(tmp_path))
-    assert (tmp_path / ".git").read_bytes() == b"precious"
 
 
 @pytest.mark.parametrize(
     "left", [{}, {LOG_NAME: b""}, {LOG_NAME: b"", f".{SUMMARY_NAME}.part": b'{"prism": "0.'}]
 )
 def test_run_that_was_killed_before_it_began_may_begin_again(
-    left: dict[str, bytes], tmp_path: Path, whole: Any
+    left: dict[str, bytes], run: Run, tmp_path: Path, whole: Any
 ) -> None:
     """What a process leaves that was killed before ``run.json`` was there is not a run."""
     for name, content in left.items():
         (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match="holds no run"):
-        RunFolder.to_resume(tmp_path)
-    throw_in(RunFolder.for_new(tmp_path))
+        resume(tmp_path)
+    run.keep(tmp_path)
     assert tree(tmp_path) == whole
 
 
@@ -98,38 +104,33 @@ def test_run_that_was_killed_before_it_began_may_begin_again(
         ("x" * 300, "cannot be written to: .*too long"),
     ],
 )
-def test_impossible_folder_is_refused(place: str, problem: str, tmp_path: Path) -> None:
+def test_impossible_folder_is_refused(place: str, problem: str, run: Run, tmp_path: Path) -> None:
     """A file, a place below a file and an impossible name are refused, and nothing is changed."""
     (tmp_path / "file").write_bytes(b"precious")
     before = tree(tmp_path)
     with pytest.raises(InputError, match=problem):
-        throw_in(RunFolder.for_new(tmp_path / place))
+        run.keep(tmp_path / place)
     assert tree(tmp_path) == before
 
 
-def test_run_that_came_in_between_is_not_overwritten(tmp_path: Path, whole: Any) -> None:
-    """A run that another process has carried out since the folder was looked at stays as it is."""
-    first, second = RunFolder.for_new(tmp_path), RunFolder.for_new(tmp_path)
-    throw_in(first)
-    with pytest.raises(InputError, match="already holds a run"):
-        throw_in(second)
-    assert tree(tmp_path) == whole
-
-
 def test_of_two_that_begin_at_once_one_is_refused(
-    tmp_path: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a run is being written nobody else begins one in its folder."""
+    """While a run is being written nobody else begins one in its folder, nor afterwards."""
     monkeypatch.setattr("prism.files._durable._LOOK_SECONDS", 0)
     second = RunFolder.for_new(tmp_path)
 
-    def begin_another(_: int) -> None:
-        with pytest.raises(
-            InputError, match=f"{LOG_NAME}: is being written by another process: wait for it"
-        ):
-            throw_in(second)
+    def begin_another(_: object = None) -> None:
+        with second.writing(ABOUT, SimulatedClock()):
+            pytest.fail("it has begun")
 
-    throw_in(RunFolder.for_new(tmp_path), begin_another)
+    def look(_: object) -> None:
+        with pytest.raises(InputError, match="is being written by another process: wait for it"):
+            begin_another()
+
+    run.keep(tmp_path, on_round=look)
+    with pytest.raises(InputError, match="already holds a run"):
+        begin_another()
     assert tree(tmp_path) == whole
 
 
@@ -145,43 +146,25 @@ def test_run_that_fails_in_its_first_round_leaves_nothing(
     for name in kept_before:
         path.mkdir()
         (path / name).touch()
-    with (
-        pytest.raises(FieldValueError),
-        RunFolder.for_new(path).writing(ABOUT, SimulatedClock()),
-    ):
+    with pytest.raises(FieldValueError), RunFolder.for_new(path).writing(ABOUT, SimulatedClock()):
         raise FieldValueError("impossible")
     assert [found.name for found in tmp_path.rglob("*")] == (
         ["run", *kept_before] if kept_before else []
     )
 
 
-def test_rounds_that_have_ended_are_never_deleted(tmp_path: Path, whole: Any) -> None:
+def test_rounds_that_have_ended_are_never_deleted(run: Run, tmp_path: Path, whole: Any) -> None:
     """An error of prism's own in a later round keeps the run."""
 
-    def fail(number: int) -> None:
-        if number == 2:
+    def fail(ended: Any) -> None:
+        if ended.number == 2:
             raise FieldValueError("impossible from here")
 
     with pytest.raises(FieldValueError):
-        throw_in(RunFolder.for_new(tmp_path), fail)
-    ended = [
-        event
-        for event in map(orjson.loads, (tmp_path / LOG_NAME).read_bytes().splitlines())
-        if event["event"] == "round.ended"
-    ]
-    assert [event["round"] for event in ended] == [1, 2]
-    resume_in(tmp_path)
+        run.keep(tmp_path, on_round=fail)
+    assert (tmp_path / LOG_NAME).read_bytes().count(b'"event":"round.ended"') == 2
+    resume(tmp_path)
     assert tree(tmp_path) == whole
-
-
-def test_a_run_that_another_process_has_completed_is_not_resumed(stopped: Path) -> None:
-    """Neither log nor results are written again."""
-    folder, _ = RunFolder.to_resume(stopped)
-    resume_in(stopped)
-    before = tree(stopped)
-    with pytest.raises(InputError, match="was just completed by another process"):
-        throw_in(folder)
-    assert tree(stopped) == before
 
 
 def test_a_run_that_holds_an_answer_is_never_deleted(tmp_path: Path) -> None:
@@ -201,55 +184,110 @@ def test_a_run_that_holds_an_answer_is_never_deleted(tmp_path: Path) -> None:
     assert answers.stat().st_mode & 0o077 == 0
 
 
+# Resuming
+
+
+class Heard(Observer):
+    """Keeps what a run says, in its order."""
+
+    def __init__(self) -> None:
+        self.said: list[Any] = []
+
+    def note(self, message: str) -> None:
+        self.said.append(("note", message))
+
+    def warn(self, message: str) -> None:
+        self.said.append(("warning", message))
+
+    def started(self, run: Any) -> None:
+        self.said.append(("started", len(run.finished), run.rounds))
+
+
+@pytest.mark.parametrize("last", range(1, 6))
+def test_a_run_stopped_after_a_round_is_resumed_to_the_same_bytes(
+    last: int, run: Run, tmp_path: Path, whole: Any
+) -> None:
+    """Stopped after any round and resumed, a run writes the same; an observer is told of it."""
+    heard = Heard()
+    with pytest.raises(StoppedError):
+        run.keep(tmp_path, on_round=stop_after(last), observer=heard)
+    outcome = resume(tmp_path, observer=heard)
+    assert tree(tmp_path) == whole
+    assert outcome is not None
+    assert outcome.summary["results"] == outcome.results.to_dict()
+    assert resume(tmp_path) is None
+    assert heard.said == [
+        ("started", 0, 5),
+        ("note", f"{tmp_path}: carrying it out again with 0 answers, then on"),
+        ("started", 0, 5),
+    ]
+
+
+def test_a_run_of_another_version_goes_on_with_a_warning(stopped: Path, whole: Any) -> None:
+    """What another version of prism began goes on while it does the same; both are named."""
+    summary = json.loads((stopped / SUMMARY_NAME).read_bytes())
+    (stopped / SUMMARY_NAME).write_text(json.dumps({**summary, "prism": "0.0.9"}))
+    heard = Heard()
+    resume(stopped, observer=heard)
+    was = f"was begun by prism 0.0.9, and this is {prism.__version__}"
+    assert heard.said[0] == ("warning", f"{was}; it goes on while it does the same")
+    assert tree(stopped) == whole
+
+
+def test_a_run_that_another_process_has_completed_is_not_resumed(stopped: Path) -> None:
+    """Neither log nor results are written again."""
+    folder = RunFolder(stopped, is_new=False)
+    resume(stopped)
+    before = tree(stopped)
+    with (
+        pytest.raises(InputError, match="was just completed by another process"),
+        folder.writing(ABOUT, SimulatedClock()),
+    ):
+        pytest.fail("it has begun")
+    assert tree(stopped) == before
+
+
 def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -> None:
     """The log stays as it was, and the message has both lines."""
     before = (stopped / LOG_NAME).read_bytes().rpartition(b"\n")[0] + b"\n"
-    folder, _ = RunFolder.to_resume(stopped)
     with (
         pytest.raises(ReplayError, match=r"line 1 differs \(round 0, tick 0\)"),
-        folder.writing(ABOUT, SimulatedClock()) as logger,
+        RunFolder(stopped, is_new=False).writing(ABOUT, SimulatedClock()) as logger,
     ):
         logger.info("die.thrown", eyes=7)
     assert (stopped / LOG_NAME).read_bytes() == before
 
 
-OWN = ["events.jsonl", "events.jsonl.gz", "run.json", "answers.jsonl"]
+# Reading run.json
 
 
-@pytest.fixture
-def run(tmp_path: Path) -> Path:
-    """Return a folder that holds a run."""
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "events.jsonl").write_bytes(b"log")
-    (folder / "run.json").write_bytes(b"{}")
-    return folder
+@pytest.mark.parametrize("name", ["empty", "nowhere", "file"])
+@pytest.mark.parametrize("command", ["resume", "replay"])
+def test_what_is_no_folder_of_a_run_is_named(prism: Prism, command: str, name: str) -> None:
+    """A folder that is empty or not there, and a file, are refused in one line."""
+    (prism.folder / "file").touch()
+    (prism.folder / "empty").mkdir()
+    ended = prism(command, name)
+    problem = "holds no run (no run.json): name the folder of a run"
+    assert (ended.status, ended.err) == (2, f"prism: {name}: {problem}\n")
 
 
-@pytest.mark.parametrize("name", OWN)
-@pytest.mark.parametrize("is_read", [True, False])
-def test_files_of_a_run_are_refused(name: str, is_read: bool, run: Path, tmp_path: Path) -> None:
-    """A run's files are refused by name, whether they exist and whether the run is read."""
-    reads = [run] if is_read else []
-    (tmp_path / "link").symlink_to(run / name)
-    for out in (run / name, run / ".." / "run" / name, tmp_path / "link"):
-        with pytest.raises(InputError, match="name another file"):
-            refuse_own_file(out, reads)
-
-
-def test_what_is_read_is_refused_by_every_name(run: Path, tmp_path: Path) -> None:
-    """A file that is read is refused under its own name, behind links and as a hard link."""
-    read = tmp_path / "chart.json"
-    read.write_text("{}")
-    (tmp_path / "soft").symlink_to(read)
-    (tmp_path / "hard").hardlink_to(read)
-    (tmp_path / "log").hardlink_to(run / "events.jsonl")
-    for out, reads in (("chart.json", read), ("soft", read), ("hard", read), ("log", run)):
-        with pytest.raises(InputError, match="is read by this command"):
-            refuse_own_file(tmp_path / out, [reads])
-
-
-def test_other_files_are_not_refused(run: Path, tmp_path: Path) -> None:
-    """A table beside a run's files, and files of their names elsewhere, may be written."""
-    for out in (run / "states.csv", run / "run.json.csv", tmp_path / "events.jsonl"):
-        refuse_own_file(out, [run])
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b"", "is not valid JSON"),
+        (b"\xff", "cannot be read"),
+        (b"[" * 100_000, "is nested too deeply"),
+        (b'{"config": null}', "is damaged: it describes no run"),
+        (b'{"config": []}', "is damaged: it describes no run"),
+        (b'{"config": {"world": "rumour"}}', "does not describe a run: KeyError"),
+        (b'{"prism": "0", "prism": "1"}', "appears twice in one object"),
+    ],
+)
+def test_damaged_summary_is_refused(content: bytes, problem: str, stopped: Path) -> None:
+    """A summary that cannot be read strictly is one clear error, and the folder stays as it is."""
+    (stopped / SUMMARY_NAME).write_bytes(content)
+    before = tree(stopped)
+    with pytest.raises(InputError, match=rf"run.json.*: .*{problem}"):
+        resume(stopped)
+    assert tree(stopped) == before

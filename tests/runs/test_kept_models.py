@@ -25,7 +25,7 @@ from prism.science import rerun
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama, FakeOpenAI
 from tests.kit.cognition import thought
-from tests.kit.kept import begin
+from tests.kit.kept import StoppedError, stop_after
 from tests.kit.servers import Gate
 
 AGENT = """
@@ -47,10 +47,6 @@ def say(prompt: str, *_more: object) -> str:
     """Write what a thinking agent can use, and to all others a greeting."""
     is_thinking = "You are in the state thinking" in prompt
     return thought(next_state="executing") if is_thinking else "Hello."
-
-
-class StoppedError(Exception):
-    """Raised in place of a kill."""
 
 
 @pytest.fixture(params=["ollama", "openai", "client"])
@@ -101,7 +97,7 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
             raise StoppedError
 
     with pytest.raises(StoppedError):
-        begin(options, folder, on_round=stop)
+        options.keep(folder, on_round=stop)
     told = json.loads((folder / "run.json").read_text())["config"]
     assert told["model"] == "llama3.2"
 
@@ -134,19 +130,12 @@ def test_how_a_decision_was_asked_is_replayed(how: dict[str, Any], tmp_path: Pat
 
 def test_a_budget_holds_over_kills(tmp_path: Path) -> None:
     """However often a run is stopped, it sends as many requests as it may, and no more."""
-    stops = [1, 2]
-
-    def stop(summary: Any) -> None:
-        if summary.number in stops:
-            stops.remove(summary.number)
-            raise StoppedError
-
     with FakeOllama() as server:
         model = Model("llama3.2", server.host, max_calls=25)
         with pytest.raises(StoppedError):
-            Run(Feed, 20, rounds=4, model=model).keep(tmp_path / "run", on_round=stop)
+            Run(Feed, 20, rounds=4, model=model).keep(tmp_path / "run", on_round=stop_after(1))
         with pytest.raises(StoppedError):
-            resume(tmp_path / "run", on_round=stop)
+            resume(tmp_path / "run", on_round=stop_after(2))
         outcome = resume(tmp_path / "run")
         assert outcome is not None
         assert server.asked == outcome.summary["spent"]["calls"] == 25
@@ -186,15 +175,12 @@ def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> No
 
 def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> None:
     """The seconds of earlier processes are in the journal."""
-
-    def stop(_summary: Any) -> None:
-        raise StoppedError
-
     journal = tmp_path / "run" / "answers.jsonl"
     with FakeOllama() as server:
         model = Model("llama3.2", server.host, deadline=3600)
+        run = Run(Feed, 20, rounds=3, seed=1, model=model)
         with pytest.raises(StoppedError):
-            Run(Feed, 20, rounds=3, seed=1, model=model).keep(tmp_path / "run", on_round=stop)
+            run.keep(tmp_path / "run", on_round=stop_after(1))
         *_, last = map(json.loads, journal.read_text().splitlines())
         assert 0 < last["seconds"] < 3600
         with journal.open("a") as file:
@@ -237,13 +223,9 @@ def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
 def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:
     """A client that would not be asked is refused where it is given."""
     with FakeOllama() as server:
-
-        def stop(_summary: Any) -> None:
-            raise StoppedError
-
         run = Run(Feed, 3, rounds=2, ticks=2, model=Model("llama3.2", server.host))
         with pytest.raises(StoppedError):
-            run.keep(tmp_path / "servers", on_round=stop)
+            run.keep(tmp_path / "servers", on_round=stop_after(1))
         with pytest.raises(InputError, match="the run has no client of another library"):
             resume(tmp_path / "servers", model=client_of(server.host))
 

@@ -10,7 +10,7 @@ from prism.analysis import read_log
 from prism.report import make_report
 from prism.runlog._reader import LOG_NAME
 from prism.worlds import Run, resume
-from tests.kit.dice import StoppedError, stop_after, tree
+from tests.kit.kept import StoppedError, stop_after, tree
 
 
 def kept(folder: Path, **options: Any) -> Path:
@@ -42,7 +42,7 @@ def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Pa
     assert events == {*runs, "post.published", "post.liked"}
 
     with pytest.raises(StoppedError):
-        run.keep(tmp_path / "cut", on_round=lambda ended: stop_after(2)(ended.number))
+        run.keep(tmp_path / "cut", on_round=stop_after(2))
     resume(tmp_path / "cut")
     assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
 

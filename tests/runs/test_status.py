@@ -15,8 +15,6 @@ from prism.runs import RunStatus, find_runs, run_status
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit import make
-from tests.kit.dice import DiceOptions, StoppedError, stop_after
-from tests.kit.kept import begin
 from tests.kit.logs import WriteLog
 from tests.kit.waiting import wait_until
 
@@ -110,15 +108,6 @@ def test_a_log_without_a_folder(write_log: WriteLog) -> None:
     assert run_status(path) == RunStatus(path, "stopped", 4, 2)
     path = write_log([{"event": "x"}, b"\x00" * 100_000], "odd.jsonl")
     assert run_status(path) == RunStatus(path, "stopped")
-
-
-def test_something_without_ticks(tmp_path: Path) -> None:
-    """A run of anything has a status: what it does not say is open."""
-    with pytest.raises(StoppedError):
-        begin(DiceOptions(), tmp_path / "dice", on_round=stop_after(2))
-    status = run_status(tmp_path / "dice")
-    assert (status.state, status.round, status.rounds) == ("stopped", 2, 5)
-    assert status.ticks_per_round is None
 
 
 def test_runs_are_found_below(complete: Path, tmp_path: Path) -> None:

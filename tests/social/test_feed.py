@@ -23,7 +23,6 @@ def parameters_of(feed: Feed) -> dict[str, Any]:
 
 
 DATA = Path(__file__).parents[1] / "data"
-PERSONAS = DATA / "oasis" / "user_data_36.json"
 AGENTS, ROUNDS = 40, 4
 
 
@@ -106,19 +105,6 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert weighed(4) < weighed(2)
 
 
-def test_defaults_and_a_class_and_an_object_write_the_same(tmp_path: Path) -> None:
-    """Whether no parameters are passed, or those of the default preset, the log is the same."""
-    runs = (
-        Run(Feed(), 15, rounds=2),
-        Run(Feed(preset="conversation"), 15, rounds=2),
-        Run(Feed, 15, rounds=2, parameters=parameters_of(Feed())),
-    )
-    for number, run in enumerate(runs):
-        run.keep(tmp_path / f"{number}")
-    logs = {(tmp_path / f"{number}" / "events.jsonl").read_bytes() for number in range(3)}
-    assert len(logs) == 1
-
-
 class Killed(BaseException):
     """Ends a run as a signal would."""
 
@@ -152,19 +138,6 @@ def test_people_answer_each_other_by_default() -> None:
 
 
 # Files
-
-
-@pytest.mark.slow
-def test_personas_of_oasis_live(tmp_path: Path) -> None:
-    """A run on the personas file has its 36 people in the log, and they like each other's posts."""
-    outcome = Run(Feed, PERSONAS, rounds=4, parameters={"preset": "classic"}).keep(tmp_path)
-    people = load_population(PERSONAS).agents
-    joined = events_of(tmp_path, "agent.joined")
-    assert [(each["agent_id"], each["display_name"], each["interests"]) for each in joined] == [
-        (agent.agent_id, agent.name, agent.interests) for agent in people
-    ]
-    assert {each["attributes"]["country"] for each in joined} > {"UK"}
-    assert outcome.results.totals()["likes"] > 0
 
 
 def test_a_twitter_population_lives(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The chart: construction, what is possible in it, copies, and charts as values."""
+"""The chart as a value: states, copies, formats, what is possible in it, and populations."""
 
 import copy
 import pickle
@@ -7,8 +7,34 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from prism.agents import StatechartMixin
+from prism.errors import UnknownStateError
 from prism.statechart import Statechart, Transition, state_enum
+from prism.statechart.queries import agents_in_state, state_distribution
+from prism.statechart.states import AgentState
+from tests.statechart.nested.phone import Day, day
+
+
+def test_state_enum_keeps_texts_and_order() -> None:
+    """Any text can be a state, also one that no member could be named after."""
+    texts = ["mro", "two words", "*", "=", "name", "_x_", "0"]
+    made = state_enum("Odd", texts)
+    assert [state.value for state in made] == texts
+    assert made.__name__ == "Odd"
+    assert all(made(text) == text for text in texts)
+
+
+def test_states_made_at_run_time_can_be_pickled_and_copied() -> None:
+    """A member of a made enum survives pickle and copy, also if its text is no identifier."""
+    Mood = state_enum("Mood", ["calm", "mro", "two words", "="])
+    for protocol in range(2, pickle.HIGHEST_PROTOCOL + 1):
+        assert [pickle.loads(pickle.dumps(mood, protocol)) for mood in Mood] == list(Mood)
+        assert all(pickle.loads(pickle.dumps(mood, protocol)) is mood for mood in Mood)
+    assert all(copy.deepcopy(mood) is mood and copy.copy(mood) is mood for mood in Mood)
+
 
 Mood = state_enum("Mood", ["calm", "angry"])
 
@@ -76,3 +102,100 @@ def test_states_may_be_of_any_enum(enum: Any) -> None:
     written, guards = chart.to_dict(), {"is_strong": is_strong}
     assert written == moods().to_dict()
     assert Statechart.from_dict(written, guards=guards, states=enum) == chart
+
+
+FEW = settings(max_examples=3 * settings().max_examples // 2)
+TRUTHS = st.sampled_from([True, False, "raise", "yes", "", 0, 2, None, [0]])
+
+
+class Agent(StatechartMixin):
+    """An agent that the engine writes directly."""
+
+
+def agents_in(state: Any) -> list[Any]:
+    """Return an agent with the mixin and a plain one in a state."""
+    kept = type("Kept", (Agent,), {"state_type": type(state)})()
+    kept.state = state
+    return [kept, SimpleNamespace(state=state)]
+
+
+@pytest.mark.usefixtures("_faults_unheard")
+@FEW
+@given(data=st.data())
+def test_fire_makes_the_first_transition_whose_guard_passes(
+    random_charts: Any, data: st.DataObject
+) -> None:
+    """What is enabled is valid, in the same order, and ``fire_to`` leads there and nowhere else."""
+    chart = data.draw(random_charts.charts().filter(lambda chart: not chart.definition.strict))
+    truths = data.draw(st.fixed_dictionaries(dict.fromkeys(random_charts.guards, TRUTHS)))
+    for state in chart.definition.states:
+        for trigger in chart.triggers:
+            reacting = [
+                item
+                for item in chart.transitions
+                if (item.source, item.trigger) == (state, trigger)
+            ]
+            passing = [
+                item.target
+                for item in reacting
+                if item.guard is None
+                or ((truth := truths[item.guard.__name__]) != "raise" and truth)
+            ]
+            assert (trigger in chart.valid_triggers(state)) == bool(reacting)
+            valid = chart.valid_targets(state, trigger)
+            assert valid == [*dict.fromkeys(item.target for item in reacting)]
+            for agent in agents_in(state):
+                assert chart.enabled_targets(agent, trigger, truths) == [*dict.fromkeys(passing)]
+                assert agent.state is state
+                made = chart.fire(agent, trigger, truths)
+                assert made is next(iter(passing), None)
+                assert agent.state is (state if made is None else made)
+            # nothing leaves a final state
+            assert not (reacting and state in chart.final_states)
+            for target in valid:
+                agent = SimpleNamespace(state=state)
+                made = chart.fire_to(agent, trigger, target, truths)
+                assert made is (target if target in passing else None)
+
+
+S = AgentState
+
+
+def population(*states: Any) -> list[Any]:
+    return [
+        SimpleNamespace(state=state, agent_id=f"a{number}") for number, state in enumerate(states)
+    ]
+
+
+def test_every_state_is_in_the_distribution() -> None:
+    """The distribution has every state in definition order, also those without an agent."""
+    counts = state_distribution(iter(population(S.RESTING, S.IDLE, S.RESTING)))
+    assert list(counts) == list(S)
+    assert (counts[S.IDLE], counts[S.RESTING], counts[S.COMPOSING]) == (1, 2, 0)
+    assert sum(counts.values()) == 3
+
+
+def test_an_agent_outside_the_states_is_an_error() -> None:
+    """An agent in a state that is not counted is an error with its name and the states."""
+    message = (
+        r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): "
+        r"name all in"
+    )
+    with pytest.raises(UnknownStateError, match=message):
+        state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])
+
+
+def test_composites_count_with_all_that_is_inside() -> None:
+    """With their chart, agents count in every state that is active and counted."""
+    chart, agents = day(), population(*[Day.ASLEEP] * 3)
+    for agent in agents[1:]:
+        chart.fire(agent, "wakes")
+    chart.fire(agents[2], "opens")
+    assert agents_in_state(Day.AWAKE, agents, chart=chart) == 2
+    assert agents_in_state(Day.FEED, agents, chart=chart) == 1
+    tops = [Day.ASLEEP, Day.AWAKE]
+    assert state_distribution(agents, tops, chart=chart) == {Day.ASLEEP: 1, Day.AWAKE: 2}
+    leaves = state_distribution(agents, chart=chart)
+    assert [*leaves] == [*chart.definition.states] == [*state_distribution([], chart=chart)]
+    counted = {Day.ASLEEP: 1, Day.IDLE: 1, Day.FEED: 1, Day.FRESH: 2}
+    assert {state: count for state, count in leaves.items() if count} == counted

@@ -112,13 +112,3 @@ def _curves(world: type[Any]) -> list[Curve]:
 def test_the_epidemic_is_that_of_mesa_round_by_round(in_mesa: list[Curve]) -> None:
     """The page's two programs reach as many people in each of 40 rounds, over 60 seeds."""
     assert apart(_curves(program().Epidemic), in_mesa) < MOST_OFF
-
-
-def test_an_epidemic_in_the_order_of_a_list_is_another_one(in_mesa: list[Curve]) -> None:
-    """The comparison sees the advantage of those who stand later in a list."""
-
-    class Listed(program().Epidemic):  # type: ignore[misc]
-        async def tick(self) -> None:
-            await self.activate(self.agents)
-
-    assert apart(_curves(Listed), in_mesa) > MOST_OFF

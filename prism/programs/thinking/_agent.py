@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, ClassVar
 
 from prism.errors import InputError, PromptTooLongError
-from prism.programs._layer import ProgramResults, Step
+from prism.programs._layer import ProgramResults, Step, writer_of
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -36,9 +36,9 @@ from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
 from prism.reasoner._words import TokenCounter, count_tokens
 from prism.runs._documents import hold
-from prism.runs._services import Services, writer_of
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
+from prism.worlds._guests import Services
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50

@@ -12,7 +12,7 @@ from typing import Any
 
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
-from prism.programs._layer import ProgramAgent, StepFailedError, StepRun
+from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
 from prism.programs.yaml._sandbox import (
     PROVIDED,
     TURN_SECONDS,
@@ -24,9 +24,9 @@ from prism.programs.yaml._sandbox import (
 from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner._spending import Cost
 from prism.reasoner._texts import TextCall, Written
-from prism.runs._services import Services, writer_of
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
+from prism.worlds._guests import Services
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""

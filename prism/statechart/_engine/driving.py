@@ -73,7 +73,7 @@ class Driving(Engine[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self._steps is not None:
             self._steps.begin(agent, context)
-        state: StateT = agent.state
+        state: StateT = self._member(agent.state)
         return state
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
@@ -303,8 +303,7 @@ class Driving(Engine[StateT]):
         enters = () if arc.dest is None else states[arc.dest].on_enter
         if engine_hooks or self._is_slow or enters or any(callbacks):
             return self._through(agent, edge.trigger, context, arc, has_passed=True)
-        self._act(agent, arc, edge, context)
-        now: StateT = self._member(agent.state)
+        now: StateT | None = self._member(self._act(agent, arc, edge, context))
         return now
 
     def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:

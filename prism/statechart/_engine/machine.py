@@ -247,11 +247,8 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
 def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> EventData:
     """Return the event in which the conditions of a transition are evaluated."""
     state, event = machine.get_state(arc.source), machine.events.get(trigger)
-    is_bare = context is None and not isinstance(machine, ChartMachine)
-    bare = Arguments(() if is_bare else (context,), {})
-    data = EventData(
-        state, event, machine, agent, *(context if isinstance(context, Arguments) else bare)
-    )
+    arguments = context if isinstance(context, Arguments) else Arguments((context,), {})
+    data = EventData(state, event, machine, agent, *arguments)
     data.transition = arc
     return data
 

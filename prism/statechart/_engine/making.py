@@ -187,7 +187,7 @@ class Making(Generic[StateT]):
 
     def _member(self, state: Any) -> Any:
         """Return a state as the chart has it, for which an agent may have its text."""
-        if not self.can_be_in(state):
+        if type(state) is not str or not self.can_be_in(state):
             return state
         if self._steps is not None:
             return self._steps.rows.place(state).state

@@ -14,7 +14,6 @@ from prism.llm import Model
 from prism.programs.thinking import Cycle, Memory
 from prism.runs import run_status
 from prism.testing import FakeOllama
-from tests.kit import kept as runs
 from tests.kit.cognition import action, add, limited, thought
 from tests.kit.files import folder_in_memory
 
@@ -56,7 +55,7 @@ def complete(server: FakeOllama) -> Iterator[Complete]:
     """Return a complete run."""
     with folder_in_memory() as folder:
         options = options_in(folder, server)
-        results = runs.begin(options, folder / "run").results
+        results = options.keep(folder / "run").results
         yield Complete(options, folder / "run", results)
 
 
@@ -108,7 +107,7 @@ def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
     """A resumed run and a resumed replay leave the log and the memory of one that never stopped."""
     options, run, again = options_in(tmp_path, server), tmp_path / "run", tmp_path / "again"
     with pytest.raises(InterruptedError):
-        runs.begin(options, run, on_round=stop_after(stopped))
+        options.keep(run, on_round=stop_after(stopped))
     assert Memory.read(options.memory).cycle == stopped
     assert resume(run).results.turns == CYCLES
     names = [
@@ -144,7 +143,7 @@ def test_a_memory_that_somebody_changed_since_is_not_overwritten(
     """A run that is resumed repeats its cycles from the journal, and must come to the file's."""
     options = options_in(tmp_path, server)
     with pytest.raises(InterruptedError):
-        runs.begin(options, tmp_path / "run", on_round=stop_after(2))
+        options.keep(tmp_path / "run", on_round=stop_after(2))
     with Memory.open(options.memory) as memory:
         memory.add("by_hand", "x")
         memory.commit()

@@ -1,15 +1,29 @@
-"""Any kind of object with a state can be driven, and what cannot is refused before it acts."""
+"""Any kind of object with a state can be driven; its own things stay its own."""
 
+import asyncio
 from collections import deque
+from copy import copy
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import AsyncMock, MagicMock, Mock
 
 import pydantic
 import pytest
 
+from prism import Model, Reasoner
+from prism.agents import SocialAgent
 from prism.errors import AgentError
-from prism.statechart import AgentState, Statechart, Transition
+from prism.statechart import (
+    AgentState,
+    History,
+    PolicyReasoner,
+    State,
+    Statechart,
+    StateTransition,
+    Transition,
+)
 from tests.kit.moves import Post, StateOnly, chart_of, moves_of
 
 S = AgentState
@@ -33,7 +47,7 @@ class Text:
         self.state = "idle"
 
 
-class Model(pydantic.BaseModel):
+class Validated(pydantic.BaseModel):
     state: S = S.IDLE
     ticks_in_state: int = 3
 
@@ -52,7 +66,7 @@ class OwnAgent:
         self.state = new_state
 
 
-@pytest.mark.parametrize("make", [Slots, SlotRecord, StateOnly, Text, Model])
+@pytest.mark.parametrize("make", [Slots, SlotRecord, StateOnly, Text, Validated])
 def test_anything_with_a_state_can_be_driven(make: Any) -> None:
     """Slots, dataclasses, models and plain objects are written in the fields they have."""
     agent = make()
@@ -65,6 +79,19 @@ def test_anything_with_a_state_can_be_driven(make: Any) -> None:
         assert type(agent.state) is kind
         assert getattr(agent, "ticks_in_state", 0) == 0
     assert set(dir(agent)) == fields
+
+
+@pytest.mark.parametrize("states", [S, [State(S.RESTING, [S.IDLE, S.SCROLLING])]])
+def test_what_moves_an_agent_returns_the_member_though_its_state_is_text(states: Any) -> None:
+    """So the result can be compared by identity in any chart; the agent's own state stays text."""
+    go, late = Transition("go", S.IDLE, S.SCROLLING), Transition("timeout", S.SCROLLING, S.IDLE)
+    chart = Statechart(states, [go, late], S.IDLE)
+    agent: Any = SimpleNamespace(state="idle", ticks_in_state=0, timeout_threshold=1)
+    assert chart.begin(agent) is S.IDLE
+    assert chart.fire(agent, "go") is S.SCROLLING
+    assert [chart.tick(agent), chart.tick(agent)] == [None, S.IDLE]
+    assert chart.fire_to(agent, "go", S.SCROLLING) is S.SCROLLING
+    assert type(agent.state) is str
 
 
 def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
@@ -222,3 +249,101 @@ def test_adopt_adds_what_is_missing() -> None:
     assert (agent.state, agent.ticks_in_state, agent.timeout_threshold) == (S.RESTING, 0, 9)
     assert chart.fire(agent, "go") is S.IDLE
     assert moves_of(agent) == [("resting", "go", "idle")]
+
+
+RECORD = StateTransition(S.IDLE, S.RESTING, "go", datetime(2026, 1, 1, tzinfo=UTC))
+
+OWN: dict[str, Any] = {
+    "a long list": ["moved"] * 200,
+    "dicts": [{"from": "idle"}],
+    "a full deque": deque(["moved"] * 50, maxlen=50),
+    "records before its own": [RECORD, "moved"],
+    "records behind its own": ["moved", *[RECORD] * 60],
+    "a tuple": (1, 2),
+    "a text": "moved",
+    "a mapping": {"idle": 3},
+    "a mock": MagicMock(),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    """The agent moves and ticks, nothing else of it is touched, and one warning says so."""
+
+    class Walker(SimpleNamespace):
+        pass
+
+    own, ticks = copy(OWN[name]), {"idle": 3}
+    agent = Walker(state=S.IDLE, ticks_in_state=ticks, state_history=own, max_history_depth=50)
+    chart = Statechart(
+        S,
+        [Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE)],
+        S.IDLE,
+        decision_states=[S.RESTING],
+    )
+    reasoner = PolicyReasoner(seed=1)
+    assert chart.fire(agent, "go") is S.RESTING
+    assert asyncio.run(chart.afire(agent, "go", reasoner=reasoner)) is S.IDLE
+    chart.tick(agent)
+    chart.begin(agent)
+    assert agent.state_history is own
+    assert agent.ticks_in_state is ticks
+    assert name == "a mock" or own == OWN[name]
+    (told,) = [each for each in caplog.messages if "Walker.state_history" in each]
+    assert "the application's own, so chart.history(agent) has the records" in told
+    assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
+
+
+@pytest.mark.parametrize(
+    "agent",
+    [
+        MagicMock(state=S.IDLE),
+        Mock(spec=SocialAgent, state=S.IDLE),
+        MagicMock(spec=SocialAgent("ada", interests=["tea"]), state=S.IDLE),
+    ],
+    ids=["magic", "class", "object"],
+)
+def test_a_mock_is_an_object_with_a_state(agent: Any) -> None:
+    """Its other attributes, which are mocks, are no fields and no ``transition_to``."""
+    ran: list[Any] = []
+    go = Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: ran.append(1))
+    chart = Statechart(S, [go], S.IDLE)
+    assert chart.fire(agent, "go") is agent.state is S.RESTING
+    assert chart.tick(agent) is None
+    assert (len(ran), len(chart.history(agent)), agent.transition_to.called) == (1, 1, False)
+
+
+CLIENTS = {
+    "any method": AsyncMock(),
+    "plain": MagicMock(),
+    "spec": AsyncMock(spec=["run"], **{"run.return_value": '{"next_state": "composing"}'}),
+    "model": Mock(spec=Model),
+    "policy": None,
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+async def test_a_mock_decides_and_remembers_as_any_object(client: str) -> None:
+    """In a chart with histories and timers, too; a mocked client answers or is replaced."""
+    chart = Statechart(
+        [S.IDLE, State(S.SCROLLING, [S.EVALUATING, S.COMPOSING]), S.RESTING],
+        [
+            Transition("go", S.IDLE, History(S.SCROLLING)),
+            Transition("next", S.EVALUATING, S.COMPOSING),
+            Transition("next", S.EVALUATING, S.RESTING),
+            Transition("stop", S.COMPOSING, S.IDLE),
+            Transition("slept", S.RESTING, S.IDLE, after=1),
+        ],
+        S.IDLE,
+        decision_states=[S.EVALUATING],
+    )
+    agent = MagicMock(state=S.IDLE)
+    chart.fire(agent, "go", MagicMock())
+    asked = CLIENTS[client]
+    reasoner = PolicyReasoner(seed=1) if asked is None else Reasoner(asked)
+    chosen = await chart.afire(agent, "next", {"post_id": MagicMock()}, reasoner=reasoner)
+    assert chosen in ([S.COMPOSING] if client == "spec" else [S.COMPOSING, S.RESTING])
+    assert (chart.tick(agent) or chart.fire(agent, "stop")) is S.IDLE
+    left = S.EVALUATING if chosen is S.RESTING else chosen
+    assert chart.fire(agent, "go") is left
+    assert [each.trigger for each in chart.history(agent)][:2] == ["go", "next"]
