@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +37,6 @@ from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
 from prism.telemetry.loggers import EventLogger, report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
-
-_EXCEPTION = re.compile(r"^([A-Za-z_]\w*)(?:: |$)")
 
 _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
@@ -188,14 +185,7 @@ class Answers:
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        if not calls:
-            decisions, texts = await self._decide(questions, logger), []
-        elif not questions:
-            decisions, texts = [], await self.writer.answer(calls)
-        else:
-            decisions, texts = await all_of(
-                [self._decide(questions, logger), self.writer.answer(calls)]
-            )
+        decisions, texts = await all_of([self._decide(questions, logger), self._write(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=logger)
@@ -205,6 +195,8 @@ class Answers:
     async def _decide(
         self, questions: Sequence[Question], logger: EventLogger | None
     ) -> list[Decision]:
+        if not questions:
+            return []
         decisions: list[Decision] = await self.reasoner.decide_many(questions, logger=logger)
         for question, decision in zip(questions, decisions, strict=True):
             if decision.chosen not in question.options:
@@ -215,6 +207,9 @@ class Answers:
                 )
         return decisions
 
+    async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
+        return await self.writer.answer(calls) if calls else []
+
     def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
         for written in texts:
             self.texts[written.source] += 1
@@ -223,9 +218,8 @@ class Answers:
             if decision.source != "fallback":
                 self.decisions_answered += 1
                 continue
-            named = _EXCEPTION.match(decision.reason or "")
-            host = decision.cost.host if decision.cost else None
-            self.fallbacks[(named[1] if named else "other") + (f" at {host}" if host else "")] += 1
+            where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
+            self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Decisions

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor, isfinite
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from prism.errors import DefinitionError
 from prism.statechart import Configuration, Definition, Statechart
@@ -20,9 +20,6 @@ from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
 from prism.worlds._guests import Guest, GuestChart
 from prism.worlds._world import World, defines, kinds_of
-
-if TYPE_CHECKING:
-    from prism.statechart.hierarchy import Hierarchy
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -330,9 +327,9 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
 # What the log says of nested charts
 
 
-def inside(tree: Hierarchy) -> dict[str, list[str]]:
+def inside(chart: Definition[Any]) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    nodes = tree.nodes
+    nodes = chart.hierarchy.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]

@@ -376,19 +376,10 @@ class Turns:
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
         """Yield agents in their order, and those that get something to do while it is to come."""
-        newcomers, last = self._newcomers, None
-        for place in self.in_order(agents):
-            while newcomers and newcomers[0] < place:
-                self._at, agent = heappop(newcomers)
-                if agent is not last:
-                    yield agent
-                last = agent
-            self._at, agent = place
-            if agent is not last:
-                yield agent
-            last = agent
-        while newcomers:
-            self._at, agent = heappop(newcomers)
+        to_come, newcomers, last = self.in_order(agents)[::-1], self._newcomers, None
+        while to_come or newcomers:
+            is_next = newcomers and (not to_come or newcomers[0] < to_come[-1])
+            self._at, agent = heappop(newcomers) if is_next else to_come.pop()
             if agent is not last:
                 yield agent
             last = agent
