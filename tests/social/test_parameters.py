@@ -63,7 +63,6 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "shows_scores": ({}, True),
     "up_treated": ({}, 0.5),
     "down_treated": ({}, 0.5),
-    "logs_follows": ({}, True),
 }
 """Of each parameter: with which others a run goes by it, and another value."""
 
