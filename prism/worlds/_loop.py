@@ -216,7 +216,7 @@ class Loop:
         turns = self.turns
         kinds = turns.population.kinds.values()
         charts = {each.chart.name: each.chart.definition for each in kinds}
-        nested = {name: inside(each.hierarchy) for name, each in charts.items() if each.is_nested}
+        nested = {name: inside(each) for name, each in charts.items() if each.is_nested}
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
         if self._covered is not None:
             more["logged_agents"] = len(self._covered)

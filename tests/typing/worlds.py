@@ -87,9 +87,9 @@ class Town(World[Citizen]):
         self.pace = 0.9
 
     @measure
-    def mean_age(self) -> float:
-        """Return the mean age."""
-        return sum(each.age for each in self.agents) / len(self.agents)
+    def mean_trust(self) -> float:
+        """Return the mean trust."""
+        return sum(each.trust for each in self.agents) / len(self.agents)
 
 
 run = Run(Town(friends=6), [Citizen(name="Ada", trust=0.3), Citizen()], rounds=3)
