@@ -134,7 +134,7 @@ class Reader(Agent):
             "archetype": None if self.archetype is None else self.archetype.name,
             "interests": [*self.interests],
             "following": len(self.follows),
-            **({"follows": [*self.follows]} if self.world.logs_follows else {}),
+            "follows": [*self.follows],
             "timeout_threshold": type(self).timeout_threshold,
             **({"attributes": dict(self.attributes)} if self.attributes else {}),
         }

@@ -18,7 +18,7 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
-from prism.worlds._guests import Guest, GuestChart, act
+from prism.worlds._guests import Guest, GuestChart
 from prism.worlds._world import World, defines, kinds_of
 
 Step = Callable[[Any, Any], Any]
@@ -103,7 +103,7 @@ def make_kind(
     definition = cls.chart.definition
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
     if issubclass(cls, Guest):
-        turns = dict.fromkeys(definition.states, act)
+        turns = dict.fromkeys(definition.states, lambda world, guest: guest.act(world))
         return Kind(cls, GuestChart(chart), turns, {}, _unguarded(definition), is_nested=False)
 
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
