@@ -70,8 +70,8 @@ class Rules:
         timed = [step for step in chain(*self._steps.values()) if step.trigger == TIMEOUT]
         limits = {state_text(state): ticks for state, ticks in definition.timeouts.items()}
         self._limits = {step.source: limits.get(step.source) for step in timed}
-        # a guard can block the time-out, and one that leads back to its state ends no visit
-        loops = {step.source for step in timed if step.source == step.target}
+        # a guard can block the time-out; what leads back to its state begins the time anew
+        loops = {step.source for step in chain(*self._steps.values()) if step.source == step.target}
         self._surely_left = {step.source for step in timed if not step.has_guard} - loops
 
     def state_faults(self, state: str | None) -> Iterator[Fault]:

@@ -201,19 +201,12 @@ with ended as (
     select run, max(timestamp) as until,
            arg_max((round::double - 1) * ticks + tick, in_order(round, tick)) as clock
     from events join runs using (run) where round is not null and tick is not null group by run
-), stays as (
-    -- a self-transition is not in the log and begins ticks_in_state anew: then the clock says how
-    -- long the stay was; without one it differs by a tick, as others' turns come earlier or later
-    select *, clock - lag(clock) over (partition by run, chart, agent_id order by line) as stay
-    from (select s.*, if(s.round > 0, (s.round::double - 1) * r.ticks + s.tick, 0) as clock
-          from steps s join runs r using (run))
 )
 select s.run, s.chart, begin as state, s.round,
-       case when r.seconds_per_round is not null then rounds_in_state
-            when stay - 1 > ticks_in_state then stay else ticks_in_state end as length,
+       if(r.seconds_per_round is null, ticks_in_state, rounds_in_state) as length,
        "trigger" = 'timeout' as timed_out,
        if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
-from stays s join runs r using (run) where begin is not null
+from steps s join runs r using (run) where begin is not null
 union all
 select s.run, s.chart, "end", rounds_seen,
        if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),

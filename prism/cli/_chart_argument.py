@@ -9,11 +9,7 @@ from typing import Any
 
 from prism.errors import DefinitionError, InputError
 from prism.files import reading
-from prism.statechart import (
-    Statechart,
-    social_media_chart,
-    social_media_guards,
-)
+from prism.statechart import Statechart, social_media_chart
 
 _BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
     "social_media": social_media_chart,
@@ -63,9 +59,11 @@ def _from_file(path: Path) -> Statechart[Any]:
     if len(text) > _MOST_CHARACTERS:
         raise InputError(f"is longer than {_MOST_CHARACTERS:,} characters", path=path)
 
+    transitions = social_media_chart().transitions
+    known = {each.guard.__name__: each.guard for each in transitions if each.guard is not None}
     read = Statechart.from_scxml if path.suffix == ".scxml" else Statechart.from_json
     try:
-        return read(text, guards=_Functions(social_media_guards()), actions=_Functions({}))
+        return read(text, guards=_Functions(known), actions=_Functions({}))
     except InputError as error:
         raise InputError(error.problem, path=path, line=error.line, field=error.field) from None
     except DefinitionError as error:

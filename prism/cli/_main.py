@@ -33,12 +33,6 @@ _COMMANDS = {
 _ELSEWHERE = dict.fromkeys(("simulate", "resume", "replay", "rerun"), "_run")
 _ELSEWHERE |= dict.fromkeys(("sensitivity", "fit", "calibrate"), "_batch")
 _ELSEWHERE |= dict.fromkeys(("workflow", "think", "memory"), "_programs")
-_PASSES_ON = {
-    "context_settings": {"allow_extra_args": True, "ignore_unknown_options": True},
-    "add_help_option": False,
-}
-"""Settings of ``simulate``, whose options are those of ``run``."""
-
 _PANELS = {name: panel for panel, names in _COMMANDS.items() for name in names}
 
 
@@ -58,6 +52,11 @@ class _OnDemand(Group):
         """Return the command with this name; None if there is none."""
         return command_named(name) if name in _PANELS else None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command with its name and the arguments left; ``simulate`` is a short form."""
+        short = ["run", "feed"] if args[:1] == ["simulate"] else args[:1]
+        return super().resolve_command(ctx, [*short, *args[1:]])
+
 
 @cache
 def command_named(name: str) -> Any:
@@ -70,8 +69,7 @@ def command_named(name: str) -> Any:
         group: Any = typer.main.get_command(holder)
         return group.commands[name]
 
-    options: Any = _PASSES_ON if name == "simulate" else {}
-    holder.command(name, rich_help_panel=_PANELS[name], **options)(found)
+    holder.command(name, rich_help_panel=_PANELS[name])(found)
     return typer.main.get_command(holder)
 
 

@@ -44,10 +44,6 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="NAME=VALUE", help="Set a parameter or variable. Repeatable."),
 ]
-ParameterFile = Annotated[
-    Path | None,
-    typer.Option("--parameters", metavar="FILE", help="File of parameters: TOML, JSON or YAML."),
-]
 WriterText = Annotated[
     str | None, typer.Option(metavar="MODEL", help="Model that writes the texts, as for --model.")
 ]
@@ -111,22 +107,6 @@ class Group(TyperGroup):
 def command_group(text: str) -> typer.Typer:
     """Return a group of commands that, called alone, shows its help."""
     return typer.Typer(help=text, cls=Group, no_args_is_help=True, rich_markup_mode="markdown")
-
-
-def parameters_in(file: Path | None) -> dict[str, Any]:
-    """Return the parameters in a file: TOML, JSON or YAML, by its suffix.
-
-    Raises:
-        InputError: If it cannot be read, or holds something else.
-    """
-    from prism.files._source import Source
-
-    if file is None:
-        return {}
-    source = Source.read(file)
-    if not isinstance(source.value, dict | None):
-        raise source.error("must map names of parameters to values")
-    return source.value or {}
 
 
 def named_values(pairs: Iterable[str] | None) -> dict[str, str]:

@@ -28,7 +28,6 @@ def run(
     ticks: options.Ticks = None,
     seed: options.Seed = 0,
     parameters: options.Set = None,
-    parameter_file: options.ParameterFile = None,
     treatments: options.Treat = None,
     log_agents: Annotated[
         int | None,
@@ -79,7 +78,7 @@ def run(
         given |= {"memory": memory, "writer": writer, "policy": policy}
         given["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
         values = {name: _value(each) for name, each in values.items()}
-    given["parameters"] = {**options.parameters_in(parameter_file), **values} or None
+    given["parameters"] = values or None
     given = {name: value for name, value in given.items() if value is not None}
     _carry_out(world, given, out, dry_run=dry_run, as_json=as_json)
 
@@ -112,7 +111,7 @@ def _carry_out(
     tell(outcome, as_json=as_json)
 
 
-def simulate(context: typer.Context) -> None:
+def simulate() -> None:
     """Run the social feed, where agents scroll, weigh, write and share: `prism run feed`.
 
     **Examples**
@@ -121,12 +120,6 @@ def simulate(context: typer.Context) -> None:
 
     * `prism simulate --set preset=twitter --model ollama:llama3.2 --out runs/asked`
     """
-    from prism.cli._main import command_named
-
-    status = command_named("run").main(
-        ["feed", *context.args], prog_name="prism run", standalone_mode=False
-    )
-    raise typer.Exit(int(status or 0))
 
 
 def resume(

@@ -14,7 +14,6 @@ import ollama
 
 from prism.errors import (
     BudgetSpentError,
-    FieldValueError,
     LLMError,
     ModelMissingError,
     TimedOutError,
@@ -274,7 +273,7 @@ class ModelPool(Pool):
         given: The settings of requests, as for `OllamaChatClient`.
 
     Raises:
-        FieldValueError: If an address is invalid, the model is empty, or a setting is out of range.
+        FieldValueError: If an address is invalid, or a setting is out of range.
 
     Attributes:
         model: Name of the model.
@@ -291,10 +290,6 @@ class ModelPool(Pool):
         server: Kind = "ollama",
         **given: Any,
     ) -> None:
-        if not model:
-            raise FieldValueError(
-                "model must be the name of a model on the server, such as 'llama3.2'"
-            )
         settings = filled_in(given)
         self.temperature: float = settings["temperature"]
 
@@ -392,8 +387,8 @@ class OllamaChatClient(ModelPool):
             (``OLLAMA_API_KEY``).
 
     Raises:
-        FieldValueError: If an address is invalid, the model is empty, a setting is out of range, or
-            the key cannot be sent in a header.
+        FieldValueError: If an address is invalid, a setting is out of range, or the key cannot be
+            sent in a header.
     """
 
     def __init__(self, host: str, model: str, **settings: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cache
 from math import exp, floor, inf, isfinite, lgamma, log, log1p, sqrt
 from random import Random
@@ -38,7 +39,7 @@ class Distributions(ABC):
         Raises:
             ValueError: If a number is out of its range.
         """
-        _require(isfinite(mean) and 0 <= sd < inf, "normal(mean, sd)", (mean, sd), "sd 0 or more")
+        require(isfinite(mean) and 0 <= sd < inf, "normal(mean, sd)", (mean, sd), "sd 0 or more")
         return mean + sd * self._standard_normal()
 
     def lognormal(self, mean: float = 0.0, sd: float = 1.0) -> float:
@@ -52,7 +53,7 @@ class Distributions(ABC):
             ValueError: If a number is out of its range.
         """
         is_right = isfinite(mean) and 0 <= sd < inf
-        _require(is_right, "lognormal(mean, sd)", (mean, sd), "sd 0 or more")
+        require(is_right, "lognormal(mean, sd)", (mean, sd), "sd 0 or more")
         return exp(mean + sd * self._standard_normal())
 
     def exponential(self, mean: float = 1.0) -> float:
@@ -64,7 +65,7 @@ class Distributions(ABC):
         Raises:
             ValueError: If the mean is out of its range.
         """
-        _require(0 <= mean < inf, "exponential(mean)", (mean,), "the mean 0 or more")
+        require(0 <= mean < inf, "exponential(mean)", (mean,), "the mean 0 or more")
         return -mean * log1p(-self.random())
 
     def gamma(self, shape: float, scale: float = 1.0) -> float:
@@ -78,7 +79,7 @@ class Distributions(ABC):
             ValueError: If a number is out of its range.
         """
         is_right = 0 < shape < inf and 0 <= scale < inf
-        _require(is_right, "gamma(shape, scale)", (shape, scale), "shape above 0, scale 0 or more")
+        require(is_right, "gamma(shape, scale)", (shape, scale), "shape above 0, scale 0 or more")
         return scale * self._standard_gamma(shape)
 
     def beta(self, alpha: float, beta: float) -> float:
@@ -92,7 +93,7 @@ class Distributions(ABC):
             ValueError: If a number is out of its range.
         """
         is_right = 0 < alpha < inf and 0 < beta < inf
-        _require(is_right, "beta(alpha, beta)", (alpha, beta), "both above 0")
+        require(is_right, "beta(alpha, beta)", (alpha, beta), "both above 0")
 
         # as Python's own `betavariate`, whose numbers of a very small alpha are 0
         first = self._standard_gamma(alpha)
@@ -107,7 +108,7 @@ class Distributions(ABC):
         Raises:
             ValueError: If the mean is out of its range.
         """
-        _require(0 <= mean < inf, "poisson(mean)", (mean,), "the mean 0 or more")
+        require(0 <= mean < inf, "poisson(mean)", (mean,), "the mean 0 or more")
         if mean > _COUNTED_BELOW:
             return self._many_events(mean)
 
@@ -126,7 +127,7 @@ class Distributions(ABC):
         is_right = isinstance(number, int) and number >= 0 and 0 <= probability <= 1
         arguments = number, probability
         wanted = "a whole number of trials, 0 or more, and a probability from 0 to 1"
-        _require(is_right, "binomial(number, probability)", arguments, wanted)
+        require(is_right, "binomial(number, probability)", arguments, wanted)
 
         if probability > 0.5:
             return number - self.binomial(number, 1 - probability)
@@ -216,6 +217,11 @@ def _normal_quantile() -> Any:
     return NormalDist().inv_cdf
 
 
-def _require(is_right: bool, call: str, arguments: tuple[float, ...], wanted: str) -> None:
+def require(is_right: bool, call: str, arguments: Sequence[object], wanted: str) -> None:
+    """Refuse arguments that are out of their range.
+
+    Raises:
+        ValueError: Names the call, what it needs, and what it got.
+    """
     if not is_right:
         raise ValueError(f"{call} needs {wanted}, got {', '.join(map(repr, arguments))}")

@@ -15,11 +15,12 @@ from functools import lru_cache
 from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate, chain
+from math import inf, isfinite
 from struct import Struct, unpack
 from sys import byteorder
 from typing import Any, TypeVar
 
-from prism.randomness._distributions import Distributions
+from prism.randomness._distributions import Distributions, require
 
 ItemT = TypeVar("ItemT")
 
@@ -136,7 +137,13 @@ class RandomStream(Distributions):
         return [self.random() for _ in range(number)]
 
     def index(self, length: int) -> int:
-        """Draw an index, uniform in 0 .. length - 1."""
+        """Draw an index, uniform in 0 .. length - 1.
+
+        Raises:
+            ValueError: If there are none.
+        """
+        if not length >= 1:
+            require(False, "index(length)", [length], "a length, 1 or more")
         return int(self.random() * length)
 
     def weighted_index(self, weights: Sequence[float]) -> int:
@@ -144,15 +151,33 @@ class RandomStream(Distributions):
 
         Args:
             weights: Non-negative numbers, not all zero; they need not sum to one.
+
+        Raises:
+            ValueError: If they are not.
         """
+        is_right = all(weight >= 0 for weight in weights) and 0 < total_of(weights) < inf
+        wanted = "numbers, 0 or more and not all 0"
+        require(is_right, "weighted_index(weights)", [weights], wanted)
         return index_at(self.random(), weights)
 
     def chance(self, probability: float) -> bool:
-        """Return True with a probability from 0 to 1."""
+        """Return True with a probability from 0 to 1.
+
+        Raises:
+            ValueError: If it is no such number.
+        """
+        if not 0 <= probability <= 1:
+            require(False, "chance(probability)", [probability], "a number from 0 to 1")
         return self.random() < probability
 
     def between(self, low: float, high: float) -> float:
-        """Draw a float, uniform from ``low`` to below ``high``."""
+        """Draw a float, uniform from ``low`` to below ``high``.
+
+        Raises:
+            ValueError: If ``low`` is above ``high``, or one of them is not finite.
+        """
+        is_right = isfinite(high - low) and low <= high
+        require(is_right, "between(low, high)", [low, high], "two numbers, the lower one first")
         return low + (high - low) * self.random()
 
     def choice(self, items: Sequence[ItemT]) -> ItemT:

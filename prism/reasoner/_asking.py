@@ -21,7 +21,7 @@ from prism.errors import (
 from prism.reasoner._calls import Call, ClientServer, accepted, has, of_kind, parameters
 from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, answered
 from prism.reasoner._slots import Pool
-from prism.reasoner._spending import Budget, Cost, loop_time, require_positive
+from prism.reasoner._spending import Budget, Cost, PriceOf, loop_time, require_positive
 from prism.reasoner._words import count_tokens
 from prism.telemetry.loggers import EventLogger
 
@@ -119,7 +119,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        price_of: Returns the money that tokens read and written cost; None if that is unknown.
+        price_of: Returns the money that tokens cost; None without a `Model`, which has prices.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class AsksModel:
         logger: EventLogger | None = None,
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
-        self.price_of: Callable[[int, int], float | None] = _unknown_price
+        self.price_of: PriceOf | None = None
         # of its class, since a mock of a client has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
@@ -237,10 +237,6 @@ class AsksModel:
                 raise BudgetSpentError(spent) from error
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
-
-
-def _unknown_price(_read: int, _written: int) -> None:
-    """Return None, as without a `Model` no prices are known."""
 
 
 def _refuse_limits(pool: Pool, **limits: int | None) -> None:

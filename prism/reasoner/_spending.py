@@ -143,6 +143,10 @@ KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired"
 """Keys of the cost that it has if known."""
 
 
+PriceOf = Callable[[int, int], float | None]
+"""Returns the money that tokens read and written cost; None if that is unknown."""
+
+
 @dataclass(slots=True)
 class Cost:
     """The cost of an answer from a model.
@@ -214,9 +218,10 @@ class Cost:
         if self.budget is not None:
             self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
-    def price(self, price_of: Callable[[int, int], float | None]) -> None:
+    def price(self, price_of: PriceOf | None) -> None:
         """Set the money by the price of the tokens, if they are known and no server reports it."""
-        if self.money is None and (self.input_tokens, self.output_tokens) != (None, None):
+        is_counted = (self.input_tokens, self.output_tokens) != (None, None)
+        if price_of is not None and self.money is None and is_counted:
             self._pay(price_of(self.input_tokens or 0, self.output_tokens or 0))
 
     def _pay(self, money: float | None) -> None:

@@ -12,8 +12,9 @@ from markupsafe import Markup
 
 from prism.analysis import Log
 from prism.analysis._log import rows_of
+from prism.reasoner._words import in_words
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
-from prism.runlog._reader import find_answers, in_words
+from prism.runlog._reader import find_answers
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 

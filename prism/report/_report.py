@@ -11,13 +11,13 @@ from prism.analysis._log import rows_of
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.reasoner._router import place_effect
+from prism.reasoner._words import in_words
 from prism.report._charts import Charts, charts_of
 from prism.report._conversations import prompts, threads, transcript
 from prism.report._html import Page, Section
 from prism.report._picture import picture
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
 from prism.report._table import short, with_values
-from prism.runlog._reader import in_words
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 

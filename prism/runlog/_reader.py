@@ -54,17 +54,6 @@ def read_line(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def in_words(value: Any) -> str:
-    """Return a value of a log in words: names and values, without braces and quotes."""
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {in_words(each)}" for name, each in value.items())
-    if isinstance(value, list):
-        return ", ".join(map(in_words, value))
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return "nothing" if value is None else str(value)
-
-
 def unreadable(path: Path, error: OSError) -> InputError:
     """Return why a file or a folder of a run cannot be read."""
     if isinstance(error, FileNotFoundError):

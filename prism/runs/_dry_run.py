@@ -92,8 +92,7 @@ def estimate(*runs: Any, times: Sequence[int] | None = None) -> Estimate:
 def _add(total: Estimate, options: Any, number: int) -> None:
     """Try a run, and add what so many of it ask."""
     is_alone, of_rounds = options.is_alone, options.rounds
-    most = min(of_rounds, ROUNDS_ALONE if is_alone else ROUNDS)
-    tried = options.replace(**_shortened(options, most, is_alone=is_alone))
+    tried = options.replace(**_shortened(options))
     with documents():
         run = tried.prepare(LateLogger())
         clients = _counting(run, options.seed, decides=not is_alone)
@@ -112,13 +111,14 @@ def _add(total: Estimate, options: Any, number: int) -> None:
             counts[name] = counts.get(name, 0) + count * number
 
 
-def _shortened(options: Any, rounds: int, *, is_alone: bool) -> dict[str, Any]:
+def _shortened(options: Any) -> dict[str, Any]:
     """Return the arguments that differ in a run with fewer rounds and agents, which asks nobody."""
     decider = options.reasoner
+    rounds = min(options.rounds, ROUNDS_ALONE if options.is_alone else ROUNDS)
     changes: dict[str, Any] = {"rounds": rounds}
     if isinstance(decider, Model):
         changes["reasoner"] = _CountingClient.in_place_of(decider)
-    if is_alone:
+    if options.is_alone:
         return changes
     if options.made_up is not None:
         changes["agents"] = min(options.made_up, AGENTS)

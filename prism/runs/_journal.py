@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from pathlib import Path
@@ -25,7 +25,7 @@ from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog._writer import open_lines
-from prism.runs._models import CALL, LOADED, Spent
+from prism.runs._models import CALL, LOADED, Spent, asking_in
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
@@ -104,15 +104,13 @@ class Journal:
             ReplayError: If it is to another question, or missing where nothing may be asked.
         """
         line = self._find(answer_id, digest_of(question))
-        if line is None and not self.asks:
-            raise _missing(f"answer {answer_id} (to {_subject(question)})")
-        if line is None:
+        if line is None and self.asks:
             return None
-        return (
-            _decision(line, question)
-            if isinstance(question, Question)
-            else _written(line, question)
-        )
+        if line is None:
+            raise _missing(f"answer {answer_id} (to {_subject(question)})")
+        if isinstance(question, TextCall):
+            return _written(line, question)
+        return _decision(line, question)
 
     async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun.
@@ -387,14 +385,19 @@ def _cost_of(line: Mapping[str, Any]) -> Cost | None:
     return Cost(**line["cost"]) if "cost" in line else None
 
 
-def journalled(asker: Any, journal: Journal) -> None:
-    """Let what asks a model in a run take answers from a journal, and add to it.
+def take_from(journal: Journal, askers: Iterable[Any]) -> None:
+    """Let what asks a model in a run take answers from a journal as far as it goes, and add to it.
 
     Args:
-        asker: The reasoner or writer of a run; None if there is none.
         journal: The journal.
+        askers: The reasoner and the writer of the run; None for one that it lacks.
     """
-    for name, part in asker.parts.items() if isinstance(asker, Router) else ():
+    asking = asking_in(askers)
+    if asking and journal.asks:
+        # all share one
+        journal.pay_from(asking[0].budget)
+    for router in (each for each in askers if isinstance(each, Router)):
         # a policy decides in the same way again
-        if hasattr(part, "client"):
-            asker.parts[name] = JournalledPart(part, journal)
+        for name, part in router.parts.items():
+            if part in asking:
+                router.parts[name] = JournalledPart(part, journal)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
@@ -24,14 +25,9 @@ _QUIET_SECONDS = 2.0
 
 def asking_in(askers: Iterable[Any]) -> list[Reasoner | Writer]:
     """Return everything in reasoners and writers that asks a model, such as parts of a router."""
-    result: list[Reasoner | Writer] = []
-    for asker in askers:
-        if isinstance(asker, Router):
-            result += asking_in(asker.parts.values())
-            continue
-        if hasattr(asker, "client") and hasattr(asker, "pool"):
-            result.append(asker)
-    return result
+    groups = (asker.parts.values() if isinstance(asker, Router) else [asker] for asker in askers)
+    parts: Iterator[Any] = chain.from_iterable(groups)
+    return [part for part in parts if hasattr(part, "client") and hasattr(part, "pool")]
 
 
 # Loading

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from contextvars import copy_context
@@ -14,8 +14,8 @@ from typing import Any, Generic, TypeVar
 from prism.llm._model import LostClient
 from prism.runs._documents import BEFORE, Documents, documents
 from prism.runs._folder import RunFolder, describe_run
-from prism.runs._journal import Journal, journalled
-from prism.runs._models import asking_in, load_models, spent_by
+from prism.runs._journal import Journal, take_from
+from prism.runs._models import load_models, spent_by
 from prism.runs._observing import Observer
 from prism.runs._options import Repeats, models_of
 from prism.telemetry.loggers import LateLogger
@@ -90,7 +90,7 @@ def carry_out(
                 )
         else:
             journal = Journal(repeats=repeats)
-        _take_from(askers, journal)
+        take_from(journal, askers)
         # who repeats another run may ask nobody
         if models and repeats is None:
             for cost in run_to_end(load_models(askers, options.deadline, observer)):
@@ -116,16 +116,6 @@ def _documents_of(
     is_resumed = folder is not None and not folder.is_new
     before = repeats.run if repeats is not None else path if is_resumed else None
     return documents(path, before, is_trial=repeats is not None)
-
-
-def _take_from(askers: Sequence[Any], journal: Journal) -> None:
-    """Let a run take its answers from a journal as far as it goes, and add to it."""
-    for asker in askers:
-        journalled(asker, journal)
-    asking = asking_in(askers)
-    if asking and journal.asks:
-        # all share one
-        journal.pay_from(asking[0].budget)
 
 
 def _after_rounds(

@@ -14,7 +14,7 @@ from prism.files import parse_json
 from prism.randomness import RandomStream
 from prism.social._parameters import DIURNAL, HOURS, Parameters
 from prism.social._readers import Reader
-from prism.worlds.pairs import Pair, random_pairs, scale_free_pairs
+from prism.worlds.networks import Pair, random_pairs, scale_free_pairs
 
 FREQUENCY = "activity_level_frequency"
 

@@ -12,21 +12,25 @@ from prism.agents import (
 )
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
+from prism.social._acting import (
+    ACTS_IN_WORDS,
+    RULE,
+    dislikes,
+    in_words,
+    odds_of,
+    own_topics,
+    prompt_of,
+    quoted,
+    situation_of,
+    template_text,
+    with_common_topic,
+)
 from prism.social._differences import Hours, activities, follows_of, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, settled_values
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
-from prism.social._weighing import ACTS_IN_WORDS, dislikes, in_words, odds_of, quoted
-from prism.social._writing import (
-    RULE,
-    own_topics,
-    prompt_of,
-    situation_of,
-    template_text,
-    with_common_topic,
-)
 from prism.statechart import AgentState
 from prism.statechart.social import (
     ACTION_DONE,
@@ -92,7 +96,7 @@ class Feed(Posting):
         for each in agents:
             if not isinstance(each, SocialAgent):
                 raise AgentError(f"the agents of a feed are social agents, got {each!r}")
-        reasoner = self.turns.answers.reasoner
+        reasoner = self._run_turns.answers.reasoner
         acts = bool(getattr(reasoner, "chooses_acts", False))
         chart = chart_of(self.resting_ticks, has_ideas=self.posts_per_tick > 0, acts=acts)
         number, seed = self.common_topics, self.seed
@@ -111,7 +115,7 @@ class Feed(Posting):
     def setup(self) -> None:
         """Prepare the agents, and publish the posts from before the first round."""
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
-        self.turns.clock.seconds_per_tick = self.seconds_per_tick
+        self._run_turns.clock.seconds_per_tick = self.seconds_per_tick
         self._settled = settled_values(self)
         self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
         self._first_hour = self.first_hour
@@ -134,7 +138,7 @@ class Feed(Posting):
             pairs = zip(SETTLED, self._settled, settled_values(self), strict=True)
             changed = next(name for name, before, now in pairs if now != before)
             raise FieldValueError(f"{changed} cannot change during a run: it is read at the start")
-        turns = self.turns
+        turns = self._run_turns
         if self._hours is None:
             await self.activate()
         else:
@@ -153,7 +157,7 @@ class Feed(Posting):
 
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
-            await self.activate(agent for _, agent in self.turns.in_order(busy))
+            await self.activate(agent for _, agent in self._run_turns.in_order(busy))
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
@@ -198,7 +202,7 @@ class Feed(Posting):
             self._pass_by(reader, post)
             return
 
-        answers, prompt = self.turns.answers, None
+        answers, prompt = self._run_turns.answers, None
         if answers.policy is None:
             reader.acts = self._acts_of(reader, post)
             prompt = situation_of(self, post)
@@ -210,7 +214,7 @@ class Feed(Posting):
             reader.pending_action = "post" if reader.has_chosen else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
-        if self.turns.remembers and chosen is not None:
+        if self._run_turns.remembers and chosen is not None:
             reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
@@ -339,7 +343,7 @@ class Feed(Posting):
 
     def _acts_of(self, reader: Reader, post: Post) -> frozenset[PostKind]:
         """Return what a model may choose to publish about a post; nothing for a policy."""
-        reasoner = self.turns.answers.reasoner
+        reasoner = self._run_turns.answers.reasoner
         # of a run that switches later, the part that decides at present
         decides = getattr(reasoner, "part", reasoner)
         if not getattr(decides, "chooses_acts", False):
@@ -357,7 +361,7 @@ class Feed(Posting):
         return most is None or reader.written[kind, root] < most
 
     def _log_weighing(self, reader: Reader, post: Post) -> None:
-        if self.turns.events.are_heard:
+        if self._run_turns.events.are_heard:
             self._log(
                 POST_WEIGHED,
                 agent_id=reader.agent_id,
@@ -384,7 +388,7 @@ class Feed(Posting):
         if kind == "post":
             topics = own_topics(reader, len(self.agents), self, stream)
         draft = Draft(self.compose(reader, kind, post, topics, stream), topics)
-        if self.turns.answers.has_writer:
+        if self._run_turns.answers.has_writer:
             return self._worded(reader, kind, draft, end)
         reader.draft = draft
         return end(reader, kind)
@@ -392,7 +396,7 @@ class Feed(Posting):
     async def _worded(self, reader: Reader, kind: PostKind, draft: Draft, end: Any) -> None:
         """Have a model write the words of a draft."""
         prompt = self.writing_prompt(reader, kind, reader.post, draft)
-        wording = self.turns.answers.wording
+        wording = self._run_turns.answers.wording
         call = wording.call(reader, kind, prompt, persona=RULE, fallback=draft.text)
         written = await reader.answer(call)
         reader.draft = Draft(str(written.value), draft.topics, draft.text, written.source)
@@ -419,7 +423,7 @@ class Feed(Posting):
             root = parent.root.number
             reader.written[kind, root] += 1
         self._publish(reader.agent_id, kind, draft, parent, None)
-        if self.turns.remembers:
+        if self._run_turns.remembers:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")
 
 

@@ -141,7 +141,6 @@ class Parameters(World[Reader]):
         up_treated: Share of the posts that get a like from nobody when they are published, which is
             logged as ``post.voted`` (Muchnik, Aral and Taylor 2013).
         down_treated: Share of the posts that get a dislike then.
-        logs_follows: Whether ``agent.joined`` lists whom the agent follows.
 
     Raises:
         FieldTypeError: If a value has the wrong type. The message names it.
@@ -191,7 +190,6 @@ class Parameters(World[Reader]):
     shows_scores: bool = True
     up_treated: float = param(0.0, least=0, most=1)
     down_treated: float = param(0.0, least=0, most=1)
-    logs_follows: bool = True
 
     def __init__(self, **parameters: Any) -> None:
         """Set the parameters: those that are passed, those of the preset, and the defaults."""
@@ -218,7 +216,6 @@ SETTLED = (
     *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
     *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
     *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
-    "logs_follows",
 )
 """Parameters that determine population and chart, so no treatment can change them."""
 

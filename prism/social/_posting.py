@@ -120,12 +120,12 @@ class Posting(Parameters):
         return {reader.agent_id: reader for reader in self.agents}
 
     def _log(self, event: str, **keys: Any) -> None:
-        self.turns.events.tell(event, **keys)
+        self._run_turns.events.tell(event, **keys)
 
     def _publish(
         self, author_id: str, kind: PostKind, draft: Draft, parent: Post | None, name: str | None
     ) -> Post:
-        number, time = len(self.posts), self.turns.seconds()
+        number, time = len(self.posts), self._run_turns.seconds()
         name = name or self._new_id(number)
         post = Post(name, author_id, kind, draft, parent, number, time)
         self.network_of_posts.publish(post)
@@ -153,7 +153,7 @@ class Posting(Parameters):
 
     def _treat(self, post: Post) -> None:
         """Give a post the like or dislike of the arm to which it is assigned."""
-        turns = self.turns
+        turns = self._run_turns
         for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
             if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
                 self.vote(post, **{arm: 1})

@@ -111,8 +111,6 @@ class Network:
         self.ids: set[str] = set()
         self.by_topic: dict[str, list[Post]] = defaultdict(list)
         self._followers: dict[str, dict[Any, None]] = defaultdict(dict)
-        # readers without news, by each of their topics
-        self._waiting: dict[str, dict[Any, None]] = defaultdict(dict)
         for reader in readers:
             reader.pool = deque(maxlen=candidates)
             topics = sorted(reader.terms.topics)
@@ -126,18 +124,8 @@ class Network:
         self.ids.add(post.post_id)
         for topic in post.terms.topics:
             self.by_topic[topic].append(post)
-            for reader in self._waiting.pop(topic, ()):
-                reader.has_news = True
-
         for reader in self._followers.get(post.author_id, ()):
             reader.pool.append(post)
-            reader.has_news = True
-
-    def await_news(self, reader: Any) -> None:
-        """Have the next post for a reader tell it, so that it need not look at every source."""
-        reader.has_news = False
-        for topic in reader.terms.topics:
-            self._waiting[topic][reader] = None
 
     def vote(self, post: Post, likes: int, dislikes: int) -> None:
         """Give a post likes and dislikes."""

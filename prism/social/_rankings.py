@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.social._posts import Network, Post, newest
+from prism.social._posts import Post, newest
 from prism.social._readers import Reader
 
 Ranking = Callable[[Any, Reader], Iterable[Post]]
@@ -89,19 +89,13 @@ def refresh(feed: Any, reader: Reader, stream_of: Callable[[], RandomStream]) ->
 
 def _add_newest(feed: Any, reader: Reader) -> bool:
     """Put new posts by followed authors and on its interests before those left in a feed."""
-    network: Network = feed.network_of_posts
-    since, reader.next_number = reader.next_number, len(network.posts)
-    if not reader.has_news:
-        return bool(reader.unread)
-
+    since, reader.next_number = reader.next_number, len(feed.posts)
+    # most readers of most ticks have nothing new
     fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
-    if not fresh:
-        network.await_news(reader)
-        return bool(reader.unread)
-
-    reader_id, length = reader.agent_id, feed.feed_length
-    wanted = [post for post in newest(fresh, since, length) if post.author_id != reader_id]
-    reader.unread = (wanted + reader.unread)[:length]
+    if fresh:
+        reader_id, length = reader.agent_id, feed.feed_length
+        wanted = [post for post in newest(fresh, since, length) if post.author_id != reader_id]
+        reader.unread = (wanted + reader.unread)[:length]
     return bool(reader.unread)
 
 

@@ -89,7 +89,6 @@ class Reader(Agent):
     # where its posts come from, and what its feed has taken in of them
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
-    has_news: bool = state(True)
     empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
@@ -135,7 +134,7 @@ class Reader(Agent):
             "archetype": None if self.archetype is None else self.archetype.name,
             "interests": [*self.interests],
             "following": len(self.follows),
-            **({"follows": [*self.follows]} if self.world.logs_follows else {}),
+            "follows": [*self.follows],
             "timeout_threshold": type(self).timeout_threshold,
             **({"attributes": dict(self.attributes)} if self.attributes else {}),
         }

@@ -19,7 +19,7 @@ from prism.statechart._parts import Action, Guard, History, State, done
 from prism.statechart.names import identify
 from prism.statechart.queries import agents_in_state, state_distribution
 from prism.statechart.reporting import Decider
-from prism.statechart.social import social_media_chart, social_media_guards
+from prism.statechart.social import social_media_chart
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState, Configuration, state_enum
 from prism.statechart.transitions import StateTransition, Transition
@@ -87,7 +87,6 @@ __all__ = [
     "identify",
     "parse_reasoner_response",
     "social_media_chart",
-    "social_media_guards",
     "state_distribution",
     "state_enum",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from prism.statechart.hierarchy import CHART, Arc, Hierarchy, HistoryAt
+from prism.statechart._hierarchy import CHART, Arc, Hierarchy, HistoryAt
 from prism.statechart.transitions import ANY_STATE, Transition
 
 Memory = Mapping[int, tuple[int, ...]]

@@ -13,8 +13,8 @@ from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart._parts import History, State, as_tuple, member_of, with_insides
-from prism.statechart.hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
@@ -31,8 +31,8 @@ class Definition(Generic[StateT]):
     their texts are.
 
     Args:
-        states: Members of one ``str``-based Enum, or the Enum itself. Kept in definition order. A
-            `State` can contain states; the leaves are kept, in the order of the tree.
+        states: Members of one Enum, or the Enum itself. Kept in definition order. A `State` can
+            contain states; the leaves are kept, in the order of the tree.
         transitions: The transitions. One with several sources is replaced by one for each, and a
             wildcard source stands for every state at the top.
         initial: State that new agents start in; a configuration in a chart with regions.
@@ -169,8 +169,8 @@ def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
 
 def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
     """Return one state or several as a tuple."""
-    # as text it is iterable, too, but not a list of characters
-    return (cast("StateT", states),) if isinstance(states, str) else tuple(states)
+    # a text is iterable, too, but not a list of characters
+    return (cast("StateT", states),) if isinstance(states, (str, Enum)) else tuple(states)
 
 
 def _one_source_each(

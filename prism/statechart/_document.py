@@ -38,7 +38,13 @@ _KINDS = {
     **dict.fromkeys(("action", "entry", "exit"), "action"),
 }
 _MAY_BE_SEVERAL = ("initial", "target", "default", "entry", "exit")
-_TRUTHS = ("deep", "internal", "parallel", "strict")
+_TYPES: dict[str, Any] = {
+    **dict.fromkeys(_LISTS, (list, tuple)),
+    **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
+    **dict.fromkeys(("name", "description"), str),
+    "timeouts": Mapping,
+}
+_PARTS: dict[str, Callable[..., Any]] = {"states": State, "transitions": Transition}
 
 
 # Writing
@@ -108,8 +114,7 @@ class _Writer:
         }
 
     def _name(self, function: Any, key: str, owner: object) -> str | None:
-        kind = "action" if key in ("action", "entry", "exit") else "guard"
-        name = own_name(function)
+        kind, name = _KINDS[key], own_name(function)
         if name is None:
             self.problems.append(
                 f"the {key} of {owner} has no name of its own ({brief(function)}): define it with "
@@ -125,20 +130,20 @@ class _Writer:
 
 def read_chart(
     data: Any,
-    line_of: Callable[[Where], int],
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
+    line_of: Callable[[Where], int] = lambda _: 0,
     problems: Iterable[tuple[int, str, str]] = (),
 ) -> dict[str, Any]:
     """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
     Args:
         data: The document.
-        line_of: Returns the line of a place in it; 0 if it has no lines.
         guards: The functions for the names of guards.
         actions: The functions for the names of actions.
         enum: The class of the states; None for one made from the texts.
+        line_of: Returns the line of a place in the document; 0 if it has no lines.
         problems: What is wrong with it already: line, key and problem.
 
     Raises:
@@ -195,11 +200,13 @@ class _Reader:
             return self._note(where, str(error))
 
     def _value(self, key: str, value: Any, where: Where) -> Any:
-        if isinstance(value, (list, tuple)) and key in _LISTS:
-            items = enumerate(value)
-            return tuple([self._item(key, each, (*where, number)) for number, each in items])
-        if isinstance(value, (list, tuple)) and key in _MAY_BE_SEVERAL:
-            return tuple([self._value(key, each, where) for each in value])
+        are_several = isinstance(value, (list, tuple))
+        is_misplaced = are_several and key not in (*_LISTS, *_MAY_BE_SEVERAL)
+        if is_misplaced or not isinstance(value, _TYPES.get(key, object)):
+            return self._note(where, f"cannot be {brief(value)}")
+        if are_several:
+            read = self._item if key in _LISTS else self._value
+            return tuple([read(key, each, (*where, at)) for at, each in enumerate(value)])
         if isinstance(value, Mapping):
             return self._mapping(key, value, where)
         if isinstance(value, str) and key in _STATES:
@@ -207,9 +214,6 @@ class _Reader:
             return value if is_any else self._state(value, where)
         if isinstance(value, str) and key in _KINDS:
             return self._function(_KINDS[key], value, where)
-        is_no_truth = key in _TRUTHS and not isinstance(value, bool)
-        if is_no_truth or key in (*_LISTS, "timeouts") or isinstance(value, (list, tuple)):
-            return self._note(where, f"cannot be {brief(value)}")
         return value
 
     def _mapping(self, key: str, value: Mapping[str, Any], where: Where) -> Any:
@@ -223,10 +227,8 @@ class _Reader:
         return self._part(History, fields, where)
 
     def _item(self, key: str, value: Any, where: Where) -> Any:
-        if key == "transitions" and isinstance(value, Mapping):
-            return self._part(Transition, value, where)
-        if key == "states" and isinstance(value, Mapping):
-            return self._part(State, value, where)
+        if key in _PARTS and isinstance(value, Mapping):
+            return self._part(_PARTS[key], value, where)
         return self._state(value, where)
 
     def _state(self, text: Any, where: Where) -> Any:

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from operator import itemgetter
 from typing import Any, NoReturn
-from xml.etree.ElementTree import Element, SubElement, fromstring, indent, tostring
+from xml.etree.ElementTree import Element, SubElement, TreeBuilder, indent, tostring
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
@@ -28,7 +28,7 @@ MOST_ELEMENTS = 20_000
 
 _NAMESPACE = "http://www.w3.org/2005/07/scxml"
 _PRISM = "urn:prism:statechart"
-_OWN = f"{{{_PRISM}}}"
+_OWN = f"{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
 _REFUSED = "is not supported: remove it, or correct it"
 
@@ -159,7 +159,7 @@ def read_scxml(
     reader = _Reader(_parse(text))
     data, foreign = reader.data(), set[str]()
     unread = [*reader.unread(reader.root, foreign)]
-    arguments = read_chart(data, reader.line_of, guards, actions, enum, unread)
+    arguments = read_chart(data, guards, actions, enum, reader.line_of, unread)
     if foreign:
         warn_standard(f"SCXML document: ignored what is of {', '.join(sorted(foreign))}")
     return arguments
@@ -172,18 +172,21 @@ def _parse(text: str) -> dict[Element, int]:
         DefinitionError: If it is beyond a bound, or has a document type.
         InputError: If it is not well-formed; names the line.
     """
-    lines: list[int] = []
-    parser: Any = expat.ParserCreate()
+    lines: dict[Element, int] = {}
+    parser: Any = expat.ParserCreate(namespace_separator="}")
+    builder = TreeBuilder()
 
     def refuse(problem: str) -> NoReturn:
         raise DefinitionError(f"line {parser.CurrentLineNumber}: the document {problem}")
 
-    def start(*_: Any) -> None:
-        lines.append(parser.CurrentLineNumber)
+    def start(name: str, attributes: dict[str, str]) -> None:
+        element = builder.start(name.removeprefix(f"{_NAMESPACE}}}"), attributes)
+        lines[element] = parser.CurrentLineNumber
         if len(lines) > MOST_ELEMENTS:
             refuse(f"has more than {MOST_ELEMENTS:,} elements: split it")
 
     parser.StartElementHandler = start
+    parser.EndElementHandler, parser.CharacterDataHandler = builder.end, builder.data
     parser.StartDoctypeDeclHandler = lambda *_: refuse("has a DOCTYPE: remove it")
     if len(text) > MOST_CHARACTERS:
         refuse(f"is longer than {MOST_CHARACTERS:,} characters: split it")
@@ -193,16 +196,12 @@ def _parse(text: str) -> dict[Element, int]:
     except expat.ExpatError as error:
         problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
         raise InputError(problem, line=error.lineno) from None
-    elements = dict(zip(fromstring(text).iter(), lines, strict=True))
-    for element in elements:
-        element.tag = element.tag.removeprefix(f"{{{_NAMESPACE}}}")
-    return elements
+    return lines
 
 
 def _foreign(name: str) -> str:
     """Return the namespace of a name, if it is neither SCXML's nor prism's."""
-    namespace, _, _ = name.rpartition("}")
-    return "" if name.startswith(_OWN) else namespace.removeprefix("{")
+    return "" if name.startswith(_OWN) else name.rpartition("}")[0]
 
 
 class _Reader:

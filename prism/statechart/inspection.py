@@ -14,8 +14,8 @@ from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import Verdict
 from prism.statechart._engine.rows import Moment, NestedRows
+from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
-from prism.statechart.hierarchy import Arc, Hierarchy
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import Transition

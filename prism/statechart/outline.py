@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data, to_text
+from prism.statechart._hierarchy import CHART, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
-from prism.statechart.hierarchy import CHART, HistoryAt
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, trigger_text
 
 if TYPE_CHECKING:
-    from prism.statechart.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 __all__ = ["label_of", "to_outline"]
 
@@ -141,7 +141,6 @@ _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "json": lambda chart: to_text(to_data(chart)),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
-FORMATS = tuple(_WRITERS)
 
 
 def as_text(chart: Definition[Any], spec: str) -> str:
@@ -149,11 +148,11 @@ def as_text(chart: Definition[Any], spec: str) -> str:
 
     Args:
         chart: The chart.
-        spec: One of ``FORMATS``.
+        spec: The format.
 
     Raises:
         ValueError: If there is no such format.
     """
     if spec not in _WRITERS:
-        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(FORMATS)}")
+        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(_WRITERS)}")
     return _WRITERS[spec](chart)

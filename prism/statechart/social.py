@@ -68,12 +68,11 @@ def social_media_chart(
         DefinitionError: (a ValueError) if ``should_engage`` is not a plain function of two
             arguments.
     """
-    guards = social_media_guards(should_engage=should_engage)
     ideas = Transition(HAS_IDEA, [AgentState.IDLE, AgentState.SCROLLING], AgentState.COMPOSING)
     return Statechart(
         states=AgentState,
         transitions=[
-            *_transitions(guards["should_engage"], acts=acts),
+            *_transitions(should_engage, acts=acts),
             *([ideas] if has_ideas else []),
         ],
         initial=AgentState.IDLE,
@@ -86,7 +85,7 @@ def social_media_chart(
     )
 
 
-def _transitions(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
+def _transitions(engages: Guard | None, *, acts: bool) -> list[Transition[AgentState]]:
     s = AgentState
     further = (s.ENGAGING_REPLY, s.ENGAGING_RESHARE) if acts else ()
     engaging = (s.ENGAGING_LIKE, s.ENGAGING_REPLY, s.ENGAGING_RESHARE)
@@ -95,7 +94,7 @@ def _transitions(engages: Guard, *, acts: bool) -> list[Transition[AgentState]]:
         Transition(SEES_POST, s.SCROLLING, s.EVALUATING),
         Transition(IGNORES, s.EVALUATING, s.SCROLLING),
         *(
-            Transition(DECIDES, s.EVALUATING, state, guard=engages)
+            Transition(DECIDES, s.EVALUATING, state, guard=engages or should_engage)
             for state in (s.COMPOSING, s.ENGAGING_LIKE, *further)
         ),
         Transition(DECIDES, s.EVALUATING, s.SCROLLING),
@@ -129,17 +128,3 @@ def intends_reshare(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard
 def intends_post(agent: Any, context: Any) -> bool:  # noqa: ARG001 - a guard takes both
     """Guard: the agent is about to publish a post of its own."""
     return bool(agent.pending_action == "post")
-
-
-_GUARDS: dict[str, Guard] = {
-    each.__name__: each for each in (should_engage, intends_reply, intends_reshare, intends_post)
-}
-
-
-def social_media_guards(*, should_engage: Guard | None = None) -> dict[str, Guard]:
-    """Return the guards of the social chart by name, for `Statechart.from_dict`.
-
-    Args:
-        should_engage: As for `social_media_chart`.
-    """
-    return _GUARDS if should_engage is None else {**_GUARDS, "should_engage": should_engage}

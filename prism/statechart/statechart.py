@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
+from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import State
-from prism.statechart._written import Written
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
+    from prism.statechart._engine.rows import NestedRows
     from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
@@ -32,12 +33,12 @@ if TYPE_CHECKING:
 AgentT = TypeVar("AgentT")
 
 
-class Statechart(Written[StateT]):
+class Statechart(Driving[StateT]):
     """States and the transitions between them. All agents share a chart, which never changes.
 
     Args:
-        states: Members of one ``str``-based Enum, or the Enum itself; a `State` for each one that
-            contains states, or has actions on entry or exit.
+        states: Members of one Enum, or the Enum itself; a `State` for each one that contains
+            states, or has actions on entry or exit.
         transitions: The transitions. Order matters: the first whose guard passes wins. Transitions
             of inner states come before those of the states around them.
         initial: State that new agents start in; a tuple with one in each region.
@@ -80,6 +81,8 @@ class Statechart(Written[StateT]):
         rest = (name, decision_states, timeouts, strict, final_states, description)
         definition = Definition(states, transitions, initial, *rest)
         super().__init__(definition, Reporter(name, logger, strict=strict), clock)
+
+    # Other ways to make one
 
     @classmethod
     def from_machine(
@@ -132,11 +135,9 @@ class Statechart(Written[StateT]):
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
                 names that nothing has; and else what a chart itself refuses.
         """
-        from prism.files._source import Source
         from prism.statechart._document import read_chart
 
-        source = data if isinstance(data, Source) else Source.of(data)
-        return cls._read(partial(read_chart, source.value, source.line_of), **options)
+        return cls._read(partial(read_chart, data), **options)
 
     @classmethod
     def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
@@ -150,10 +151,9 @@ class Statechart(Written[StateT]):
             InputError: If the text is not valid JSON; names the line.
             DefinitionError: As `from_dict`.
         """
-        from prism.files._source import Source
+        from prism.files import parse_json
 
-        source: Any = Source.parse(text, "json")
-        return cls.from_dict(source, **options)
+        return cls.from_dict(parse_json(text.removeprefix("\ufeff")), **options)
 
     @classmethod
     def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
@@ -177,6 +177,112 @@ class Statechart(Written[StateT]):
     def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
         functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
         return cls(**read(*functions), **options)
+
+    # Its parts
+
+    @property
+    def states(self) -> frozenset[StateT]:
+        """The states; ``definition.states`` has them in order."""
+        return frozenset(self.definition.states)
+
+    @property
+    def state_type(self) -> type[StateT]:
+        """The enum of the states, for ``state_type`` in the class of agents."""
+        return self.definition.state_type
+
+    @property
+    def transitions(self) -> tuple[Transition[StateT], ...]:
+        """The transitions in definition order, wildcards replaced."""
+        return self.definition.transitions
+
+    @property
+    def triggers(self) -> tuple[str, ...]:
+        """The events that the chart knows, in definition order."""
+        return tuple(self._triggers)
+
+    @property
+    def initial(self) -> StateT:
+        """State that new agents start in."""
+        return self.definition.initial
+
+    @property
+    def decision_states(self) -> frozenset[StateT]:
+        """States in which `afire` asks a reasoner."""
+        return self.definition.decision_states
+
+    @property
+    def final_states(self) -> frozenset[StateT]:
+        """States in which an agent is done."""
+        return self.definition.final_states
+
+    def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
+        """Return the distinct targets of a state and an event, guards ignored."""
+        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
+        return distinct(each.to_state for each in outcomes)
+
+    def valid_triggers(self, state: StateT) -> list[str]:
+        """Return the events that a state reacts to, in definition order, guards ignored."""
+        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
+        return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
+
+    @property
+    def _rows_as_it_runs(self) -> NestedRows:
+        from prism.statechart._engine.rows import NestedRows
+
+        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
+
+    # Documents and pictures
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the definition as plain data, ready for JSON; ``docs/charts.md`` shows the shape.
+
+        Guards and actions are written by their names (``__qualname__``, or a ``__name__`` that a
+        callable object has).
+
+        Raises:
+            DefinitionError: If a function has no name, or two have the same; lists all of them.
+        """
+        from prism.statechart._document import to_data
+
+        return to_data(self._as_it_runs)
+
+    def to_json(self) -> str:
+        """Return the definition as JSON text: see `to_dict`."""
+        return format(self, "json")
+
+    def to_scxml(self) -> str:
+        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents."""
+        return format(self, "scxml")
+
+    def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:
+        """Draw the chart as an SVG picture: see `prism.drawing.draw_svg`.
+
+        Args:
+            traffic: How often agents moved from source to target; the more often, the wider the
+                arrow.
+        """
+        from prism.drawing import draw_svg
+        from prism.statechart.outline import to_outline
+
+        return draw_svg(to_outline(self._as_it_runs), traffic)
+
+    def __format__(self, spec: str) -> str:
+        """Write the chart as ``mermaid``, ``dot``, ``scxml``, ``json`` or ``svg``, else as `str`.
+
+        Raises:
+            ValueError: If the format is another one.
+        """
+        if not spec:
+            return str(self)
+        from prism.statechart.outline import as_text
+
+        return as_text(self._as_it_runs, spec)
+
+    def _repr_svg_(self) -> str:
+        """Offer a notebook a picture."""
+        return self.to_svg()
+
+    # Agents
 
     def history(self, agent: Any) -> Sequence[StateTransition]:
         """Return an agent's last transitions, oldest first, wherever they are kept.
@@ -205,6 +311,8 @@ class Statechart(Written[StateT]):
         add_missing_fields(agent, self.initial)
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
+
+    # Derived, checked and explained
 
     def extended(self, **changes: Unpack[Changes]) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
@@ -276,6 +384,8 @@ class Statechart(Written[StateT]):
 
         state = state_text(self._require_known_state(agent))
         return explain(self._as_it_runs, agent, trigger, context, state)
+
+    # As a value
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""

@@ -11,17 +11,21 @@ from prism.worlds._fields import (
     draw,
     during,
     measure,
-    normal,
     one_of,
     param,
     picture,
     state,
     treatment,
     uniform,
-    whole,
 )
 from prism.worlds._guests import Guest
-from prism.worlds._networks import (
+from prism.worlds._people import AgentTable
+from prism.worlds._repeating import replay, resume
+from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run
+from prism.worlds._spaces import Layer, Plane, Space
+from prism.worlds._world import World
+from prism.worlds.networks import (
     Network,
     from_edges,
     grid,
@@ -30,12 +34,6 @@ from prism.worlds._networks import (
     scale_free,
     small_world,
 )
-from prism.worlds._people import AgentTable
-from prism.worlds._repeating import replay, resume
-from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run
-from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._world import World
 
 __all__ = [
     "Agent",
@@ -56,7 +54,6 @@ __all__ = [
     "from_edges",
     "grid",
     "measure",
-    "normal",
     "one_of",
     "param",
     "picture",
@@ -69,5 +66,4 @@ __all__ = [
     "state",
     "treatment",
     "uniform",
-    "whole",
 ]

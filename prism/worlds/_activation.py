@@ -39,7 +39,9 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
 
     The clock stays where the run is stopped, and otherwise goes to the end of the tick.
     """
-    await _happen(turns, None, None)
+    # time-outs that are due
+    await turns.give()
+    turns.end_if_over()
     population = turns.population
     members = population.members
     stream = RandomStream(turns.seed, "turn", "", f"{turns.world.round}.{end.tick}")
@@ -69,7 +71,8 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
             if channel.most is not None and not _happens(turns, channel, agent, stream):
                 continue
         go_to(turns, end, part)
-        await _happen(turns, channel, agent)
+        await turns.happen(agent, channel.step)
+        turns.end_if_over()
     if turns.stopped is None:
         go_to(turns, end, 1.0)
 
@@ -79,15 +82,6 @@ def go_to(turns: Any, end: Moment, part: float) -> None:
     left = turns.clock.seconds_per_tick * (1 - part)
     turns.clock.show(Moment(end.time - timedelta(seconds=left), end.round, end.tick))
     turns.part_of_tick = part
-
-
-async def _happen(turns: Any, channel: Channel | None, agent: Any) -> None:
-    """Let an event happen; without one, the time-outs that are due."""
-    if channel is None:
-        await turns.give()
-    else:
-        await turns.happen(agent, channel.step)
-    turns.end_if_over()
 
 
 def _weight(

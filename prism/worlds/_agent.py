@@ -109,6 +109,8 @@ class Agent(Declares):
     _own_fields: ClassVar[tuple[str, ...]] = ()
     _notes: ClassVar[Sequence[str]] = ()
     _notes_transitions: ClassVar[bool] = True
+    # ticks in its state before a self-transition began ticks_in_state anew
+    _stayed: ClassVar[int] = 0
     _spaces: ClassVar[Mapping[Any, None]] = {}
     _chart_stream: ClassVar[tuple[int, RandomStream] | None] = None
 
@@ -129,7 +131,7 @@ class Agent(Declares):
     def _join(self, world: Any, keys: Sequence[int]) -> None:
         # attribute by attribute: an object whose `__dict__` has been asked for is slower
         me = cast(Any, self)
-        me.world, now = world, world.turns.now
+        me.world, now = world, world._run_turns.now
         me._since = me._due = me._passed_in = now
         me._acts_from = now + 1
         me._key = keys[0]
@@ -148,7 +150,7 @@ class Agent(Declares):
         history.append(record := make_record(edge, time, context))
         if len(history) > HISTORY_DEPTH:
             del history[0]
-        turns = agent.world.turns
+        turns = agent.world._run_turns
         if turns.remembers and agent._notes_transitions:
             agent._note(transition_in_words(record))
         dwell: int = turns.moved(agent, edge.from_state, edge.to_state)
@@ -192,11 +194,11 @@ class Agent(Declares):
     @property
     def ticks_in_state(self) -> int:
         """Ticks since its last transition."""
-        return int(self.world.turns.now - self._since)
+        return int(self.world._run_turns.now - self._since)
 
     @ticks_in_state.setter
     def ticks_in_state(self, ticks: int) -> None:
-        self.world.turns.set_ticks(self, ticks)
+        self.world._run_turns.set_ticks(self, ticks)
 
     @property
     def meanings(self) -> Mapping[Any, str]:
@@ -239,7 +241,7 @@ class Agent(Declares):
         Raises:
             UnknownTriggerError: If no transition of any chart in the world has the trigger.
         """
-        return self.world.turns.fire(self, trigger, context)
+        return self.world._run_turns.fire(self, trigger, context)
 
     def decide(
         self,
@@ -300,7 +302,7 @@ class Agent(Declares):
         Raises:
             SimulationError: If there is neither a writer nor a template.
         """
-        turns = self.world.turns
+        turns = self.world._run_turns
         if template is None and not turns.answers.has_writer:
             raise SimulationError(
                 f"agent {self.agent_id!r} is to write {key!r}, but the run has no writer: pass "
@@ -342,14 +344,14 @@ class Agent(Declares):
             to: The recipient.
             content: Its content.
         """
-        send(self.world.turns, Message(self, content), to)
+        send(self.world._run_turns, Message(self, content), to)
 
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.
 
         The ``memory`` of `prism.statechart.Reasoner` puts them into prompts.
         """
-        if self.world.together and self.world.turns.acting not in (None, self):
+        if self.world.together and self.world._run_turns.acting not in (None, self):
             raise SimulationError(
                 f"{type(self.world).__name__} is a together world, in which the order of agents "
                 "must not matter: an agent may note only for itself"
@@ -366,7 +368,7 @@ class Agent(Declares):
 
         In a ``together`` world it leaves at the end of the tick.
         """
-        self.world.turns.leave(self)
+        self.world._run_turns.leave(self)
 
     def begin_in(self, state: Any) -> None:
         """Begin in a state other than the chart's initial one.
@@ -381,7 +383,7 @@ class Agent(Declares):
             SimulationError: If the agent is in a run that has begun.
             DefinitionError: If the chart does not have this state.
         """
-        turns = None if self.world is None else self.world.turns
+        turns = None if self.world is None else self.world._run_turns
         if turns is not None and turns.has_begun:
             raise SimulationError(
                 f"{self.agent_id!r} is in a run that has begun: begin_in belongs in setup, or "

@@ -176,13 +176,13 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
 
 def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
     """Return agents in an order that does not depend on that of the set."""
-    found: Sequence[Any] = agents[0].world.turns.population.canonical(agents)
+    found: Sequence[Any] = agents[0].world._run_turns.population.canonical(agents)
     return found
 
 
 def _stream_of(agents: AgentSet[Any]) -> Any:
     """Return the random stream of the agent whose step is running, or else the world's."""
-    turns = getattr(agents[0].world, "turns", None)
+    turns = getattr(agents[0].world, "_run_turns", None)
     if turns is None:
         raise SimulationError("agents can be drawn only in a run, whose seed decides")
 

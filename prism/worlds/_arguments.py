@@ -103,14 +103,12 @@ def require_seed(value: int) -> int:
     """Return a seed.
 
     Raises:
-        FieldValueError: If it is not a whole number.
-        InputError: If it is too large.
+        InputError: If it is not a whole number that every reader of JSON reads exactly.
     """
-    if not isinstance(value, Integral) or isinstance(value, bool):
-        raise FieldValueError(f"seed must be a whole number, got {value!r}")
-    # the largest whole number that every reader of JSON reads exactly
-    if abs(value) > 2**53:
-        raise InputError(f"must lie between -2^53 and 2^53, got {value}", field="seed")
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or abs(value) > 2**53:
+        problem = f"must be a whole number between -2^53 and 2^53, got {value!r}"
+        raise InputError(problem, field="seed")
     return int(value)
 
 
@@ -181,10 +179,7 @@ def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
     from pydantic import Field as Bounds
     from pydantic import TypeAdapter, ValidationError
 
-    has_bounds = field.least is not None or field.most is not None
-    bounded: Any = hint
-    if has_bounds:
-        bounded = Annotated[hint, Bounds(ge=field.least, le=field.most)]
+    bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
     try:
         adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
     except Exception:  # a type that pydantic cannot check

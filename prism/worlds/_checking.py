@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from inspect import cleandoc, getdoc
+from itertools import zip_longest
 from pathlib import Path
 from subprocess import PIPE, Popen
 from typing import Any, Literal, get_args, get_origin
@@ -38,6 +39,10 @@ _LISTING = ("run.started", "agent.joined", "agents.pictured", "agents.measured")
 """Events that list the agents in their order."""
 
 _MOST_SHOWN = 300
+
+_FIRST, _SEED, _ORDER = "first", "hash seed", "order of agents"
+_RUNS = {_FIRST: (1, False), _SEED: (2, False), _ORDER: (1, True)}
+"""The runs that are compared: the hash seed of each, and whether its agents are permuted."""
 
 
 # What a class declares
@@ -138,7 +143,7 @@ class Finding:
         """Return the finding in words."""
         cure = (
             "sort sets before you draw from them or loop over them"
-            if self.cause == "hash seed"
+            if self.cause == _SEED
             else "draw from agent.random, and leave the order of turns to prism"
         )
         return (
@@ -202,26 +207,18 @@ def check_world(
     # refuse what is wrong here, where the message is whole
     Run(**options)
     with tempfile.TemporaryDirectory() as folder:
-        runs = {
-            name: _start(Path(folder) / f"{name}.jsonl", options, hash_seed, is_permuted)
-            for name, hash_seed, is_permuted in (
-                *(("first", 1, False), ("hash seed", 2, False), ("order of agents", 1, True)),
-            )
-        }
-        notes: list[str] = []
-        for name, process in runs.items():
+        logs = {cause: Path(folder) / f"{cause}.jsonl" for cause in _RUNS}
+        for process in [_start(logs[cause], options, *how) for cause, how in _RUNS.items()]:
             _, error = process.communicate()
             if process.returncode:
                 problem = error.decode().strip().splitlines()[-1:] or ["it failed"]
                 raise InputError(f"cannot be run: {problem[0]}", field="world")
-            if name == "first":
-                notes = json.loads((Path(folder) / "first.notes").read_text())
-        first = _lines(Path(folder) / "first.jsonl")
-        found = _compared("hash seed", first, _lines(Path(folder) / "hash seed.jsonl"))
-        if not found:
-            other = _lines(Path(folder) / "order of agents.jsonl")
-            found = _compared("order of agents", _unlisted(first), _unlisted(other))
+        notes = json.loads(logs[_FIRST].with_suffix(".notes").read_text())
+        lines = {cause: _lines(path) for cause, path in logs.items()}
 
+    found = _compared(_SEED, lines[_FIRST], lines[_SEED])
+    if not found:
+        found = _compared(_ORDER, _unlisted(lines[_FIRST]), _unlisted(lines[_ORDER]))
     return Checked(found, notes)
 
 
@@ -283,12 +280,11 @@ def _unlisted(lines: Sequence[bytes]) -> list[bytes]:
 
 
 def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> list[Finding]:
-    longest = max(len(first), len(second))
-    for number in range(longest):
-        one, other = (lines[number] if number < len(lines) else b"" for lines in (first, second))
-        if one != other:
-            shown = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in (one, other)]
-            return [Finding(cause, number + 1, *shown)]
+    """Return the first line that differs, if any does."""
+    for number, lines in enumerate(zip_longest(first, second, fillvalue=b""), 1):
+        if lines[0] != lines[1]:
+            shown = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in lines]
+            return [Finding(cause, number, *shown)]
     return []
 
 

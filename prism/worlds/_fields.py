@@ -132,21 +132,11 @@ def uniform(low: float, high: float) -> float:
     return draw(lambda stream: stream.between(low, high))
 
 
-def whole(least: int, most: int) -> int:
-    """Declare a whole number that is drawn once for each agent, including both ends."""
-    return draw(lambda stream: least + stream.index(most - least + 1))
-
-
 def one_of(*options: ValueT) -> ValueT:
     """Declare a value that is drawn once for each agent from several equally likely ones."""
     for option in options:
         refuse_shared(option, "tuples")
     return draw(lambda stream: stream.choice(options))
-
-
-def normal(mean: float = 0.0, sd: float = 1.0) -> float:
-    """Declare a number that is drawn once for each agent from a normal distribution."""
-    return draw(lambda stream: stream.normal(mean, sd))
 
 
 # to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named

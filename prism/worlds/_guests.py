@@ -68,8 +68,7 @@ class Guest(Agent, Generic[ObjectT]):
         """Make a guest of the kind of its object."""
         if not callable(getattr(object, "act", None)):
             raise AgentError(
-                f"{type(object).__name__} needs act(self, world), its turn in every tick; "
-                f"got {object!r}"
+                f"agents of a world, or objects with act(self, world) are needed; got {object!r}"
             )
         chart = getattr(object, "chart", PRESENT_CHART)
         kind: Any = cast(Any, _kind_of)(cls, type(object), chart)
@@ -123,19 +122,6 @@ def _kind_of(cls: type, of: type, chart: Any) -> Any:
     return type(of.__name__, (cls,), body)
 
 
-def as_agent(someone: Any, where: str) -> Agent:
-    """Return an agent for any member of a population.
-
-    Raises:
-        AgentError: If it cannot be an agent.
-    """
-    if isinstance(someone, Agent):
-        return someone
-    if not callable(getattr(someone, "act", None)):
-        raise AgentError(f"{where} must return agents, or objects with act(world); got {someone!r}")
-    return Guest(object=someone)
-
-
 class GuestChart:
     """The chart of objects, driven through the guests that stand for them.
 
@@ -167,16 +153,11 @@ def _subject(guest: Any) -> Any:
     return guest if guest._is_plain else guest.object
 
 
-def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int | None) -> None:
+def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int) -> None:
     """Pass what the run provides to an object with a method ``join``."""
     join = getattr(guest.object, "join", None)
     if callable(join):
-        join(Services(TurnWriter(guest), logger, clock, seed or 0))
-
-
-def act(world: Any, guest: Any) -> Any:
-    """Let an object take its turn; this is the step of every guest."""
-    return guest.act(world)
+        join(Services(TurnWriter(guest), logger, clock, seed))
 
 
 class TurnWriter(BaseWriter):
@@ -196,7 +177,7 @@ class TurnWriter(BaseWriter):
         Raises:
             SimulationError: If the run has no writer, without which such an agent cannot act.
         """
-        if not self._guest.world.turns.answers.has_writer:
+        if not self._guest.world._run_turns.answers.has_writer:
             raise SimulationError(
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
@@ -206,27 +187,25 @@ class TurnWriter(BaseWriter):
     @property
     def sends_schemas(self) -> bool:
         """Whether the run's writer sends schemas to its servers."""
-        return bool(self._guest.world.turns.answers.writer.sends_schemas)
+        return bool(self._writer.sends_schemas)
 
     @property
     def is_repeating(self) -> bool:
         """Whether the run takes answers from its journal."""
-        return bool(self._guest.world.turns.answers.writer.is_repeating)
+        return bool(self._writer.is_repeating)
 
     async def window(self) -> int | None:
         """Return the smallest window of the servers of the run's writer; None if unknown."""
-        window: int | None = await self._guest.world.turns.answers.writer.window()
-        return window
+        return await self._writer.window()
 
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect, and keep its result in the run's journal."""
-        return await self._guest.world.turns.answers.writer.once(key, effect, interrupted)
+        return await self._writer.once(key, effect, interrupted)
 
-    async def write_many(
-        self,
-        calls: Sequence[TextCall],
-        *,
-        logger: EventLogger | None = None,  # noqa: ARG002 - the run announces texts
-    ) -> list[Written]:
-        """Answer text calls, in their order. The run logs the texts."""
-        return await self.answer(calls)
+    def announce(self, *_calls: Any, **_options: Any) -> None:
+        """Log nothing, as the run logs the texts."""
+
+    @property
+    def _writer(self) -> BaseWriter:
+        writer: BaseWriter = self._guest.world._run_turns.answers.writer
+        return writer

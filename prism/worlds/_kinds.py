@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor, isfinite
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 from prism.errors import DefinitionError
 from prism.statechart import Configuration, Definition, Statechart
@@ -18,11 +18,8 @@ from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
-from prism.worlds._guests import Guest, GuestChart, act
+from prism.worlds._guests import Guest, GuestChart
 from prism.worlds._world import World, defines, kinds_of
-
-if TYPE_CHECKING:
-    from prism.statechart.hierarchy import Hierarchy
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -106,7 +103,7 @@ def make_kind(
     definition = cls.chart.definition
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
     if issubclass(cls, Guest):
-        turns = dict.fromkeys(definition.states, act)
+        turns = dict.fromkeys(definition.states, lambda world, guest: guest.act(world))
         return Kind(cls, GuestChart(chart), turns, {}, _unguarded(definition), is_nested=False)
 
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
@@ -330,9 +327,9 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
 # What the log says of nested charts
 
 
-def inside(tree: Hierarchy) -> dict[str, list[str]]:
+def inside(chart: Definition[Any]) -> dict[str, list[str]]:
     """Return the states inside each composite state."""
-    nodes = tree.nodes
+    nodes = chart.hierarchy.nodes
     return {
         state_text(node.state): [state_text(nodes[each].state) for each in node.children]
         for node in nodes[1:]

@@ -83,7 +83,7 @@ class Loop:
         writer: BaseWriter | None,
         logger: EventLogger | None,
     ) -> None:
-        if world.turns is not None:
+        if world._run_turns is not None:
             name = type(world).__name__
             raise SimulationError(f"this {name} is already in a run: make a new one")
 
@@ -98,9 +98,10 @@ class Loop:
         agents, covered = run._agents, run.log_agents
         is_ahead = runs_ahead(type(world)) and self._answers.concurrency
         own: Any = logger
-        self._relay: Relay | None = None
         if is_ahead or covered is not None:
-            self._relay = own = Relay(logger, self.clock)
+            own = Relay(logger, self.clock)
+        # ids of the agents that the log covers; None for all
+        self._covered: frozenset[str] | None = None
         make = TurnsAhead if is_ahead else Turns
         self.turns: Turns = make(world, run.seed, self._answers, own, self.clock, run.ticks)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
@@ -197,16 +198,17 @@ class Loop:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
-        vars(world).update(seed=self._seed, turns=turns, _stream=stream)
+        vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
         if isinstance(agents, AgentTable):
             agents = world.members_of(agents)
         else:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
         turns.population.populate(agents)
-        if covered is not None and self._relay is not None:
+        if covered is not None:
             first = turns.population.canonical(turns.population.everybody())[:covered]
-            self._relay.logged = frozenset(each.agent_id for each in first)
+            relay: Any = turns.events.logger
+            relay.logged = self._covered = frozenset(each.agent_id for each in first)
         world.setup()
         turns.begin()
 
@@ -214,7 +216,7 @@ class Loop:
         turns = self.turns
         kinds = turns.population.kinds.values()
         charts = {each.chart.name: each.chart.definition for each in kinds}
-        nested = {name: inside(each.hierarchy) for name, each in charts.items() if each.is_nested}
+        nested = {name: inside(each) for name, each in charts.items() if each.is_nested}
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
         if self._covered is not None:
             more["logged_agents"] = len(self._covered)
@@ -234,11 +236,6 @@ class Loop:
         turns.announce()
         self._emit_picture(self._picture())
         turns.enter()
-
-    @property
-    def _covered(self) -> frozenset[str] | None:
-        """The ids of the agents that the log covers; None for all."""
-        return None if self._relay is None else self._relay.logged
 
     def _about_world(self) -> dict[str, Any]:
         parameters = identify(parameter_values(self.world)) or {}

@@ -16,7 +16,7 @@ from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
-from prism.worlds._guests import Guest, as_agent, lend
+from prism.worlds._guests import Guest, lend
 from prism.worlds._kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
 from prism.worlds._world import World, kinds_of
 
@@ -69,10 +69,10 @@ class Population:
             FieldValueError: If there are no agents, or two have the same id.
             DefinitionError: If the class of the world or of an agent cannot work.
         """
-        where = f"{type(self._world).__name__}.populate"
         if not isinstance(agents, Iterable):
+            where = f"{type(self._world).__name__}.populate"
             raise AgentError(f"{where} must return the agents, got {agents!r}")
-        population = [as_agent(each, where) for each in agents]
+        population = [each if isinstance(each, Agent) else Guest(object=each) for each in agents]
         if not population:
             raise FieldValueError("a run needs agents, got none")
         check_classes(type(self._world), [*dict.fromkeys(map(type, population))])

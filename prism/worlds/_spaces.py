@@ -2,25 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from math import ceil, hypot
+from math import ceil, floor, hypot
 from operator import attrgetter
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 from prism.errors import FieldValueError
+from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 
-AgentT = TypeVar("AgentT")
+AgentT = TypeVar("AgentT", bound=Agent)
+PlaceT = TypeVar("PlaceT")
 
-Cell = tuple[int, int]
+Position = tuple[float, float]
 
 _BY_ID = attrgetter("agent_id")
 _ROUNDING = 1e-9
 _DIGITS = 4
 
 
-class Space(Generic[AgentT]):
+class _Ground(Generic[AgentT, PlaceT]):
+    """Agents by their places, and the agents in each cell."""
+
+    _without_place: ClassVar[str]
+
+    def __init__(self) -> None:
+        self._places: dict[AgentT, PlaceT] = {}
+        self._inside: dict[Any, dict[AgentT, None]] = {}
+
+    def remove(self, agent: AgentT) -> None:
+        """Remove an agent, if it is here."""
+        if agent in self._places:
+            del self._inside[self._cell_at(self._places.pop(agent))][agent]
+
+    def _cell_at(self, place: PlaceT) -> Any:
+        """Return the cell of a place."""
+        return place
+
+    def _settle(self, agent: AgentT, place: PlaceT) -> None:
+        """Put an agent into a place, and note that it is to be removed when it leaves the run."""
+        self.remove(agent)
+        self._places[agent] = place
+        self._inside.setdefault(self._cell_at(place), {})[agent] = None
+        if self not in agent._spaces:
+            vars(agent)["_spaces"] = {**agent._spaces, self: None}
+
+    def _place_of(self, agent: AgentT) -> PlaceT:
+        if agent in self._places:
+            return self._places[agent]
+        problem = self._without_place
+        if agent.has_left:
+            problem = "has left the run: bear others, and look around, before it leaves"
+        raise FieldValueError(f"{agent!r} {problem}")
+
+
+class Space(_Ground[AgentT, int]):
     """Cells in rows, numbered from 0, each with room for one agent, several or any number.
 
     Make it in `World.setup`, and keep it in a field: ``town: Space[Resident] = state(Space)``.
@@ -35,6 +72,8 @@ class Space(Generic[AgentT]):
         cells: The cell of each agent. Change it with `put`.
     """
 
+    _without_place = "is in no cell: put it into one first"
+
     def __init__(
         self,
         width: int = 0,
@@ -43,12 +82,12 @@ class Space(Generic[AgentT]):
         wraps: bool = False,
         capacity: int | None = 1,
     ) -> None:
+        super().__init__()
         self.width: int = width
         self.height: int = height
         self.wraps: bool = wraps
         self.capacity: int | None = capacity
-        self.cells: dict[AgentT, int] = {}
-        self._inside: dict[int, dict[AgentT, None]] = {}
+        self.cells: dict[AgentT, int] = self._places
         self._near: dict[int, list[int]] = {}
 
     def at(self, cell: int) -> AgentSet[AgentT]:
@@ -84,26 +123,15 @@ class Space(Generic[AgentT]):
         Raises:
             FieldValueError: If the cell does not exist, or is full.
         """
-        if cast(Any, agent).has_left:
+        if agent.has_left:
             return
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(
                 f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
             )
-        inside = self._inside.setdefault(cell, {})
-        if self.capacity is not None and len(inside) >= self.capacity and agent not in inside:
-            raise FieldValueError(f"cell {cell} is full: {AgentSet(inside)!r}")
-
-        self.remove(agent)
-        inside[agent] = None
-        self.cells[agent] = cell
-        note_space(agent, self)
-
-    def remove(self, agent: AgentT) -> None:
-        """Remove an agent from its cell, if it is in one."""
-        cell = self.cells.pop(agent, None)
-        if cell is not None:
-            del self._inside[cell][agent]
+        if self.cells.get(agent) != cell and not self._has_room(cell):
+            raise FieldValueError(f"cell {cell} is full: {self.at(cell)!r}")
+        self._settle(agent, cell)
 
     def beside(self, agent: AgentT) -> AgentSet[AgentT]:
         """Return the other agents in its cell, and those in the cells around it, row by row.
@@ -111,12 +139,11 @@ class Space(Generic[AgentT]):
         Raises:
             FieldValueError: If the agent is in no cell.
         """
-        cell = self._cell_of(agent)
-        cells = [*self.near(cell), cell] if self.capacity != 1 else self.near(cell)
+        cell = self._place_of(agent)
         inside = self._inside
         return AgentSet(
             other
-            for each in cells
+            for each in (*self.near(cell), cell)
             if (there := inside.get(each))
             for other in there
             if other is not agent
@@ -128,9 +155,9 @@ class Space(Generic[AgentT]):
         Raises:
             FieldValueError: If all of these are full.
         """
-        cell = self._cell_of(parent)
+        cell = self._place_of(parent)
         for each in (cell, *self.near(cell)):
-            if self.capacity is None or len(self._inside.get(each, ())) < self.capacity:
+            if self._has_room(each):
                 return self.put(newcomer, each)
         raise FieldValueError(f"there is no room for {newcomer!r} beside {parent!r}")
 
@@ -139,22 +166,8 @@ class Space(Generic[AgentT]):
         size = {"width": self.width, "height": self.height}
         return {"space": "grid", **size, "places": [*map(self.cells.get, agents)]}
 
-    def _cell_of(self, agent: AgentT) -> int:
-        if agent not in self.cells:
-            raise _absent(agent, "is in no cell: put it into one first")
-        return self.cells[agent]
-
-
-def _absent(agent: Any, problem: str) -> FieldValueError:
-    if agent.has_left:
-        problem = "has left the run: bear others, and look around, before it leaves"
-    return FieldValueError(f"{agent!r} {problem}")
-
-
-def note_space(agent: Any, space: Any) -> None:
-    """Let an agent know that it is in a space, which it leaves when it leaves the run."""
-    if space not in agent._spaces:
-        vars(agent)["_spaces"] = {**agent._spaces, space: None}
+    def _has_room(self, cell: int) -> bool:
+        return self.capacity is None or len(self._inside.get(cell, ())) < self.capacity
 
 
 class Layer:
@@ -218,7 +231,7 @@ class Layer:
         self.values = result
 
 
-class Plane(Generic[AgentT]):
+class Plane(_Ground[AgentT, Position]):
     """A flat space with arbitrary positions, and neighbours within a distance.
 
     Make it in `World.setup`, and keep it in a field: ``sky: Plane[Bird] = state(Plane)``. Positions
@@ -235,6 +248,8 @@ class Plane(Generic[AgentT]):
         positions: The position of each agent. Change it with `put`.
     """
 
+    _without_place = "has no position: put it somewhere first"
+
     def __init__(
         self,
         width: float = 1.0,
@@ -243,12 +258,15 @@ class Plane(Generic[AgentT]):
         *,
         wraps: bool = False,
     ) -> None:
+        super().__init__()
         self.width: float = width
         self.height: float = height
         self.reach: float = reach
         self.wraps: bool = wraps
-        self.positions: dict[AgentT, tuple[float, float]] = {}
-        self._inside: dict[Cell, dict[AgentT, None]] = {}
+        self.positions: dict[AgentT, Position] = self._places
+        # cells are larger than the reach
+        self._columns = max(1, ceil(width / reach) - 1)
+        self._rows = max(1, ceil(height / reach) - 1)
 
     def put(self, agent: AgentT, x: float, y: float) -> None:
         """Put an agent at a position. It leaves its previous one.
@@ -259,7 +277,7 @@ class Plane(Generic[AgentT]):
         Raises:
             FieldValueError: If it is not a position, or outside a plane that does not wrap.
         """
-        if cast(Any, agent).has_left:
+        if agent.has_left:
             return
         if self.wraps:
             x, y = _wrapped(x, self.width), _wrapped(y, self.height)
@@ -267,20 +285,11 @@ class Plane(Generic[AgentT]):
             raise FieldValueError(
                 f"({x!r}, {y!r}) is not in a plane of {self.width} by {self.height}"
             )
-
-        self.remove(agent)
-        self.positions[agent] = x, y
-        self._inside.setdefault(self._cell(x, y), {})[agent] = None
-        note_space(agent, self)
-
-    def remove(self, agent: AgentT) -> None:
-        """Remove an agent from the plane, if it is there."""
-        if agent in self.positions:
-            del self._inside[self._cell(*self.positions.pop(agent))][agent]
+        self._settle(agent, (x, y))
 
     def bring(self, newcomer: AgentT, parent: AgentT) -> None:
         """Put a newcomer where its parent is."""
-        self.put(newcomer, *self._position_of(parent))
+        self.put(newcomer, *self._place_of(parent))
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
         """Return the other agents within a distance.
@@ -294,13 +303,13 @@ class Plane(Generic[AgentT]):
         Raises:
             FieldValueError: If the agent has no position.
         """
-        here = self._position_of(agent)
-        square, positions, away = distance**2, self.positions, self._away
+        here = self._place_of(agent)
+        positions, away = self.positions, self._away
         near: list[Any] = [
             other
-            for cell in self._cells_around(*here, distance)
+            for cell in self._cells_around(here, distance)
             for other in cell
-            if other is not agent and _square(*away(here, positions[other])) <= square
+            if other is not agent and hypot(*away(here, positions[other])) <= distance
         ]
         return AgentSet(sorted(near, key=_BY_ID))
 
@@ -320,7 +329,7 @@ class Plane(Generic[AgentT]):
         Raises:
             FieldValueError: If one of them has no position.
         """
-        return self._away(self._position_of(one), self._position_of(other))
+        return self._away(self._place_of(one), self._place_of(other))
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return where some agents are, for the log."""
@@ -332,13 +341,7 @@ class Plane(Generic[AgentT]):
             "places": [each and [round(value, _DIGITS) for value in each] for each in places],
         }
 
-    def _position_of(self, agent: AgentT) -> tuple[float, float]:
-        if agent not in self.positions:
-            raise _absent(agent, "has no position: put it somewhere first")
-
-        return self.positions[agent]
-
-    def _away(self, here: tuple[float, float], there: tuple[float, float]) -> tuple[float, float]:
+    def _away(self, here: Position, there: Position) -> Position:
         right, down = there[0] - here[0], there[1] - here[1]
         if self.wraps:
             right -= round(right / self.width) * self.width
@@ -346,50 +349,37 @@ class Plane(Generic[AgentT]):
 
         return right, down
 
-    def _cell(self, x: float, y: float) -> Cell:
-        columns, rows = self._size()
+    def _cell_at(self, place: Position) -> tuple[int, int]:
+        x, y = place
         # the far edge belongs to the last cell
         return (
-            min(int(x / self.width * columns), columns - 1),
-            min(int(y / self.height * rows), rows - 1),
+            min(int(x / self.width * self._columns), self._columns - 1),
+            min(int(y / self.height * self._rows), self._rows - 1),
         )
 
-    def _size(self) -> tuple[int, int]:
-        """Return the number of columns and rows of cells, which are larger than the reach."""
-        return max(1, ceil(self.width / self.reach) - 1), max(1, ceil(self.height / self.reach) - 1)
-
-    def _cells_around(self, x: float, y: float, distance: float) -> Iterator[Iterable[AgentT]]:
+    def _cells_around(self, here: Position, distance: float) -> Iterable[Iterable[AgentT]]:
+        """Return the agents of each cell of which some part may lie within a distance."""
         cells = self._inside
-        columns, rows = self._size()
-        column, row = self._cell(x, y)
-        across = self._span(column, columns, distance / self.width)
-        along = self._span(row, rows, distance / self.height)
+        across = self._span(here[0] / self.width, distance / self.width, self._columns)
+        along = self._span(here[1] / self.height, distance / self.height, self._rows)
         # a large distance covers everybody
         if len(across) * len(along) > len(cells):
-            yield from cells.values()
-            return
+            return cells.values()
+        return [cells[place] for place in product(across, along) if place in cells]
 
-        for place in product(across, along):
-            if (cell := cells.get(place)) is not None:
-                yield cell
-
-    def _span(self, middle: int, number: int, share: float) -> Sequence[int]:
-        """Return the columns, or rows, within a distance of one of them."""
+    def _span(self, middle: float, away: float, number: int) -> Sequence[int]:
+        """Return the columns, or rows, that are near, from shares of the width, or height."""
         # a position at the edge of a cell may be rounded into the next one
-        away = int(share * number + _ROUNDING) + 1
-        if 2 * away + 1 >= number:
+        first = floor((middle - away) * number - _ROUNDING)
+        last = floor((middle + away) * number + _ROUNDING)
+        if last - first + 1 >= number:
             return range(number)
         if self.wraps:
-            return [place % number for place in range(middle - away, middle + away + 1)]
-
-        return range(max(0, middle - away), min(number, middle + away + 1))
+            return [place % number for place in range(first, last + 1)]
+        return range(max(0, first), min(number, last + 1))
 
 
 def _wrapped(value: float, length: float) -> float:
     # the remainder of a tiny negative number is rounded to the length itself
     rest = value % length
     return 0.0 if rest == length else rest
-
-
-def _square(right: float, down: float) -> float:
-    return right * right + down * down

@@ -135,7 +135,7 @@ class Treatments:
     def apply(self, number: int) -> None:
         """Apply the treatments of a round."""
         world = self._world
-        cls, turns = type(world), world.turns
+        cls, turns = type(world), world._run_turns
         for each in self._by_round.get(number, ()):
             before = identify(parameter_values(world)) or {}
             if each.value is None:

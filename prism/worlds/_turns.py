@@ -162,7 +162,7 @@ class Turns:
         self.population.remove(agent)
         if self.has_begun:
             self.population.count(agent, -1)
-            ticks = agent.ticks_in_state - self._is_to_come(agent)
+            ticks = agent.ticks_in_state + agent._stayed - self._is_to_come(agent)
             self.events.left(agent, self._chart_of(agent).name, ticks)
 
     def _chart_of(self, agent: Agent) -> Any:
@@ -206,6 +206,8 @@ class Turns:
         """Set the number of ticks that an agent has been in its state."""
         if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
+        if self.has_begun:
+            agent._stayed += max(self.now - agent._since - ticks, 0)
         agent._since = self.now - ticks
         self._look_at(agent)
 
@@ -255,15 +257,17 @@ class Turns:
     # What the engine calls
 
     def moved(self, agent: Any, left: Any, entered: Any) -> int:
-        """Note a transition that the engine has made; return the turns in the earlier state."""
+        """Note a transition that the engine has made; return the ticks of the whole stay."""
         population = self.population
         counts = population.kinds[type(agent)].counts
         counts[left] -= 1
         counts[entered] += 1
         self.transitions += 1
         now = self.now
-        dwell: int = now - agent._since
+        dwell: int = now - agent._since + agent._stayed
         agent.state, agent._since = entered, now
+        if agent._stayed:
+            agent._stayed = 0
         if population.by_rate:
             population.members.remove(agent, left)
             population.members.add(agent, entered)
@@ -372,19 +376,10 @@ class Turns:
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
         """Yield agents in their order, and those that get something to do while it is to come."""
-        newcomers, last = self._newcomers, None
-        for place in self.in_order(agents):
-            while newcomers and newcomers[0] < place:
-                self._at, agent = heappop(newcomers)
-                if agent is not last:
-                    yield agent
-                last = agent
-            self._at, agent = place
-            if agent is not last:
-                yield agent
-            last = agent
-        while newcomers:
-            self._at, agent = heappop(newcomers)
+        to_come, newcomers, last = self.in_order(agents)[::-1], self._newcomers, None
+        while to_come or newcomers:
+            is_next = newcomers and (not to_come or newcomers[0] < to_come[-1])
+            self._at, agent = heappop(newcomers) if is_next else to_come.pop()
             if agent is not last:
                 yield agent
             last = agent

@@ -24,7 +24,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._arguments import read_parameters
 from prism.worlds._fields import Declares
-from prism.worlds._networks import Network
+from prism.worlds.networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -61,7 +61,6 @@ class World(Declares, Generic[AgentT]):
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
-        turns: What gives turns, in a run; no field may have this name.
 
     Raises:
         TypeError: If a parameter is unknown or missing.
@@ -80,7 +79,7 @@ class World(Declares, Generic[AgentT]):
 
     round: ClassVar[int] = 0
     seed: ClassVar[int] = 0
-    turns: ClassVar[Any] = None
+    _run_turns: ClassVar[Any] = None
     _network: ClassVar[Network[Any] | None] = None
     _source: ClassVar[str | None] = None
     _stream: ClassVar[RandomStream] = RandomStream(0, "world", "setup", 0)
@@ -341,10 +340,10 @@ class World(Declares, Generic[AgentT]):
 
     def _running(self, doing: str) -> Any:
         """Return what gives turns to the agents of the run."""
-        if self.turns is None:
+        if self._run_turns is None:
             name = type(self).__name__
             raise SimulationError(f"{name}.{doing} needs a run: Run({name}, 100)")
-        return self.turns
+        return self._run_turns
 
 
 def kinds_of(cls: type) -> tuple[type[Agent], ...]:

@@ -30,13 +30,7 @@ def line(**fields: Any) -> str:
 @pytest.mark.parametrize(
     ("name", "content", "at", "field", "problem"),
     [
-        (
-            "a.txt",
-            "x",
-            None,
-            None,
-            "must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'",
-        ),
+        ("a.txt", "x", None, None, "must end in one of .jsonl, .json,"),
         ("a.jsonl", "", None, None, "is empty"),
         ("a.jsonl", "\n \n", None, None, "holds no agents"),
         ("a.json", "[]", None, None, "holds no agents"),
@@ -44,10 +38,10 @@ def line(**fields: Any) -> str:
         ("a.csv", HEADER, None, None, "holds no agents"),
         # JSON Lines
         ("a.jsonl", line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
-        ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half a surrogate pair"),
+        ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half"),
         ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),
         ("a.jsonl", line(following=["a", "c"]), 1, "following", "no agent of this file is called"),
-        ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement_threshol"),
+        ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement"),
         # a mapping of names, or a card
         ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
         ("a.yaml", "ann:\n  persona: calm\nbo: [5]\n", 3, "bo", "must be an object or a"),
@@ -56,24 +50,12 @@ def line(**fields: Any) -> str:
         ("a.json", '{"first_mes": "Hello."}', None, "name", "is missing"),
         # a Twitter population
         ("a.csv", row(""), 4, "username", "must not be empty"),
-        ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist: rows ar"),
+        ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),
         ("a.csv", row("b", "[True]"), 4, "following_agentid_list", f"{A_LIST}, got"),
         ("a.csv", row("b", "[" * 9_000), 4, "following_agentid_list", A_LIST),
         ("a.csv", row("b", "open('x')"), 4, "following_agentid_list", A_LIST),
-        (
-            "a.csv",
-            row(tweets="['one', 2]"),
-            4,
-            "previous_tweets",
-            "must be a list such as ['one', ",
-        ),
-        (
-            "a.csv",
-            row(tweets=r"['\ud83d']"),
-            4,
-            "previous_tweets",
-            "contains a NUL or half a surro",
-        ),
+        ("a.csv", row(tweets="['one', 2]"), 4, "previous_tweets", "must be a list such as"),
+        ("a.csv", row(tweets=r"['\ud83d']"), 4, "previous_tweets", "contains a NUL or half"),
         ("a.csv", TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
         ("a.csv", TWO_ROWS + 'b,[],[],"bakes\n\nc,[],[],d\n', 4, None, "the row from this line on"),
         ("a.csv", TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),

@@ -27,7 +27,7 @@ def statistics_of(rounds: list[dict[str, int]], last: str, wave: str) -> tuple[f
 @pytest.mark.parametrize(
     ("agents", "seeds"),
     [
-        (40, 40),
+        (20, 20),
         pytest.param(100, 200, marks=pytest.mark.slow),
         pytest.param(2000, 200, marks=pytest.mark.long),
     ],

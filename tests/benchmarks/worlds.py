@@ -25,7 +25,6 @@ from tests.benchmarks.reasoner import SLOTS, model_server, pool_of
 from tests.benchmarks.rumours import with_mesa
 
 ROUNDS = 40
-LEAST_RATE, LEAST_LOGGED_RATE = 300_000.0, 100_000.0
 MOST_OF_MESA, MOST_OF_MESA_LOGGED, MOST_IDLE = 1.2, 1.5, 0.03
 LEAST_BUSY, TAIL = 0.9, 10
 """Of the slots, although some answers are slow."""
@@ -78,8 +77,6 @@ def _rumours(people: int, turns: int) -> list[Table]:
     shares = [Measurement(name, tuple(share for _, share in each)) for name, each in found.items()]
     plain, logged, mesa = times
     claims = [
-        _rate("without a log", plain, LEAST_RATE),
-        _rate("with one", logged, LEAST_LOGGED_RATE),
         *ratio("time against Mesa's", plain, mesa, at_most=MOST_OF_MESA),
         *ratio("time against Mesa's, log written", logged, mesa, at_most=MOST_OF_MESA_LOGGED),
     ]
@@ -96,12 +93,6 @@ def _agreement(shares: Sequence[Measurement]) -> Claim:
     middle = abs(ours.median - mesa.median)
     text = "difference of the mean share to Mesa's"
     return Claim(text, difference, middle, "", at_most=MOST_DIFFERENCE)
-
-
-def _rate(how: str, column: Measurement, least: float) -> Claim:
-    return Claim(
-        f"rumour {how}", 1e6 / column.best, 1e6 / column.median, "agent-ticks/s", at_least=least
-    )
 
 
 def _crowd(people: int) -> Crowd:

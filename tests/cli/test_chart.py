@@ -5,7 +5,7 @@ import json
 import pytest
 
 from prism.programs.thinking import Config
-from prism.statechart import Statechart, social_media_chart, social_media_guards
+from prism.statechart import Statechart, social, social_media_chart
 from tests.kit.commands import Argument, Prism
 
 MODULE = """
@@ -72,7 +72,7 @@ def test_an_exported_chart_loads_back(charts: Prism) -> None:
     ran = charts("chart", "export", "social_media", "--format", "json", "-o", "social.json")
     assert (ran.status, ran.out, ran.err) == (0, "", "")
     text = (charts.folder / "social.json").read_text("utf-8")
-    assert Statechart.from_json(text, guards=social_media_guards()) == social_media_chart()
+    assert Statechart.from_json(text, guards=vars(social)) == social_media_chart()
     assert charts("chart", "check", "social.json").status == 0
 
 

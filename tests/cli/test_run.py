@@ -113,11 +113,10 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         raise InputError("enough")
 
     monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
-    (mine.folder / "values.toml").write_text("beta = 0.9\ncap = 2\n")
     (mine.folder / "model.toml").write_text('temperature = 0.5\nprompt = "{name}"')
     ran = mine(
         *(*RUN, "--agents", "people.csv", "--rounds", 3, "--ticks", 1, "--seed", 4),
-        *("--parameters", "values.toml", "--set", "cap=3", "--treat", "hurry@2"),
+        *("--set", "beta=0.9", "--set", "cap=3", "--treat", "hurry@2"),
         *("--treat", "beta=0.1@3", "--log-agents", 1, "--model", "ollama:tiny@gpu1,gpu2"),
         *("--model-file", "model.toml", "--max-calls", 9, "--writer", "other", "--out", "run"),
     )
@@ -233,8 +232,7 @@ def writing() -> Iterator[FakeOllama]:
 
 def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     """Results and variables are printed; a replay asks nobody and writes the same log."""
-    (mine.folder / "values.yaml").write_text("n: 1\nx: 4\n")
-    line = ("run", "agent.yaml", "--rounds", 5, *asking(writing), "--parameters", "values.yaml")
+    line = ("run", "agent.yaml", "--rounds", 5, *asking(writing), "--set", "x=4")
     ran = mine(*line, "--set", "n=3", "--set", "who=me", "--out", "run")
     assert (ran.status, ran.err) == (0, "")
     shown = [line.split() for line in ran.out.splitlines()]

@@ -5,12 +5,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from statemachine import StateChart
 from statemachine.io import load
 
-from prism.statechart import Statechart, social_media_chart
+from prism.statechart import Statechart
 
 TAKEN_BY_THE_INTERPRETER = frozenset(dir(StateChart))
 """Its own attributes cannot be states, as it makes each state an attribute of the machine."""
@@ -52,8 +52,12 @@ def send(interpreter: Any, chart: Statechart[Any], trigger: str, outcomes: dict[
     interpreter.send(trigger, **data)
 
 
-def run_both(random_charts: Any, data: st.DataObject) -> None:
-    """Draw a chart and events, and let prism and the interpreter go through them side by side."""
+@pytest.mark.usefixtures("_faults_unheard")
+@given(data=st.data())
+def test_the_interpreter_moves_through_the_same_states(
+    random_charts: Any, data: st.DataObject
+) -> None:
+    """Over random charts, events and guard outcomes, both go through the same states."""
     chart = data.draw(random_charts.charts(NAMES))
     lenient = {**chart.to_dict(), "strict": False}
     chart = Statechart.from_dict(
@@ -68,45 +72,3 @@ def run_both(random_charts: Any, data: st.DataObject) -> None:
         chart.fire(agent, trigger, given_)
         assert state_in(interpreter) == agent.state
         assert interpreter.is_terminated == (agent.state in chart.final_states)
-
-
-@pytest.mark.usefixtures("_faults_unheard")
-@given(data=st.data())
-def test_the_interpreter_moves_through_the_same_states(
-    random_charts: Any, data: st.DataObject
-) -> None:
-    """Over random charts, events and guard outcomes, both go through the same states."""
-    run_both(random_charts, data)
-
-
-@pytest.mark.long
-@pytest.mark.usefixtures("_faults_unheard")
-@settings(max_examples=500)
-@given(data=st.data())
-def test_the_interpreter_moves_through_the_same_states_for_long(
-    random_charts: Any, data: st.DataObject
-) -> None:
-    """Over five hundred random charts, both go through the same states."""
-    run_both(random_charts, data)
-
-
-def test_the_social_chart_goes_through_a_round() -> None:
-    """The social chart's document follows an agent that engages, replies and rests."""
-    chart = social_media_chart()
-    interpreter = interpreter_of(chart)
-    agent = SimpleNamespace(
-        state=chart.initial, should_engage=lambda context: True, pending_action="reply"
-    )
-    guards = [item.guard for item in chart.transitions if item.guard is not None]
-    for trigger, state in {
-        "feed_ready": "scrolling",
-        "sees_post": "evaluating",
-        "decides": "composing",
-        "compose_done": "engaging_reply",
-        "action_done": "resting",
-        "timeout": "idle",
-        "round_ends": "idle",
-    }.items():
-        send(interpreter, chart, trigger, {each.__name__: each(agent, None) for each in guards})
-        chart.fire(agent, trigger)
-        assert state_in(interpreter) == agent.state == state

@@ -29,12 +29,8 @@ MORE_HOSTILE = (
     *("<svg/onload=window.hacked=1>", "<math><mi//xlink:href='data:x,'>", "<a href=//evil>x</a>"),
     *("<form action=//evil><button>x", "<base href=//evil/>", "<meta http-equiv=refresh>"),
     *("<link rel=stylesheet href=//evil>", "<object data=//evil>", "<embed src=//evil>"),
-    *(
-        "${window.hacked=1}",
-        "`;window.hacked=1;`",
-        "');window.hacked=1;('",
-        '");window.hacked=1;("',
-    ),
+    *("${window.hacked=1}", "`;window.hacked=1;`", "');window.hacked=1;('"),
+    '");window.hacked=1;("',
     *("__proto__", "constructor", "toString", "hasOwnProperty", "../../etc/passwd", "%2e%2e%2f"),
     *("a&run=b#c?d", "a=b&agent=c", "\\u003cscript\\u003e", "\r\nSet-Cookie: a=b", "\n\ndata: {}"),
     *("datum.agent", "javascript&colon;window.hacked=1", " ", "\u202eevil", "a\u0301" * 50),
@@ -149,15 +145,9 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     options.binary_location = str(found[0])
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     for argument in (
-        *(
-            "headless=new",
-            "no-sandbox",
-            "disable-gpu",
-            "disable-quic",
-            "no-first-run",
-            "disable-component-update",
-        ),
-        *("disable-background-networking", "disable-sync", "window-size=1200,1000"),
+        *("headless=new", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run"),
+        *("disable-component-update", "disable-background-networking", "disable-sync"),
+        "window-size=1200,1000",
         f"user-data-dir={tmp_path_factory.mktemp('browser')}",
     ):
         options.add_argument(f"--{argument}")

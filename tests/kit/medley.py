@@ -1,7 +1,5 @@
 """A world that does everything a world can, at random."""
 
-from collections import deque
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
@@ -12,7 +10,6 @@ from prism.worlds import (
     during,
     from_edges,
     measure,
-    one_of,
     random_graph,
     ring,
     scale_free,
@@ -20,7 +17,6 @@ from prism.worlds import (
     state,
     treatment,
     uniform,
-    whole,
 )
 
 
@@ -37,16 +33,6 @@ class Gear(StrEnum):
 
     CALM = "calm"
     BUSY = "busy"
-
-
-@dataclass
-class Note:
-    """Something that may refer to an agent, and to another note."""
-
-    text: str
-    by: Any = None
-    earlier: Any = None
-    marks: list[int] = field(default_factory=list)
 
 
 class Walker(Agent):
@@ -67,16 +53,8 @@ class Walker(Agent):
         timeouts={Mood.TIRED: 2},
     )
     ease: float = uniform(0, 1)
-    size: int = whole(2, 9)
-    colour: Mood = one_of(*Mood)
     steps: int = state(0)
-    share: float = state(0.5)
     met: list[Any] = state(list)
-    seen: dict[Any, int] = state(dict)
-    recent: deque[int] = state(lambda: deque(maxlen=3))
-    place: tuple[int, int] = state((0, 0))
-    note: Note | None = state(None)
-    friend: Agent | None = state(None)
 
 
 class Engine(Agent):
@@ -89,7 +67,6 @@ class Engine(Agent):
         name="engine",
     )
     turns: int = state(0)
-    said: str = state("")
 
     @measure
     def turned(self) -> int:
@@ -104,15 +81,14 @@ class Medley(World[Walker | Engine]):
     ticks = 2
     plan: int = 0
     pace: float = 0.5
-    notes: list[Note] = state(list)
-    counts: dict[Mood, int] = state(dict)
+    noted: list[Any] = state(list)
 
     def populate(self, agents: int) -> list[Walker | Engine]:
         """Make three walkers for each engine."""
         return [Engine() if place % 4 == 3 else Walker() for place in range(agents)]
 
     def setup(self) -> None:
-        """Connect everybody, and begin with a note."""
+        """Connect everybody, and let the first one note something."""
         networks = [
             lambda: small_world(self, 4, 0.3),
             lambda: ring(self, 2),
@@ -121,7 +97,7 @@ class Medley(World[Walker | Engine]):
             lambda: from_edges(self, [(0, 1), (1, 2)]),
         ]
         self.network = networks[self.plan % len(networks)]()
-        self.notes.append(Note(text="first", by=self.agents[0]))
+        self.noted.append(self.agents[0])
         self.agents[0].begin_in(Mood.KEEN)
         self.log("opened", plan=self.plan)
 
@@ -140,27 +116,20 @@ class Medley(World[Walker | Engine]):
         if others and walker.random.chance(self.pace):
             other = walker.random.choice(others)
             made = await other.decide("stirs", walker, weights={Mood.KEEN: 1, Mood.CALM: 2})
-            walker.met.append(other)
-            walker.seen[other] = walker.seen.get(other, 0) + (made is Mood.KEEN)
+            walker.met.append((other.agent_id, made))
         await walker.decide("stirs", {"steps": walker.steps}, prompt=f"Step {walker.steps}.")
         walker.send(walker.random.choice(self.agents.where(kind=Engine)), walker.steps)
         answer = await walker.receive()
-        if answer is not None:
-            walker.recent.append(answer.content)
+        walker.met.append(answer and answer.content)
 
     @during(Mood.KEEN)
-    def write_note(self, walker: Walker) -> None:
-        """Write a note that refers to an earlier one."""
+    def note(self, walker: Walker) -> None:
+        """Change somebody who has noted something before."""
         walker.steps += 1
-        walker.share = walker.random.between(0, walker.size)
-        walker.place = (walker.steps, -walker.steps)
-        earlier = walker.random.choice(self.notes)
-        walker.note = Note(text=walker.name, by=walker, earlier=earlier)
-        walker.friend = earlier.by
-        earlier.marks.append(walker.steps)
-        self.notes.append(walker.note)
-        self.counts[walker.colour] = self.counts.get(walker.colour, 0) + 1
-        self.log("noted", agent=walker, marks=len(earlier.marks), colour=walker.colour)
+        earlier = walker.random.choice(self.noted)
+        earlier.met.append(walker.steps)
+        self.noted.append(walker)
+        self.log("noted", agent=walker, after=earlier, met=len(earlier.met), ease=walker.ease)
         walker.fire("stirs")
 
     @during(Gear.CALM, Gear.BUSY)
@@ -172,8 +141,8 @@ class Medley(World[Walker | Engine]):
                 engine.send(message.sender, engine.turns)
             elif self.plan % 3:
                 told = f"Answer {message.sender.name}, {engine.turns}."
-                engine.said = await engine.write(told, template=f"No {engine.turns}.")
-                engine.send(message.sender, len(engine.said))
+                said = await engine.write(told, template=f"No {engine.turns}.")
+                engine.send(message.sender, len(said))
         engine.fire("turns")
 
     @treatment(round=3)

@@ -1,9 +1,11 @@
 """Small charts of agent states, agents to move in them, and what a move changed."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from prism.statechart import AgentState, Statechart, Transition
+from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
 
 
 @dataclass
@@ -37,3 +39,18 @@ def moves_of(agent: Any) -> list[tuple[str, str, str]]:
         (entry.from_state.value, entry.trigger, entry.to_state.value)
         for entry in agent.state_history
     ]
+
+
+def _afire(chart: Statechart[Any], agent: Any, trigger: Any) -> Any:
+    return asyncio.run(chart.afire(agent, trigger, reasoner=PolicyReasoner(1)))
+
+
+DRIVES: dict[str, Callable[[Statechart[Any], Any, Any], Any]] = {
+    "fire": lambda chart, agent, trigger: chart.fire(agent, trigger),
+    "fire_to": lambda chart, agent, trigger: chart.fire_to(agent, trigger, AgentState.RESTING),
+    "enabled_targets": lambda chart, agent, trigger: chart.enabled_targets(agent, trigger),
+    "afire": _afire,
+    "tick": lambda chart, agent, _: chart.tick(agent),
+    "adopt": lambda chart, agent, _: chart.adopt(agent),
+}
+"""What a chart does with an agent, most of it for an event."""

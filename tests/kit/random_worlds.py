@@ -8,7 +8,6 @@ from typing import Any
 
 from prism.statechart import Configuration, History, State, Statechart, Transition
 from prism.worlds import Agent, World, during, from_edges, measure, state, treatment, uniform
-from tests.kit.medley import Note
 
 WAYS = ("all", "all", "together", "independent", "one", "rate")
 ROUNDS, TICKS = 4, 2
@@ -59,6 +58,22 @@ def random_world(seed: int, way: str | None = None) -> RandomWorld:
     return RandomWorld(way, world, agents, number)
 
 
+@dataclass
+class Note:
+    """What two agents share."""
+
+    text: str
+
+
+class Acting(Agent):
+    """An agent with fields, from which those of every chart derive."""
+
+    level: float = uniform(0, 1)
+    met: int = state(0)
+    notes: list[str] = state(list)
+    holds: Note | None = state(None)
+
+
 def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
     listed = list(states)
     transitions = [
@@ -71,7 +86,7 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
     transitions += [Transition("timeout", limited, draw.choice(listed))]
     transitions += [Transition(each, listed[0], listed[1]) for each in "ab"]
 
-    class Kind(Agent):
+    class Kind(Acting):
         chart = Statechart(
             states,
             transitions,
@@ -80,10 +95,6 @@ def _kind(draw: Random, states: Any, name: str) -> type[Agent]:
             decision_states=draw.sample(listed, 2),
             timeouts={limited: draw.randint(1, 3)},
         )
-        level: float = uniform(0, 1)
-        met: int = state(0)
-        notes: list[str] = state(list)
-        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind
@@ -108,7 +119,7 @@ def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
         Transition("timeout", every.left, listed[0]),
     ]
 
-    class Kind(Agent):
+    class Kind(Acting):
         chart = Statechart(
             [State(every.box, [inner, others], parallel=True, entry=_enter), every.outside],
             transitions,
@@ -117,10 +128,6 @@ def _nested_kind(draw: Random, states: Any, name: str) -> type[Agent]:
             decision_states=draw.sample(listed, 2),
             timeouts={every.left: draw.randint(1, 3)},
         )
-        level: float = uniform(0, 1)
-        met: int = state(0)
-        notes: list[str] = state(list)
-        holds: Note | None = state(None)
 
     Kind.__name__ = name
     return Kind
@@ -169,12 +176,7 @@ def _world(  # noqa: C901 - one class with all its methods
             if what == "fires":
                 agent.fire(agent.random.choice("ab"), {"by": agent.agent_id})
             elif what == "decides":
-                reached = {each.target for each in agent.chart.transitions if each.trigger == "a"}
-                weights = dict(zip(states, (0.5, 1, 0.2, 0.7), strict=False))
-                weights = {each: weights[each] for each in weights if each in reached}
-                decides = _first_leaf(agent) in agent.chart.definition.decision_states
-                given = weights if decides else None
-                chosen = await agent.decide("a", {"n": agent.met}, weights=given)
+                chosen = await self.choose(agent, "a", {"n": agent.met})
                 agent.notes = [*agent.notes[-3:], str(chosen)]
             elif what == "counts":
                 agent.met += agent.ticks_in_state + 1
@@ -191,11 +193,22 @@ def _world(  # noqa: C901 - one class with all its methods
             elif other is not None:
                 await self.act_on(what, agent, other)
 
+        async def choose(self, agent: Any, trigger: str, context: Any) -> Any:
+            leaf, chart = _first_leaf(agent), agent.chart.definition
+            if leaf not in chart.decision_states:
+                return agent.fire(trigger, context)
+            moves = [each for each in chart.transitions if each.trigger == trigger]
+            targets = [each.target for each in moves if each.source == leaf]
+            weights = {each: 0.5 + states.index(each) for each in targets}
+            # with regions, weights would name whole configurations
+            is_flat = agent.state is leaf and weights
+            return await agent.decide(trigger, context, weights=weights if is_flat else None)
+
         async def act_on(self, what: str, agent: Any, other: Any) -> None:
             if what == "fires at":
                 other.fire("b", agent)
             elif what == "asks":
-                await other.decide("b", agent)
+                await self.choose(other, "b", agent)
             elif what == "sends":
                 agent.send(other, agent.met)
             elif what == "adds":
@@ -205,7 +218,7 @@ def _world(  # noqa: C901 - one class with all its methods
                 known = other in agent.neighbours
                 (self.network.disconnect if known else self.network.connect)(agent, other)
             elif what == "shares":
-                agent.holds = other.holds = other.holds or Note(text="", by=agent)
+                agent.holds = other.holds = other.holds or Note("")
                 agent.holds.text = f"{agent.agent_id}{agent.holds.text}"[:20]
 
     def chosen(agent: Any) -> Any:

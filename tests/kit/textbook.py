@@ -67,31 +67,6 @@ class Moran(World[Voter]):
         voter.random.choice(self.agents).take(Vote.BLUE)
 
 
-class Ants(World[Voter]):
-    """Ants between two sources of food (Kirman 1993): one meets another, and may follow it."""
-
-    rounds = 1
-    ticks = 200
-    alone: float = 0.05
-    follows: float = 0.7
-
-    async def tick(self) -> None:
-        """Let two meet."""
-        self.meet(*self.agents.sample(2))
-
-    def meet(self, one: Voter, other: Voter) -> None:
-        """Change of one's own accord, or follow the other."""
-        if one.random.chance(self.alone):
-            one.take(Vote.RED if one.state is Vote.BLUE else Vote.BLUE)
-        elif one.random.chance(self.follows):
-            one.take(other.state)
-
-    @measure
-    def blue(self) -> int:
-        """Return how many are at the second source."""
-        return self.count(Vote.BLUE)
-
-
 Mind = StrEnum("Mind", ["IGNORANT", "SPREADER", "STIFLER"])
 
 
@@ -142,20 +117,15 @@ class Thinker(Agent):
 
 
 class Deffuant(World[Thinker]):
-    """Bounded confidence (Deffuant and others 2000): two who are close enough meet half-way."""
+    """Opinions without bounds of confidence (Deffuant and others 2000): any two meet half-way."""
 
     rounds = 3
     ticks = 10
-    confidence: float = 1.0
 
     async def tick(self) -> None:
-        """Let two meet."""
-        self.meet(*self.agents.sample(2))
-
-    def meet(self, one: Thinker, other: Thinker) -> None:
-        """Meet half-way."""
-        if abs(one.opinion - other.opinion) <= self.confidence:
-            one.opinion = other.opinion = (one.opinion + other.opinion) / 2
+        """Let two meet half-way."""
+        one, other = self.agents.sample(2)
+        one.opinion = other.opinion = (one.opinion + other.opinion) / 2
 
     @measure
     def mean(self) -> float:

@@ -8,44 +8,22 @@ from typing import Any, ClassVar
 
 import orjson
 
-from prism import Run, resume, treatment
-from prism.examples import (
-    Bazaar,
-    Council,
-    Day,
-    Epidemic,
-    Haggle,
-    Lake,
-    Market,
-    Meadow,
-    Rumour,
-    Schelling,
-    Threshold,
-    Vaccination,
-)
+from prism import Run, examples, resume, treatment
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, WorldResults, during, ring, uniform
 from tests.kit.medley import Mood
 
+_SIZES = {"Schelling": 60, "Lake": 8, "Council": 3, "Bazaar": 4}
 SHIPPED: dict[type[World[Any]], int] = {
-    Rumour: 40,
-    Epidemic: 40,
-    Threshold: 40,
-    Schelling: 60,
-    Market: 40,
-    Meadow: 20,
-    Vaccination: 30,
-    Haggle: 20,
-    Lake: 8,
-    Council: 3,
-    Bazaar: 4,
-    Day: 20,
+    getattr(examples, name): _SIZES.get(name, 30) for name in examples.__all__
 }
 """The worlds that prism ships, with a number of agents that suits each."""
 
-WITHOUT_MODEL = {cls: size for cls, size in SHIPPED.items() if cls not in (Council, Bazaar)}
+WITHOUT_MODEL = {
+    cls: size for cls, size in SHIPPED.items() if cls.__name__ not in ("Council", "Bazaar")
+}
 """Those whose agents have something to do where no model writes."""
 
 

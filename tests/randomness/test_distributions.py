@@ -69,18 +69,11 @@ def p_value(name: str, number: int) -> float:
     return float(stats.kstest(uniform, "uniform").pvalue)
 
 
+@pytest.mark.parametrize("number", [1000, pytest.param(30_000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
-@pytest.mark.sampled(6)
-def test_some_numbers_are_distributed_as_in_scipy(name: str) -> None:
-    """Of 1,000 draws, the distribution is that of scipy."""
-    assert p_value(name, 1000) > LEAST_P
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [*CONTINUOUS, *DISCRETE])
-def test_many_numbers_are_distributed_as_in_scipy(name: str) -> None:
-    """Of 30,000 draws, the distribution is that of scipy."""
-    assert p_value(name, 30_000) > LEAST_P
+def test_numbers_are_distributed_as_in_scipy(name: str, number: int) -> None:
+    """Of many draws, the distribution is that of scipy."""
+    assert p_value(name, number) > LEAST_P
 
 
 @pytest.mark.parametrize(
@@ -105,6 +98,16 @@ def test_what_has_no_spread_is_always_the_same(draw: Draw, expected: float) -> N
 @pytest.mark.parametrize(
     "draw",
     [
+        lambda random: random.chance(7.5),
+        lambda random: random.chance(-0.1),
+        lambda random: random.chance(nan),
+        lambda random: random.index(0),
+        lambda random: random.weighted_index([1, -1]),
+        lambda random: random.weighted_index([0, 0]),
+        lambda random: random.weighted_index([]),
+        lambda random: random.weighted_index([1, inf]),
+        lambda random: random.between(2, 1),
+        lambda random: random.between(0, inf),
         lambda random: random.normal(0, -1),
         lambda random: random.normal(nan, 1),
         lambda random: random.lognormal(0, inf),

@@ -158,6 +158,14 @@ async def test_tokens_are_read(counts: Any, tokens: Any) -> None:
         assert (cost.input_tokens, cost.output_tokens, cost.attempts) == (*tokens, 1)
 
 
+@pytest.mark.parametrize(("cost", "money"), [(0.25, 0.5), (-1, None), ("1", None)])
+async def test_the_money_of_all_replies_is_added_up(cost: Any, money: float | None) -> None:
+    """Where a reply says what it has cost; what is no money is ignored."""
+    decision = await decide(Runner({"text": "neither", "usage": {"cost": cost}}))
+    assert decision.cost is not None
+    assert (decision.cost.attempts, decision.cost.money) == (2, money)
+
+
 @pytest.mark.parametrize(("said", "logged"), [("tiny:latest", "tiny"), ("tiny:8b", "tiny:8b")])
 async def test_a_model_has_one_name(said: str, logged: str) -> None:
     """The tag that Ollama adds to a name without one is not part of it; another name counts."""

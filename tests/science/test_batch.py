@@ -6,7 +6,18 @@ import random
 import shutil
 import signal
 import sys
-from contextlib import suppress
+import threading
+from collections.abc import Callable
+from concurrent.futures import (
+    BrokenExecutor,
+    Executor,
+    Future,
+    ProcessPoolExecutor,
+    ThreadPoolExecutor,
+)
+from contextlib import nullcontext, suppress
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from subprocess import TimeoutExpired, run
 from typing import Any
@@ -18,6 +29,7 @@ from prism.errors import InputError
 from prism.science import (
     Batch,
     BatchObserver,
+    BatchRun,
     Plan,
     batch,
     read_batch,
@@ -40,6 +52,33 @@ SMALL: dict[str, Any] = {
 
 PLAN: dict[str, Any] = {"prism": "0.1.0", "plan": SMALL, "inputs": {}}
 ROW = {"run": "friends=4/seed-0", "results": {"totals": {}, "rounds": []}}
+
+
+@pytest.mark.parametrize(
+    ("world", "wanted", "problem"),
+    [
+        ("rumour", {"measures": ["reahced"]}, "'measures': has no measure 'reahced'; .* reached"),
+        ("feed", {"measures": ["views", "gini", "x"]}, "has no measure 'x'; there are .*gini"),
+        ("rumour", {"target": ["reached", "much"]}, "'target': has no measure 'much'"),
+        ("rumour", {"measures": ["reached_mean", "transitions", "friends", "share_spreader"]}, ""),
+        ("broken.py:Broken", {"measures": ["x"]}, ""),
+    ],
+)
+def test_an_unknown_measure_is_refused_before_the_first_run(
+    world: str, wanted: dict[str, Any], problem: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The message names the measures; one of a world that fails, or of its end, is not refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text(
+        "from prism.examples.rumour import Rumour\n\n"
+        "class Broken(Rumour):\n    def round_begins(self):\n        1 / 0\n"
+    )
+    targets = [{"measure": name, "value": 1, "spread": 1} for name in wanted.get("target", ())]
+    data = {"world": world, "agents": 20, "rounds": 2, **wanted}
+    plan = Plan({**data, "target": targets} if targets else data)
+    with pytest.raises(InputError, match=problem) if problem else nullcontext():
+        batch(plan, "out", workers=1)
+    assert (tmp_path / "out").exists() is not bool(problem)
 
 
 @pytest.mark.parametrize(
@@ -293,8 +332,8 @@ def test_a_budget_holds_for_all_runs_together(tmp_path: Path) -> None:
 
     assert found.is_complete
     assert server.asked == found.spent["calls"] == 60
-    answered, asked = found.decided
-    assert answered == 60 < asked
+    table = found.results().df()
+    assert table["decisions_answered"].sum() == 60 < table["decisions_asked"].sum()
 
 
 @pytest.mark.slow
@@ -328,3 +367,114 @@ def processes_below() -> list[int]:
     command = ["pgrep", "-P", str(os.getpid()), "-f", "popen_loky"]
     said = run(command, capture_output=True, check=False).stdout
     return [int(each) for each in said.split()]
+
+
+class Later(Executor):
+    """Runs its tasks one by one when the last has come, in the order opposite to theirs.
+
+    Args:
+        spoil: Does something instead of a task, by its number from 0; or returns whether it has.
+    """
+
+    def __init__(self, tasks: int, spoil: Callable[[int, Any], bool] = lambda *_: False) -> None:
+        self._left, self._spoil = tasks, spoil
+        self._tasks: list[tuple[Future[Any], Any]] = []
+        self.count = 0
+
+    def submit(self, task: Any, /, *args: Any, **more: Any) -> Any:
+        future: Future[Any] = Future()
+        self._tasks.append((future, lambda: task(*args, **more)))
+        if len(self._tasks) >= self._left:
+            self._left = 0
+            threading.Thread(target=self._run, args=(self._tasks[::-1],)).start()
+            self._tasks = []
+        return future
+
+    def _run(self, tasks: list[tuple[Future[Any], Any]]) -> None:
+        for future, task in tasks:
+            self.count += 1
+            if not self._spoil(self.count - 1, future):
+                future.set_result(task())
+
+
+class Heard(BatchObserver):
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+
+    def warn(self, run: BatchRun, message: str) -> None:
+        self.warnings.append(f"{run.name}: {message}")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "executor", [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))]
+)
+def test_threads_and_processes_write_the_same_bytes(
+    done: Batch, tmp_path: Path, executor: Callable[[int], Executor]
+) -> None:
+    """What is sent to other processes is a function of prism with plain data."""
+    with executor(2) as pool:
+        found = batch(Plan(SMALL), tmp_path / "out", executor=pool)
+    assert tree(found.folder) == tree(done.folder)
+
+
+@pytest.mark.slow
+def test_a_task_that_is_lost_is_sent_again(done: Batch, tmp_path: Path) -> None:
+    """In whatever order tasks come back: one whose worker was lost is resumed by another."""
+
+    def lose_the_first(number: int, future: Future[Any]) -> bool:
+        if number == 0:
+            future.set_exception(ConnectionError("worker is gone"))
+        return number == 0
+
+    heard = Heard()
+    found = batch(Plan(SMALL), tmp_path / "out", executor=Later(4, lose_the_first), observer=heard)
+    assert tree(found.folder) == tree(done.folder)
+    told = "friends=6/seed-1: its process was lost (ConnectionError: worker is gone)"
+    assert heard.warnings == [f"{told}: the run is resumed"]
+
+
+@pytest.mark.slow
+def test_an_executor_that_breaks_stops_the_batch(done: Batch, tmp_path: Path) -> None:
+    """What it has done is kept, and another one goes on to the same bytes."""
+
+    def break_after_one(number: int, future: Future[Any]) -> bool:
+        if number:
+            future.set_exception(BrokenExecutor("all died"))
+        return bool(number)
+
+    with pytest.raises(InputError, match=r"the executor broke \(all died\): resume the batch"):
+        batch(Plan(SMALL), tmp_path / "out", executor=Later(4, break_after_one))
+    with ThreadPoolExecutor(1) as threads:
+        found = resume_batch(tmp_path / "out", executor=threads)
+    assert tree(found.folder) == tree(done.folder)
+
+
+def test_the_executor_brings_its_own_workers(tmp_path: Path) -> None:
+    """A number of workers beside it is refused before anything is written."""
+    with ThreadPoolExecutor(1) as threads, pytest.raises(InputError, match="leave it out"):
+        batch(Plan(SMALL), tmp_path / "out", executor=threads, workers=2)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.long
+def test_a_dask_cluster_that_loses_a_worker_writes_the_same_bytes(tmp_path: Path) -> None:
+    """Of two real workers one is killed once runs have begun; another resumes its run."""
+    from distributed import Client, LocalCluster
+
+    plan = Plan({"world": "rumour", "agents": 300, "rounds": 30, "seeds": 6})
+    alone = batch(plan, tmp_path / "alone", workers=1)
+
+    def kill(process: int) -> None:
+        wait_until(lambda: bool(list((tmp_path / "out").glob("*/seed-*"))))
+        os.kill(process, signal.SIGKILL)
+
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    with LocalCluster(**settings) as cluster, Client(cluster) as client:
+        first = next(iter(cluster.workers.values()))
+        killer = threading.Thread(target=kill, args=(first.pid,))
+        killer.start()
+        found = batch(plan, tmp_path / "out", executor=client.get_executor(pure=False))
+        killer.join()
+    assert found.is_complete
+    assert tree(found.folder) == tree(alone.folder)

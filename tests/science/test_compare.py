@@ -215,23 +215,15 @@ def test_the_levels_of_a_parameter_are_compared(done: Batch) -> None:
         compare(done.folder, by="tiring")
 
 
-def test_the_page_has_figures(runs: Path, tmp_path: Path) -> None:
-    """The page shows all sections; figures are saved as PDF."""
-    groups = [[runs / name / f"seed-{seed}" for seed in (0, 3, 4)] for name in BOTH]
-    found = compare(*groups, measures=["decisions_asked", "share_ignorant"])
-    html = found.html()
-    assert "<h1>warned against plain</h1>" in html
-    assert re.findall(r'<section id="([\w-]+)"', html) == [*("effects", "differences", "rounds")]
-    saved = found.save_figures(tmp_path, "pdf")
-    assert "effects.pdf" in {path.name for path in saved}
-    assert all(path.read_bytes().startswith(b"%PDF-") for path in saved)
-
-
 def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> None:
     """Figures as PDF, a table as LaTeX and CSV, and methods that say only what the runs had."""
     found = compare(done.folder)
+    html = found.html()
+    assert "<h1>warned against plain</h1>" in html
+    assert re.findall(r'<section id="([\w-]+)"', html) == ["effects", "differences", "rounds"]
     names = {path.name for path in found.save_paper(tmp_path)}
-    assert names > {"methods.md", "differences.csv", "differences.tex"}
+    assert names > {"methods.md", "differences.csv", "differences.tex", "effects.pdf"}
+    assert (tmp_path / "effects.pdf").read_bytes().startswith(b"%PDF-")
     methods = (tmp_path / "methods.md").read_text()
     for words in (
         *("in 16 runs (seeds 0 to 3), rounds 1 to 5,", "4 pairs of the same seed at each setting."),

@@ -136,29 +136,19 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
 def test_a_target_out_of_reach_is_said_wherever_the_estimate_stands(
     tmp_path: Path, prism: Prism
 ) -> None:
-    """The screen, the table, the figure and the methods say that the interval means nothing."""
-    world = tmp_path / "adoption.py"
-    world.write_text(ADOPTION)
+    """The screen and the table say that the interval means nothing."""
+    world = adoption(tmp_path).data["world"]
+    target = '{measure = "adopted", value = 0.99, spread = 0.0}'
     (tmp_path / "plan.toml").write_text(
-        f"""world = "{world}:Adoption"
-agents = 20
-[bounds]
-pull = [0.0, 0.1]
-[[target]]
-measure = "adopted"
-value = 0.99
-spread = 0.0
-"""
+        f'world = "{world}"\nagents = 20\nbounds.pull = [0.0, 0.1]\ntarget = [{target}]\n'
     )
-    out = tmp_path / "out"
-    asked = (tmp_path / "plan.toml", "--samples", 30, "--out", out)
-    ran = prism("fit", *asked)
+    ran = prism("fit", tmp_path / "plan.toml", "--samples", 30, "--out", tmp_path / "out")
     assert ran.status == 0, ran.err
-    found = read_fit(out)
-    (row,) = found.estimates().df().to_dict("records")
+
+    (row,) = read_fit(tmp_path / "out").estimates().df().to_dict("records")
     assert "1 of 1 fitted targets is missed, so the interval says which" in row["remark"]
     assert f"pull: {row['remark']}." in " ".join(ran.out.split())
-    assert row["remark"] in (out / "estimates.csv").read_text()
+    assert row["remark"] in (tmp_path / "out" / "estimates.csv").read_text()
     assert "30 of 30: sample-" in ran.err
 
 

@@ -74,11 +74,11 @@ def owl(*frequency: Any) -> SocialAgent:
 def test_agents_are_awake_in_the_hours_of_their_file() -> None:
     """The busiest hour is awake for certain, an hour of 0 never; half of it every other day."""
     feed = Watched(first_posts=())
-    Run(feed, [owl(*[0] * 9, 4, 2, *[0] * 13)], rounds=24 * 100).run()
+    Run(feed, [owl(*[0] * 9, 4, 2, *[0] * 13)], rounds=24 * 40).run()
     hours = Counter(hour % 24 for hour in feed.visits)
     assert hours.keys() == {9, 10}
-    assert hours[9] == 100
-    assert 35 < hours[10] < 65
+    assert hours[9] == 40
+    assert 12 < hours[10] < 28
 
 
 def test_few_are_awake_at_night() -> None:
@@ -89,13 +89,13 @@ def test_few_are_awake_at_night() -> None:
 
 
 def test_the_hour_in_which_a_run_begins_may_be_drawn() -> None:
-    """Each of the 24 comes up, and the hour of a seed is always the same."""
+    """Many of the 24 come up, and the hour of a seed is always the same."""
 
     def first(seed: int) -> int:
         feed = Watched(first_posts=(), first_hour=None)
         Run(feed, [owl(*[0] * 9, 4, *[0] * 14)], rounds=24, seed=seed).run()
         return min(feed.visits)
 
-    hours = [first(seed) for seed in range(60)]
-    assert len({*hours}) > 18
-    assert hours[:5] == [first(seed) for seed in range(5)]
+    hours = [first(seed) for seed in range(20)]
+    assert len({*hours}) > 10
+    assert hours[:2] == [first(seed) for seed in range(2)]

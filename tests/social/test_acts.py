@@ -2,15 +2,11 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prism import Run, replay
 from prism.agents import SocialAgent, synthetic_population
-from prism.llm import Model
-from prism.runs import WriterOptions
 from prism.social import Draft, Feed, Post
 from prism.statechart import (
     AgentState,
@@ -18,8 +14,7 @@ from prism.statechart import (
     PolicyReasoner,
     Question,
 )
-from prism.testing import FakeOllama, ScriptedWriter
-from tests.kit.models import varied
+from prism.testing import ScriptedWriter
 from tests.kit.worlds import Done
 from tests.kit.writers import LateWriter
 
@@ -184,24 +179,3 @@ def test_words_move_nobody(run_logged: Any) -> None:
     assert {each["source"] for each in posts} == {"model", "fallback"}
     for post in posts:
         assert (post["text"] == post["template"]) == (post["source"] == "fallback")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preset", ["classic", "participation"])
-def test_a_run_is_replayed_with_its_acts_and_words(tmp_path: Path, preset: str) -> None:
-    """A replay writes the same bytes without the model."""
-    with FakeOllama(choose=varied) as server:
-        model = Model("llama3.2", hosts=(server.host,))
-        parameters = {"preset": preset}
-        run = Run(
-            Feed, 12, rounds=3, seed=3, model=model, writer=WriterOptions(), parameters=parameters
-        )
-        run.keep(tmp_path / "first")
-    log = (tmp_path / "first" / "events.jsonl").read_bytes()
-    assert {kind for _, kind in acts_of(list(map(json.loads, log.splitlines())))} & {
-        "reply",
-        "reshare",
-    }
-    replay(tmp_path / "first", tmp_path / "again")
-    assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
-    assert Run.from_config(run.to_config(), tmp_path).to_config() == run.to_config()

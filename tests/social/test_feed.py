@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import Run, replay, resume
+from prism import Run, replay
 from prism.agents import load_population
 from prism.errors import InputError
 from prism.social import Feed, Post, Reader
 from prism.statechart import AgentState
-from prism.worlds import during, measure, state, treatment
+from prism.worlds import measure, state, treatment
+from tests.kit.worlds import run_in
 
 
 def parameters_of(feed: Feed) -> dict[str, Any]:
@@ -23,7 +24,6 @@ def parameters_of(feed: Feed) -> dict[str, Any]:
 
 
 DATA = Path(__file__).parents[1] / "data"
-PERSONAS = DATA / "oasis" / "user_data_36.json"
 AGENTS, ROUNDS = 40, 4
 
 
@@ -43,11 +43,6 @@ class Warned(Feed):
         """Say one thing only, and log it."""
         self.log("composed", agent=reader, kind=kind)
         return "Is that so?"
-
-    @during(AgentState.RESTING)
-    def doze(self, reader: Reader) -> None:
-        """Note that an agent rests."""
-        self.warned += 0
 
     @treatment
     def warning(self) -> None:
@@ -106,39 +101,14 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert weighed(4) < weighed(2)
 
 
-def test_defaults_and_a_class_and_an_object_write_the_same(tmp_path: Path) -> None:
-    """Whether no parameters are passed, or those of the default preset, the log is the same."""
-    runs = (
-        Run(Feed(), 15, rounds=2),
-        Run(Feed(preset="conversation"), 15, rounds=2),
-        Run(Feed, 15, rounds=2, parameters=parameters_of(Feed())),
-    )
-    for number, run in enumerate(runs):
-        run.keep(tmp_path / f"{number}")
-    logs = {(tmp_path / f"{number}" / "events.jsonl").read_bytes() for number in range(3)}
-    assert len(logs) == 1
-
-
-class Killed(BaseException):
-    """Ends a run as a signal would."""
-
-
-@pytest.mark.parametrize("stop", [1, 3])
-def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stop: int, tmp_path: Path) -> None:
-    """Stopped after a round and resumed, a feed of one's own ends with the same files."""
-
-    def killed(summary: Any) -> None:
-        if summary.number == stop:
-            raise Killed
-
+def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    """Stopped after rounds and resumed, a feed of one's own ends with the same files."""
     run = Run(Warned, 20, treatments=("warning@2",), seed=1)
-    run.keep(tmp_path / "whole")
-    with pytest.raises(Killed):
-        run.keep(tmp_path / "stopped", on_round=killed)
-    resume(tmp_path / "stopped")
+    whole = run_in(tmp_path / "whole", run)
+    assert run_in(tmp_path / "stopped", run, stops=(1, 3)) == whole
     replay(tmp_path / "whole", tmp_path / "again")
-    logs = [tmp_path / name / "events.jsonl" for name in ("whole", "stopped", "again")]
-    assert len({each.read_bytes() for each in logs}) == 1
+    logs = [tmp_path / name / "events.jsonl" for name in ("whole", "again")]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
 
 
 def test_people_answer_each_other_by_default() -> None:
@@ -152,19 +122,6 @@ def test_people_answer_each_other_by_default() -> None:
 
 
 # Files
-
-
-@pytest.mark.slow
-def test_personas_of_oasis_live(tmp_path: Path) -> None:
-    """A run on the personas file has its 36 people in the log, and they like each other's posts."""
-    outcome = Run(Feed, PERSONAS, rounds=4, parameters={"preset": "classic"}).keep(tmp_path)
-    people = load_population(PERSONAS).agents
-    joined = events_of(tmp_path, "agent.joined")
-    assert [(each["agent_id"], each["display_name"], each["interests"]) for each in joined] == [
-        (agent.agent_id, agent.name, agent.interests) for agent in people
-    ]
-    assert {each["attributes"]["country"] for each in joined} > {"UK"}
-    assert outcome.results.totals()["likes"] > 0
 
 
 def test_a_twitter_population_lives(tmp_path: Path) -> None:

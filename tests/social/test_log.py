@@ -12,17 +12,6 @@ from prism.agents.words import relevance, terms_of
 from prism.errors import AgentError
 from prism.social import Feed
 from prism.statechart import AgentState, social_media_chart
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    DECISION,
-    POST_LIKED,
-    POST_PUBLISHED,
-    POST_WEIGHED,
-    ROUND_ENDED,
-    RUN_ENDED,
-    RUN_STARTED,
-    TRANSITION,
-)
 from prism.testing import LateReasoner, ScriptedReasoner
 
 S = AgentState
@@ -38,29 +27,31 @@ def two_agents(**fields: Any) -> list[SocialAgent]:
 
 def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
     """Every move in the log starts where the agent was, and is one that the chart allows."""
-    chart = social_media_chart()
-    states = {event["agent_id"]: S(event["state"]) for event in logged.events(AGENT_JOINED)}
-    for event in logged.events(TRANSITION):
-        before, states[event["agent_id"]] = states[event["agent_id"]], S(event["to_state"])
+    states = {event["agent_id"]: event["state"] for event in logged.events("agent.joined")}
+    moves = set()
+    for event in logged.events("statechart.transition"):
+        before, states[event["agent_id"]] = states[event["agent_id"]], event["to_state"]
         assert event["from_state"] == before
-        assert states[event["agent_id"]] in chart.valid_targets(before, event["trigger"])
+        moves.add((before, event["trigger"], event["to_state"]))
+    targets = social_media_chart().valid_targets
+    assert all(S(after) in targets(S(before), trigger) for before, trigger, after in moves)
     assert states == {agent.agent_id: agent.state for agent in logged.run.agents}
 
 
 def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Count from a log's events what results count."""
     names = Counter(event["event"] for event in events)
-    published = [event for event in events if event["event"] == POST_PUBLISHED]
+    published = [event for event in events if event["event"] == "post.published"]
     kinds = Counter(event["kind"] for event in published if event["round"] > 0)
-    decisions = [event for event in events if event["event"] == DECISION]
-    moves = [event for event in events if event["event"] == TRANSITION]
+    decisions = [event for event in events if event["event"] == "reasoner.decision"]
+    moves = [event for event in events if event["event"] == "statechart.transition"]
     timeouts = Counter(event["from_state"] for event in moves if event["trigger"] == "timeout")
     return {
-        "transitions": names[TRANSITION],
+        "transitions": names["statechart.transition"],
         "posts": kinds["post"],
         "replies": kinds["reply"],
         "reshares": kinds["reshare"],
-        "likes": names[POST_LIKED],
+        "likes": names["post.liked"],
         "decisions_asked": len(decisions),
         "decisions_answered": sum(event["source"] != "fallback" for event in decisions),
         "timeouts": dict(sorted(timeouts.items())),
@@ -71,12 +62,12 @@ def test_results_count_what_the_log_holds(logged: Any) -> None:
     """Every count, in total and in each round, is the number of such events in the log."""
     events, results = logged.events(), logged.results
     assert results.totals() == {"agent_ticks": 60 * 6 * 12, **counted(events)}
-    for summary, ended in zip(results.rounds, logged.events(ROUND_ENDED), strict=True):
+    for summary, ended in zip(results.rounds, logged.events("round.ended"), strict=True):
         of_round = [event for event in events if event["round"] == summary.number]
         counts = {"agent_ticks": 60 * 12, **counted(of_round)}
         assert summary.to_dict().items() >= counts.items() <= ended.items()
     assert min(results.totals()[name] for name in ("posts", "replies", "reshares", "likes")) > 0
-    assert (events[0]["event"], events[-1]["event"]) == (RUN_STARTED, RUN_ENDED)
+    assert (events[0]["event"], events[-1]["event"]) == ("run.started", "run.ended")
     assert events[-1].items() >= results.totals().items()
 
 
@@ -84,7 +75,7 @@ def test_what_was_decided_is_carried_out_before_a_round_ends() -> None:
     """A feed that carries nothing over publishes what is under way, and all agents are idle."""
     feed = Feed(preset="classic")
     states: list[set[AgentState]] = []
-    run = Run(feed, 200, seed=1, rounds=15, ticks=3)
+    run = Run(feed, 60, seed=1, rounds=15, ticks=3)
     totals = run.run(lambda _: states.append({agent.state for agent in feed.agents})).totals()
     assert totals["likes"] > 0 < totals["replies"] + totals["reshares"]
     assert all(agent.pending_action is None for agent in feed.agents)
@@ -92,22 +83,32 @@ def test_what_was_decided_is_carried_out_before_a_round_ends() -> None:
 
 
 def test_answers_follow_what_they_answer(logged: Any) -> None:
-    """The parent of every reply and reshare stands earlier in the log, with the same root."""
+    """The parent of every reply and reshare stands earlier in the log, with the same root.
+
+    A post knows its root and its depth, and its representation is short, however deep it is.
+    """
     roots: dict[str, str] = {}
-    for event in logged.events(POST_PUBLISHED):
+    for event in logged.events("post.published"):
         assert event["post_id"] not in roots
         own = event["kind"] == "post"
         assert event["root_id"] == (event["post_id"] if own else roots[event["parent_id"]])
         roots[event["post_id"]] = event["root_id"]
     assert len(set(roots.values())) < len(roots)
+    posts = logged.run.world.posts
+    for post in posts:
+        above = post.parent
+        expected = (post, 0) if above is None else (above.root, above.depth + 1)
+        assert (post.root, post.depth) == expected
+        assert len(repr(post)) < 400
+    assert max(post.depth for post in posts) > 2
 
 
 def test_likes_are_honest(logged: Any) -> None:
     """Nobody likes a post twice, nor its own, nor one not yet published; the posts agree."""
     authors: dict[str, str] = {}
     liked = []
-    for event in logged.events(POST_PUBLISHED, POST_LIKED):
-        if event["event"] == POST_PUBLISHED:
+    for event in logged.events("post.published", "post.liked"):
+        if event["event"] == "post.published":
             authors[event["post_id"]] = event["agent_id"]
             continue
         liked.append((event["agent_id"], event["post_id"]))
@@ -121,7 +122,7 @@ def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
     """An agent looks at every post once at most."""
     looks = [
         (event["agent_id"], event["context"]["post_id"])
-        for event in logged.events(TRANSITION)
+        for event in logged.events("statechart.transition")
         if event["trigger"] == "sees_post"
     ]
     assert len(looks) == len(set(looks)) > 1000
@@ -130,12 +131,12 @@ def test_nobody_evaluates_a_post_twice(logged: Any) -> None:
 def test_every_weighing_is_in_the_log(run_logged: Callable[..., Any]) -> None:
     """Before an agent ignores a post or decides on it, the log has relevance and threshold."""
     done = run_logged(reasoner=LateReasoner(), rounds=3)
-    posts = {post["post_id"]: post for post in done.events(POST_PUBLISHED)}
+    posts = {post["post_id"]: post for post in done.events("post.published")}
     agents = {agent.agent_id: agent for agent in done.run.agents}
     weighed: dict[str, Any] = {}
-    for event in done.events(POST_WEIGHED, TRANSITION):
+    for event in done.events("post.weighed", "statechart.transition"):
         name = event["agent_id"]
-        if event["event"] == POST_WEIGHED:
+        if event["event"] == "post.weighed":
             post, agent = posts[event["post_id"]], agents[name]
             context = {"topics": post["topics"], "text": post["text"]}
             assert event["relevance"] == relevance(terms_of(agent.interests), context)
@@ -169,9 +170,10 @@ def test_composing_leads_to_what_was_composed(
         reasoner=ScriptedReasoner({"decides": S.COMPOSING}),
         parameters={"preset": "classic", **shares},
     )
-    moves = [event["to_state"] for event in done.events(TRANSITION) if event["agent_id"] == "ann"]
-    assert moves[2 : 2 + len(path)] == path
-    (seed, published) = done.events(POST_PUBLISHED)[:2]
+    moves = done.events("statechart.transition")
+    states = [event["to_state"] for event in moves if event["agent_id"] == "ann"]
+    assert states[2 : 2 + len(path)] == path
+    (seed, published) = done.events("post.published")[:2]
     assert (published["agent_id"], published["kind"]) == ("ann", kind)
     assert published["parent_id"] == (None if kind == "post" else seed["post_id"])
 
@@ -188,7 +190,9 @@ def test_an_agent_begins_in_its_state_and_times_out_by_its_threshold(
 ) -> None:
     """An agent with nothing to do leaves each state by its time-out."""
     agent = SocialAgent("ann", state=state, timeout_threshold=3)
-    moves = run_logged([agent], rounds=1, parameters={"common_topics": 0}).events(TRANSITION)
+    moves = run_logged([agent], rounds=1, parameters={"common_topics": 0}).events(
+        "statechart.transition"
+    )
     if state is S.COMPOSING:
         # there is nothing that it could write about
         assert (moves[0]["trigger"], moves[0]["to_state"]) == ("compose_done", "scrolling")

@@ -59,32 +59,25 @@ def shares(*values: float) -> Any:
         (lambda: state_enum("Mood", [*"abab"]), "remove the repeated states 'a', 'b'"),
         (lambda: state_enum("M", ["", 7]), "states must be non-empty strings, got '', 7"),  # type: ignore[list-item]
         (lambda: State(ENGAGING, parallel=True), "has no substates"),
-        (
-            lambda: State(ENGAGING, [READING, SENT], initial=SENT, parallel=True),
-            "is parallel, so all its regions are entered",
-        ),
+        (lambda: State(ENGAGING, [SENT], initial=SENT, parallel=True), "is parallel, so all its"),
         # a transition
         (lambda: Transition("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
         (go([]), "source must name a state, got none"),
         (go(guard=True), "guard must be callable as guard(agent, context), got True"),
-        (go(guard=one_argument), "guard 'one_argument' must be callable as guard(agent, con"),
+        (go(guard=one_argument), "guard 'one_argument' must be callable"),
         (go(guard=asked_elsewhere), "guard 'asked_elsewhere' is async"),
-        (go(guard=asked_elsewhere), "use 'def'"),
         (go(guard=AsyncMock()), "is async"),
         (go(action=partial(asked_elsewhere)), "is async"),
-        (go(action=len), "action 'len' must be callable as action(agent, "),
+        (go(action=len), "action 'len' must be callable as action(agent,"),
         # a chart
-        (flat(states=("idle", 3)), "chart 'c': states must be members of an Enum, such as a StrEn"),
-        (
-            flat(states=(S.IDLE, OTHER("elsewhere"))),
-            "states must all come from one enum, got members of AgentState, Other",
-        ),
+        (flat(states=("idle", 3)), "chart 'c': states must be members of an Enum, such as"),
+        (flat(states=(S.IDLE, OTHER("elsewhere"))), "states must all come from one enum, got"),
         (flat(initial=OTHER("idle")), "initial state <Other.IDLE: 'idle'> is not among the states"),
-        (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more, "),
+        (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
         (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),
         (
             flat(transitions=[Transition("go", OTHER("idle"), S.RESTING)]),
-            "transition 1 (idle --go--> resting): source <Other.IDLE: 'idle'> is not among the st",
+            "transition 1 (idle --go--> resting): source <Other.IDLE: 'idle'> is not among",
         ),
         # states in states
         (tree(POCKET, State(ENGAGING, [READING, POCKET])), "'pocket' appears in the tree twice"),
@@ -94,14 +87,11 @@ def shares(*values: float) -> Any:
             "state 'sent' is a region, which cannot be final itself",
         ),
         (
-            tree(POCKET, State(ENGAGING, INSIDE, initial=History(POCKET))),
-            "'pocket' does not lie inside 'engaging'",
+            tree(State(ENGAGING, INSIDE, initial=History(POCKET)), POCKET),
+            "'pocket' does not lie inside",
         ),
         (move(History(READING)), "'reading' has no substates, so it has no history"),
-        (
-            move((READING, Phone.REPLYING)),
-            "'reading' and 'replying' do not lie in different regions",
-        ),
+        (move((READING, Phone.REPLYING)), "do not lie in different regions"),
         (move(POCKET, SENT), "it leaves 'sent', which is a final state"),
         (move(History(ENGAGING, default=POCKET)), "'pocket' does not lie inside 'engaging'"),
         (move(POCKET, "*", internal=True), "it is internal, so its source"),

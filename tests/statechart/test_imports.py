@@ -5,9 +5,6 @@ import sys
 
 import pytest
 
-import prism.statechart
-from prism.statechart import reasoner
-
 ROOMS = {"_lazy", "_version", "errors", "statechart", "telemetry"}
 """The rooms of prism from which ``import prism.statechart`` may load something."""
 
@@ -50,11 +47,3 @@ def test_a_reasoner_is_loaded_when_it_is_named() -> None:
         "from prism.statechart import *\n"
         "print(Budget.__name__, Writer.__name__, prism.reasoner.Cost is Cost)"
     ).split() == ["Reasoner", "Budget", "Writer", "True"]
-
-
-def test_every_name_of_the_package_is_there() -> None:
-    """Each listed name exists, is shown by `dir`, and is the one of the reasoners' package."""
-    for name in prism.statechart.__all__:
-        assert name in dir(prism.statechart)
-        found = getattr(prism.statechart, name)
-        assert found is getattr(reasoner, name, found)

@@ -155,6 +155,12 @@ def test_history_without_transitions_is_refused(record: Any) -> None:
         assert "transition_log.transitions(agent)" in str(caught.value)
 
 
+def test_object_without_a_state_is_refused() -> None:
+    """What has no state has no path, either."""
+    with pytest.raises(AgentError, match=r"cannot read the path of Simple.*'state'"):
+        assert_path(SimpleNamespace(), "idle")
+
+
 @given(
     st.lists(
         st.sampled_from(["feed_ready", "sees_post", "ignores", "timeout", "round_ends"]),

@@ -120,6 +120,12 @@ async def test_questions_are_recorded_by_call() -> None:
     assert recording.questions == [first, second, third]
 
 
+def test_concurrency_is_that_of_the_wrapped_reasoner() -> None:
+    """A wrapper takes as many questions at once as the wrapped reasoner, unless it answers late."""
+    assert RecordingReasoner(LateReasoner(concurrency=7)).concurrency == 7
+    assert RecordingReasoner().concurrency == 0
+
+
 async def test_late_answers_overtake_each_other_in_the_same_way_for_a_seed() -> None:
     """The wrapped reasoner is asked in another order, which depends on the seed alone."""
     orders = []

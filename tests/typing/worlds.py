@@ -23,7 +23,6 @@ from prism.worlds import (
     state,
     treatment,
     uniform,
-    whole,
 )
 
 
@@ -54,10 +53,9 @@ class Citizen(Agent):
 
     chart = Statechart(View, [Transition("settles", View.OPEN, View.SURE)], View.OPEN)
     trust: float = uniform(0, 1)
-    age: int = whole(18, 90)
     read: list[Paper] = state(list[Paper])
     hero: Agent | None = state(None)
-    children: int = whole(0, 4)
+    children: int = draw(lambda random: random.index(5))
     mood: float = state(uniform(0, 1))
     walk: list[float] = draw(walked)
 
@@ -89,9 +87,9 @@ class Town(World[Citizen]):
         self.pace = 0.9
 
     @measure
-    def mean_age(self) -> float:
-        """Return the mean age."""
-        return sum(each.age for each in self.agents) / len(self.agents)
+    def mean_trust(self) -> float:
+        """Return the mean trust."""
+        return sum(each.trust for each in self.agents) / len(self.agents)
 
 
 run = Run(Town(friends=6), [Citizen(name="Ada", trust=0.3), Citizen()], rounds=3)

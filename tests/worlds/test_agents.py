@@ -13,7 +13,7 @@ from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.reasoner._prompts import chat_prompt
 from prism.statechart import Question
-from prism.worlds import Agent, World, draw, measure, normal, one_of, state, uniform, whole
+from prism.worlds import Agent, World, draw, measure, one_of, state, uniform
 from prism.worlds._results import MOST_MEASURED
 from tests.kit.lamps import Lamp, Street
 from tests.kit.worlds import run_logged
@@ -47,9 +47,7 @@ def test_agents_are_called_by_kind_and_number() -> None:
 class Citizen(Lamp):
     """Somebody with a field of every distribution."""
 
-    normal: float = normal(10, 2)
     between: float = uniform(0, 1)
-    age: int = whole(18, 80)
     city: str = one_of("Tartu", "Lund")
     walk: list[float] = draw(lambda random: [random.normal() for _ in range(3)])
     mood: float = state(uniform(0, 1))
@@ -66,11 +64,9 @@ def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
         return RandomStream(5, "field", agent.agent_id, name)
 
     for agent in Run(City(), 3, seed=5).agents:
-        assert agent.normal == stream(agent, "normal").normal(10, 2)
         assert agent.between == stream(agent, "between").random()
         assert agent.city == stream(agent, "city").choice(["Tartu", "Lund"])
         assert agent.walk == [stream(agent, "walk").normal(), *agent.walk[1:]]
-        assert 18 <= agent.age <= 80
         assert 0 <= agent.mood < 1
 
 

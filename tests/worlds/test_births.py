@@ -1,8 +1,7 @@
-"""Agents that join and leave a run: laws, what counts from birth, and what ends with leaving."""
+"""Agents that join and leave a run: what counts from birth, and what ends with leaving."""
 
 from collections.abc import Callable
 from enum import StrEnum
-from math import exp
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
@@ -13,7 +12,8 @@ from prism import Run, replay
 from prism.analysis import check_log, read_log
 from prism.errors import AgentError, FieldValueError, ReplayError, SimulationError
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Plane, Space, World, during, measure, ring, state
+from prism.worlds import Agent, Plane, Space, World, during, ring, state
+from tests.kit.lamps import Lamp, Light, Room
 from tests.kit.worlds import run_logged
 
 Life = StrEnum("Life", ["ALIVE"])
@@ -25,142 +25,6 @@ class Cell(Agent):
 
     chart = CHART
     turns: int = state(0)
-
-
-class Dish(World[Cell]):
-    """A birth-death chain: each event is a birth or a death, in continuous time."""
-
-    rounds = 40
-    birth: float = 1.0
-    death: float = 1.5
-    born: list[str] = state(list)
-
-    @during(Life.ALIVE, rate="birth")
-    def divide(self, cell: Cell) -> None:
-        """Bear another."""
-        self.born.append(self.add(Cell(), cell).agent_id)
-
-    @during(Life.ALIVE, rate="death")
-    def die(self, cell: Cell) -> None:
-        """Leave."""
-        cell.leave()
-
-    def until(self) -> bool:
-        """End when nobody is left."""
-        return len(self.agents) == 0
-
-    @measure
-    def number(self) -> int:
-        """Return how many there are."""
-        return len(self.agents)
-
-
-@pytest.mark.slow
-def test_a_birth_death_chain_dies_out_as_often_as_it_must() -> None:
-    """From one cell, extinct by time t with the exact probability of a linear chain."""
-    birth, death, time, runs = 1.0, 1.5, 2, 400
-    growth = exp((birth - death) * time)
-    exact = death * (1 - growth) / (death - birth * growth)
-    extinct = 0
-    for seed in range(runs):
-        run = Run(Dish(birth=birth, death=death), 1, rounds=time, seed=seed)
-        extinct += run.run().rounds[-1].measures["number"] == 0
-    spread = (exact * (1 - exact) / runs) ** 0.5
-    assert abs(extinct / runs - exact) < 4 * spread
-
-
-Health = StrEnum("Health", ["WELL", "ILL", "IMMUNE"])
-
-
-class Patient(Agent):
-    """Somebody who may fall ill once in a life."""
-
-    chart = Statechart(
-        Health,
-        [
-            Transition("catches", Health.WELL, Health.ILL),
-            Transition("recovers", Health.ILL, Health.IMMUNE),
-        ],
-        initial=Health.WELL,
-    )
-
-
-class Village(World[Patient]):
-    """An SIR in which everybody who dies is followed by somebody who is well."""
-
-    rounds = 300
-    imported: float = 0.1
-    contacts: float = 1.5
-    recovery: float = 0.5
-    death: float = 0.25
-
-    def risk(self, _patient: Patient) -> float:
-        """Return the rate at which somebody falls ill."""
-        return self.imported + self.contacts * self.ill() / 4
-
-    @during(Health.WELL, rate=risk)
-    def catch(self, patient: Patient) -> None:
-        """Fall ill, from abroad or from others."""
-        patient.fire("catches")
-
-    @during(Health.ILL, rate="recovery")
-    def recover(self, patient: Patient) -> None:
-        """Be immune from now on."""
-        patient.fire("recovers")
-
-    @during(*Health, rate="death")
-    def die(self, patient: Patient) -> None:
-        """Make room for somebody else."""
-        patient.leave()
-        self.add(Patient())
-
-    @measure
-    def ill(self) -> int:
-        """Return how many are ill."""
-        return self.count(Health.ILL)
-
-
-class VillageWithLargestRate(Village):
-    """The same, with the largest rate at which anybody falls ill."""
-
-    @during(Health.WELL, rate=Village.risk, most=2)
-    def catch(self, patient: Patient) -> None:
-        """Fall ill, from abroad or from others."""
-        patient.fire("catches")
-
-
-def ill_in_the_chain(world: Village, size: int) -> float:
-    """Return the mean number of ill people in the stationary distribution of the exact chain."""
-    states = [(well, ill) for well in range(size + 1) for ill in range(size + 1 - well)]
-    chances = dict.fromkeys(states, 1 / len(states))
-    for _ in range(4000):
-        after = dict.fromkeys(states, 0.0)
-        for (well, ill), chance in chances.items():
-            immune = size - well - ill
-            moves = {
-                (well - 1, ill + 1): well * (world.imported + world.contacts * ill / size),
-                (well, ill - 1): ill * world.recovery,
-                (well + 1, ill - 1): ill * world.death,
-                (well + 1, ill): immune * world.death,
-            }
-            for state_after, rate in moves.items():
-                if rate:
-                    after[state_after] += chance * rate / 20
-            after[well, ill] += chance * (1 - sum(moves.values()) / 20)
-        chances = after
-    return sum(ill * chance for (_, ill), chance in chances.items())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("village", [Village, VillageWithLargestRate])
-def test_an_epidemic_with_births_and_deaths_stays_as_large_as_it_must(
-    village: type[Village],
-) -> None:
-    """Of four people as many are ill on average as in the exact chain."""
-    runs = [Run(village(), 4, seed=seed).run() for seed in range(16)]
-    found = [mean(map(float, run.series("ill")[40:])) for run in runs]
-    exact = ill_in_the_chain(Village(), 4)
-    assert abs(mean(found) - exact) < 4 * stdev(found) / 4, (mean(found), exact)
 
 
 class Town(World[Cell]):
@@ -187,11 +51,6 @@ class Town(World[Cell]):
         elif cell.random.chance(0.15):
             cell.leave()
 
-    @measure
-    def number(self) -> int:
-        """Return how many there are."""
-        return len(self.agents)
-
 
 def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> None:
     """After births and deaths, all of them agree, and the log tells of each."""
@@ -212,8 +71,7 @@ def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> No
     assert {*joined} - {*left} == {cell.agent_id for cell in there}
     newcomers = [each for each in done.events("agent.joined") if "parent" in each]
     assert all(each["agent_id"].startswith(f"{each['parent']}.") for each in newcomers)
-    numbers = [each["measures"]["number"] for each in done.events("round.ended")]
-    assert numbers[-1] == len(there)
+    assert done.events("round.ended")[-1]["states"]["alive"] == len(there)
 
 
 @pytest.mark.parametrize("stages", [0, 1, 2])
@@ -240,35 +98,24 @@ def test_a_newcomer_acts_from_the_next_tick_on(stages: int) -> None:
     assert {(cell.agent_id.count("."), cell.turns) for cell in run.agents} == {(0, 3), (1, 1)}
 
 
+class Leaving(Room):
+    """The last of three lamps sends the first away while that is asked, and writes to it."""
+
+    @during(Light.OFF)
+    async def press(self, lamp: Lamp) -> None:
+        """Decide."""
+        if lamp is self.agents[-1] and len(self.agents) == 3:
+            gone = self.agents[0]
+            gone.leave()
+            lamp.send(gone, "too late")
+        await lamp.decide("pressed")
+
+
 def test_one_that_leaves_while_it_is_asked_decides_nothing(tmp_path: Path) -> None:
     """Its answer is discarded, which the log says, and no message reaches it."""
-    turn = StrEnum("Turn", ["HERE", "THERE"])
-
-    class Walker(Agent):
-        chart = Statechart(
-            turn,
-            [Transition("goes", turn.HERE, each) for each in turn],
-            turn.HERE,
-            decision_states=[turn.HERE],
-        )
-
-    class Street(World[Walker]):
-        rounds = 1
-
-        async def tick(self) -> None:
-            await self.activate(self.agents)
-
-        @during(turn.HERE)
-        async def go(self, walker: Walker) -> None:
-            if walker is self.agents[-1] and len(self.agents) == 3:
-                gone = self.agents[0]
-                gone.leave()
-                walker.send(gone, "too late")
-            await walker.decide("goes")
-
-    done = run_logged(tmp_path, Street(), 3, seed=1)
+    done = run_logged(tmp_path, Leaving(), 3, seed=1)
     (discarded,) = done.events("statechart.answer_discarded")
-    assert (discarded["agent_id"], discarded["reason"]) == ("walker_1", "left")
+    assert (discarded["agent_id"], discarded["reason"]) == ("lamp_1", "left")
     assert len(done.run.agents) == 2
     assert not done.events("message.sent")
 
@@ -282,7 +129,7 @@ class Person(Agent):
 
     chart = Statechart(
         Age,
-        [Transition("timeout", Age.YOUNG, Age.OLD), Transition("rests", Age.OLD, Age.OLD)],
+        [Transition("timeout", Age.YOUNG, Age.OLD)],
         initial=Age.YOUNG,
         timeouts={Age.YOUNG: LIMIT},
         name="person",
@@ -305,7 +152,6 @@ class Home(World[Person | Keeper]):
     rounds = 40
     ticks = 2
     when: str = "round_begins"
-    young: list[int] = state(list)
 
     def populate(self, agents: int) -> list[Any]:
         """Begin with one of each kind."""
@@ -341,7 +187,6 @@ class Home(World[Person | Keeper]):
     @during(Age.OLD)
     def die(self, person: Person) -> None:
         """Leave."""
-        self.young.append(person.turns)
         person.leave()
 
 

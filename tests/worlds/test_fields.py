@@ -68,6 +68,24 @@ def test_agents_and_worlds_take_any_attribute() -> None:
     assert (world.talks[0], agent.height, agent.age) == (1, 3, 3)
 
 
+class Queue(Rumour):
+    """A world that counts what it calls turns."""
+
+    rounds = 3
+    turns: int = state(0)
+
+    def tick_ends(self) -> None:
+        """Count."""
+        self.turns += 1
+
+
+def test_a_world_may_have_turns_of_its_own() -> None:
+    """What a run keeps in a world takes no ordinary name."""
+    run = Run(Queue, 10)
+    run.run()
+    assert run.world.turns == 3
+
+
 @pytest.mark.parametrize(
     ("make", "problem"),
     [

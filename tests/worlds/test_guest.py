@@ -57,8 +57,9 @@ class Walker:
         self.answers: list[str] = []
 
     async def act(self, world: "Mixed") -> None:
-        """Decide, and tell a neighbour."""
+        """Decide after a while, and tell a neighbour."""
         me = world.acting
+        await asyncio.sleep(0)
         if self.state is Mood.CALM:
             self.answers.append(str(await me.decide("stirs", prompt="Will you?")))
         else:
@@ -135,7 +136,7 @@ def test_the_guest_has_what_its_object_has() -> None:
 
 def test_who_cannot_take_part_is_refused_at_once() -> None:
     """An object is refused before the first round, with what its class lacks."""
-    with pytest.raises(AgentError, match="must return agents, or objects with act"):
+    with pytest.raises(AgentError, match="agents of a world, or objects with act"):
         _ = Run(Mixed(), ["ada"]).agents
 
 

@@ -1,15 +1,17 @@
 """Textbook models, each against its exact chain: by every activation, within error."""
 
 from collections.abc import Callable, Iterator
+from enum import StrEnum
 from functools import cache
-from math import comb, sqrt
+from math import comb, exp, sqrt
 from statistics import mean, stdev
 from typing import Any
 
 import pytest
 
-from prism import Run
+from prism import Agent, Run, Statechart, World, during
 from tests.kit import textbook
+from tests.kit.textbook import Health
 
 _WITHIN = 4.0
 """Standard errors; a right model is farther off once in 16,000 times."""
@@ -98,37 +100,6 @@ def _never_hear(ignorant: int, spreaders: int) -> float:
     return left(ignorant, spreaders)
 
 
-@pytest.mark.slow
-def test_ants_are_distributed_as_their_chain_is() -> None:
-    """After 200 meetings the mean number at a source is that of Kirman's chain, so is its sd."""
-    agents, world = 10, textbook.Ants()
-    found = finals(textbook.Ants, agents, 40, lambda results: results.series("blue")[-1])
-    chances = [1.0] + [0.0] * agents
-    for _ in range(world.ticks):
-        chances = _after_a_meeting(chances, agents, world.alone, world.follows)
-    exact = sum(k * chance for k, chance in enumerate(chances))
-    square = sum(k * k * chance for k, chance in enumerate(chances))
-    assert_mean(found, exact, sqrt(square - exact**2))
-    assert_mean([each**2 for each in found], square)
-
-
-def _after_a_meeting(
-    chances: list[float], agents: int, alone: float, follows: float
-) -> list[float]:
-    after = [0.0] * (agents + 1)
-    for k, chance in enumerate(chances):
-        meets_other = k * (agents - k) / (agents * (agents - 1))
-        up = (agents - k) / agents * alone + (1 - alone) * follows * meets_other
-        down = k / agents * alone + (1 - alone) * follows * meets_other
-        after[k] += chance * (1 - up - down)
-        if up:
-            after[k + 1] += chance * up
-        if down:
-            after[k - 1] += chance * down
-
-    return after
-
-
 def test_opinions_keep_their_mean_and_lose_their_spread() -> None:
     """Deffuant's mean never changes; sums of squares shrink by 1 / (n - 1) a meeting."""
     agents, kept = 20, []
@@ -138,12 +109,6 @@ def test_opinions_keep_their_mean_and_lose_their_spread() -> None:
         first, *_, last = results.series("spread")
         kept.append(last / first)
     assert_mean(kept, (1 - 1 / (agents - 1)) ** 20)
-
-
-def test_opinions_that_are_too_far_apart_stay_apart() -> None:
-    """With a confidence of 0 nobody moves."""
-    results = Run(textbook.Deffuant(confidence=0.0), 20, seed=1).run()
-    assert len(set(results.series("spread"))) == 1
 
 
 @pytest.mark.slow
@@ -173,3 +138,114 @@ def _never_ill(susceptible: int, infected: int, beta: float, gamma: float) -> fl
 def _binomial(number: int, chance: float) -> Iterator[tuple[int, float]]:
     for k in range(number + 1):
         yield k, comb(number, k) * chance**k * (1 - chance) ** (number - k)
+
+
+Life = StrEnum("Life", ["ALIVE"])
+
+
+class Cell(Agent):
+    """Something that divides and dies."""
+
+    chart = Statechart(Life, [], Life.ALIVE)
+
+
+class Dish(World[Cell]):
+    """A birth-death chain: each event is a birth or a death, in continuous time."""
+
+    rounds = 2
+    birth: float = 1.0
+    death: float = 1.5
+
+    @during(Life.ALIVE, rate="birth")
+    def divide(self, cell: Cell) -> None:
+        """Bear another."""
+        self.add(Cell(), cell)
+
+    @during(Life.ALIVE, rate="death")
+    def die(self, cell: Cell) -> None:
+        """Leave."""
+        cell.leave()
+
+
+@pytest.mark.slow
+def test_a_birth_death_chain_dies_out_as_often_as_it_must() -> None:
+    """From one cell, extinct by time t with the exact probability of a linear chain."""
+    dish = Dish()
+    growth = exp((dish.birth - dish.death) * dish.rounds)
+    exact = dish.death * (1 - growth) / (dish.death - dish.birth * growth)
+    found = finals(Dish, 1, 400, lambda results: results.rounds[-1].states["alive"] == 0)
+    assert_mean(found, exact, sqrt(exact * (1 - exact)))
+
+
+class Village(World[textbook.Patient]):
+    """An SIR in which everybody who dies is followed by somebody who is well."""
+
+    rounds = 300
+    imported: float = 0.1
+    contacts: float = 1.5
+    recovery: float = 0.5
+    death: float = 0.25
+
+    def risk(self, _patient: textbook.Patient) -> float:
+        """Return the rate at which somebody falls ill."""
+        return self.imported + self.contacts * self.count(Health.INFECTED) / 4
+
+    @during(Health.SUSCEPTIBLE, rate=risk)
+    def catch(self, patient: textbook.Patient) -> None:
+        """Fall ill, from abroad or from others."""
+        patient.fire("catches")
+
+    @during(Health.INFECTED, rate="recovery")
+    def recover(self, patient: textbook.Patient) -> None:
+        """Be immune from now on."""
+        patient.fire("recovers")
+
+    @during(*Health, rate="death")
+    def die(self, patient: textbook.Patient) -> None:
+        """Make room for somebody else."""
+        patient.leave()
+        self.add(textbook.Patient())
+
+
+class VillageWithLargestRate(Village):
+    """The same, with the largest rate at which anybody falls ill."""
+
+    @during(Health.SUSCEPTIBLE, rate=Village.risk, most=2)
+    def catch(self, patient: textbook.Patient) -> None:
+        """Fall ill, from abroad or from others."""
+        patient.fire("catches")
+
+
+def ill_in_the_chain(world: Village, size: int) -> float:
+    """Return the mean number of ill people in the stationary distribution of the exact chain."""
+    states = [(well, ill) for well in range(size + 1) for ill in range(size + 1 - well)]
+    chances = dict.fromkeys(states, 1 / len(states))
+    for _ in range(4000):
+        after = dict.fromkeys(states, 0.0)
+        for (well, ill), chance in chances.items():
+            immune = size - well - ill
+            moves = {
+                (well - 1, ill + 1): well * (world.imported + world.contacts * ill / size),
+                (well, ill - 1): ill * world.recovery,
+                (well + 1, ill - 1): ill * world.death,
+                (well + 1, ill): immune * world.death,
+            }
+            for state_after, rate in moves.items():
+                if rate:
+                    after[state_after] += chance * rate / 20
+            after[well, ill] += chance * (1 - sum(moves.values()) / 20)
+        chances = after
+    return sum(ill * chance for (_, ill), chance in chances.items())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("village", [Village, VillageWithLargestRate])
+def test_an_epidemic_with_births_and_deaths_stays_as_large_as_it_must(
+    village: type[Village],
+) -> None:
+    """Of four people as many are ill on average as in the exact chain."""
+
+    def ill(results: Any) -> float:
+        return mean(each.states["infected"] for each in results.rounds[40:])
+
+    assert_mean(finals(village, 4, 16, ill), ill_in_the_chain(Village(), 4))

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from prism import Run
 from prism.errors import InputError, PrismError
 from prism.examples import Market, Rumour
 from prism.examples.rumour import Mind, Person
-from prism.worlds import AgentTable, World, during
+from prism.worlds import AgentTable, World
 from tests.kit.worlds import run_in
 
 OASIS = Path(__file__).parents[1] / "data" / "oasis" / "user_data_36.json"
@@ -45,21 +46,6 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
-
-
-def test_steps_read_attributes_and_are_told_what_there_is_not(tmp_path: Path) -> None:
-    """A column of the table is an attribute of the agent, and a misspelt one is told."""
-    ages: list[Any] = []
-
-    class Reading(World[Person]):
-        @during(Mind.IGNORANT)
-        def read(self, person: Person) -> None:
-            ages.append(person.age)
-            _ = person.neighbors
-
-    with pytest.raises(AttributeError, match="no attribute 'neighbors'"):
-        Run(Reading, AgentTable(table(tmp_path, PEOPLE))).run()
-    assert ages[0] in (31, None, 25)
 
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
@@ -125,40 +111,36 @@ def test_what_a_table_has_wrong_is_told_by_row_and_column(
         _ = Run(Rumour(), AgentTable(table(tmp_path, text))).agents
 
 
-class Stone:
-    """An object that is no agent."""
+class Twins(World[Person]):
+    """Two agents for each row."""
 
-    def act(self, world: Any) -> None:
-        """Lie there."""
+    def populate(self, agents: int) -> list[Person]:
+        """Make too many."""
+        return [Person() for _ in range(2 * agents)]
 
 
 class Quarry(World[Any]):
-    """A world of objects."""
+    """A world of objects that are no agents."""
 
     def populate(self, agents: int) -> list[Any]:
         """Make them."""
-        return [Stone() for _ in range(agents)]
+        return [SimpleNamespace(act=print) for _ in range(agents)]
 
 
-def test_an_unknown_kind_and_a_population_of_another_size_are_refused(tmp_path: Path) -> None:
-    """Rows and agents belong together one by one."""
-
-    class Twins(World[Person]):
-        """Two agents for each row."""
-
-        def populate(self, agents: int) -> list[Person]:
-            """Make too many."""
-            return [Person() for _ in range(2 * agents)]
-
-    with pytest.raises(InputError, match="no kind 'boss': the world has Buyer, Seller"):
-        _ = Run(Market(), AgentTable(table(tmp_path, "kind\nboss\n"))).agents
-    with pytest.raises(InputError, match=r"has 3 rows, but Twins.populate made 6 agents"):
-        _ = Run(Twins(), AgentTable(table(tmp_path, PEOPLE))).agents
-    with pytest.raises(InputError, match="is for the agents of a world; Stone cannot use it"):
-        _ = Run(Quarry(), AgentTable(table(tmp_path, PEOPLE))).agents
-    endings = r"must end in one of .jsonl, .json, .csv, .yaml, .yml, got '.txt'"
-    with pytest.raises(InputError, match=endings):
-        AgentTable(table(tmp_path, PEOPLE).rename(tmp_path / "people.txt"))
+@pytest.mark.parametrize(
+    ("world", "text", "problem"),
+    [
+        (Market, "kind\nboss\n", "no kind 'boss': the world has Buyer, Seller"),
+        (Twins, PEOPLE, r"has 3 rows, but Twins.populate made 6 agents"),
+        (Quarry, PEOPLE, "is for the agents of a world; SimpleNamespace cannot use it"),
+    ],
+)
+def test_rows_and_agents_belong_together_one_by_one(
+    world: Any, text: str, problem: str, tmp_path: Path
+) -> None:
+    """An unknown kind and a population of another size are refused."""
+    with pytest.raises(InputError, match=problem):
+        _ = Run(world, AgentTable(table(tmp_path, text))).agents
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Texts that agents of a world have written: asked for in waves, told in the log, replayed."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -35,17 +34,12 @@ class Signing(Room):
 class Demanding(Room):
     """A step that asks for a text in the way that a test wants."""
 
-    way: str = "{}"
+    way: Any = None
 
     @during(Light.OFF)
     async def sign(self, lamp: Lamp) -> None:
         """Write."""
-        lamp.heard.append(await lamp.write("Say hello.", **json.loads(self.way)))
-
-
-def demanding(**keys: Any) -> Demanding:
-    """Return a world whose steps write in a certain way."""
-    return Demanding(way=json.dumps(keys))
+        lamp.heard.append(await lamp.write("Say hello.", **self.way))
 
 
 @pytest.mark.slow
@@ -102,20 +96,19 @@ def test_a_writer_that_fails_is_told_as_a_fallback(tmp_path: Path) -> None:
     with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": " \x07 "}) as server:
         server.fail(Fault.status(500, "no"))
         pool = Model("tiny", [server.host], attempts=1, concurrency=1).as_client()
-        done = run_logged(tmp_path, demanding(template="hm"), 2, rounds=1, writer=Writer(pool))
+        world = Demanding(way={"template": "hm"})
+        done = run_logged(tmp_path, world, 2, rounds=1, writer=Writer(pool))
 
     assert [lamp.heard for lamp in done.run.agents] == [["hm"], ["hm"]]
-    told = [(each["text"], each["source"]) for each in done.events("text.written")]
-    assert told == [("hm", "fallback")] * 2
-    reasons = [each["reason"] for each in done.events("text.written")]
-    assert "no" in reasons[0]
-    assert "the text is empty" in reasons[1]
+    told = done.events("text.written")
+    assert [(each["text"], each["source"]) for each in told] == [("hm", "fallback")] * 2
+    assert "no" in told[0]["reason"]
+    assert "the text is empty" in told[1]["reason"]
 
 
 def test_a_text_without_a_template_is_none_when_the_writer_fails(tmp_path: Path) -> None:
     """The step learns that there is no text, and the log says that it failed."""
-    writer = LateWriter(share=1)
-    done = run_logged(tmp_path, demanding(), 1, rounds=1, writer=writer)
+    done = run_logged(tmp_path, Demanding(way={}), 1, rounds=1, writer=LateWriter(share=1))
     assert done.run.agents[0].heard == [None]
     assert done.events("text.written")[0]["source"] == "failed"
 
@@ -123,7 +116,7 @@ def test_a_text_without_a_template_is_none_when_the_writer_fails(tmp_path: Path)
 def test_a_text_that_nobody_could_write_is_refused() -> None:
     """Without a writer and a template a run ends at once, and says what to give."""
     with pytest.raises(SimulationError, match=r"no writer: pass Run\(\.\.\., writer=\.\.\.\)"):
-        Run(demanding(), 1).run()
+        Run(Demanding(way={}), 1).run()
 
 
 def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
@@ -136,7 +129,7 @@ def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
     ]
     heard = []
     for keys in ways:
-        run = Run(demanding(**keys), 1, rounds=1, writer=writer)
+        run = Run(Demanding(way=keys), 1, rounds=1, writer=writer)
         run.run()
         heard += run.agents[0].heard
 

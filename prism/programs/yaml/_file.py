@@ -18,6 +18,7 @@ from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner._replies import quoted, read_choice, spoken
 from prism.reasoner._wording import read_data
+from prism.reasoner._words import number_in_words
 
 StepKind = Literal["llm", "code", "transition"]
 
@@ -216,10 +217,9 @@ def _formatted(value: Any, form: str) -> str:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
     if form and is_number:
         return format(int(value) if form.endswith("d") else value, form)
-    if isinstance(value, str):
-        return value
-    # orjson writes whole numbers of 64 bits at most
-    return str(value) if is_number and isinstance(value, int) else orjson.dumps(value).decode()
+    if is_number:
+        return number_in_words(value) if isinstance(value, float) else str(value)
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
 
 
 # Replies

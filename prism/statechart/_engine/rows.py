@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
 from prism.statechart._engine.machine import PASSED, Verdict, evaluate
+from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
-from prism.statechart.hierarchy import CHART, Arc
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import ALWAYS, Edge, EventDescriptor, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
-    from prism.statechart.hierarchy import Hierarchy
+    from prism.statechart._hierarchy import Hierarchy
 
 EVENTLESS: Any = object()
 """Stands for the event of eventless transitions, which no caller can name."""

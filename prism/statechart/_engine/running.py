@@ -18,7 +18,7 @@ from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
 from prism.statechart._engine.timing import Schedule
-from prism.statechart.hierarchy import Arc, Hierarchy
+from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import forget, memory_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
@@ -86,7 +86,7 @@ class Steps:
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
-        if self.rows.tree.remembers:
+        if self.rows.tree.kept or self.rows.tree.timed:
             forget(memory_of(agent))
         self.run(agent, self.rows.beginning(agent.state), context)
 

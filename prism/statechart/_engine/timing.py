@@ -15,7 +15,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.making import Faults
-from prism.statechart.hierarchy import Arc
+from prism.statechart._hierarchy import Arc
 from prism.statechart.memory import count, count_of, memory_of, random_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT

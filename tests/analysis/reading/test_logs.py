@@ -133,6 +133,7 @@ def test_a_query_may_use_every_table(folder: Path) -> None:
         log.table("staets")
 
 
+@pytest.mark.slow
 def test_a_long_log_is_loaded_once(
     write_log: WriteLog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,7 @@ from prism.worlds import state
 from tests.kit import make
 from tests.kit.logs import LogOf, WriteLog, events_in
 from tests.kit.make import Event
+from tests.kit.textbook import Vote, Voter
 
 BEGIN = datetime(2026, 1, 1)
 TIMES = ["2026-01-01T00:00:00.25Z", "2026-01-01T01:00:00.75+01:00", "2026-01-01T00:00:02Z"]
@@ -254,7 +255,7 @@ Case = StrEnum("Case", ["WAITING", "SEEN"])
 
 
 class Patient(Agent):
-    """Somebody who is asked in each tick, and stays until the ninth."""
+    """Somebody who is asked in some ticks, and stays until the ninth."""
 
     chart = Statechart(
         Case,
@@ -272,51 +273,39 @@ class Practice(World[Patient]):
     """Decides to stay, which begins the time in the state anew and is no transition of the log."""
 
     rounds, ticks = 4, 3
+    asked: int = 8
 
     @during(Case.WAITING)
     async def call(self, patient: Patient) -> None:
         """Stay until the ninth tick."""
         patient.calls += 1
         is_ninth = patient.calls == 9
-        await patient.decide("calls", weights={Case.WAITING: not is_ninth, Case.SEEN: is_ninth})
+        if patient.calls <= self.asked or is_ninth:
+            await patient.decide("calls", weights={Case.WAITING: not is_ninth, Case.SEEN: is_ninth})
 
 
-def test_a_decision_to_stay_ends_no_visit(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", [0, 1, 8])
+def test_a_decision_to_stay_ends_no_visit(asked: int, tmp_path: Path) -> None:
     """A stay is as long as the log says, whatever the agent decided meanwhile."""
-    Run(Practice(), 2).keep(tmp_path)
+    Run(Practice(asked=asked), 2).keep(tmp_path)
     (row,) = (each for each in read_log(tmp_path).rows("dwell") if each["state"] == "waiting")
     assert (row["complete"], row["mean"], row["max"]) == (2, 9, 9)
 
 
-Bulb = StrEnum("Bulb", ["LIT", "DARK"])
-LAMP = Statechart(
-    Bulb,
-    [Transition("goes out", Bulb.LIT, Bulb.DARK), Transition("is lit", Bulb.DARK, Bulb.LIT)],
-    Bulb.LIT,
-    name="lamp",
-)
-
-
-class Lamp(Agent):
-    """Something that goes out and is replaced."""
-
-    chart = LAMP
-
-
-class Lamps(World[Lamp]):
+class Voting(World[Voter]):
     """A chain whose dwell times are exponential with known rates."""
 
     rounds, ticks = 20, 3
 
-    @during(Bulb.LIT, rate=0.7)
-    def fail(self, lamp: Lamp) -> None:
-        """Go out."""
-        lamp.fire("goes out")
+    @during(Vote.RED, rate=0.7)
+    def turn_blue(self, voter: Voter) -> None:
+        """Change."""
+        voter.take(Vote.BLUE)
 
-    @during(Bulb.DARK, rate=2.0)
-    def replace(self, lamp: Lamp) -> None:
-        """Be lit."""
-        lamp.fire("is lit")
+    @during(Vote.BLUE, rate=2.0)
+    def turn_red(self, voter: Voter) -> None:
+        """Change back."""
+        voter.take(Vote.RED)
 
 
 @pytest.mark.parametrize(
@@ -326,10 +315,10 @@ def test_dwell_times_of_events_at_rates_are_in_rounds(
     table: tuple[str, int], write_log: WriteLog, tmp_path: Path
 ) -> None:
     """Means and medians are those of the chain's rates, also beside a run in ticks."""
-    Run(Lamps(), 200, seed=1).keep(tmp_path / "run")
+    Run(Voting(), 200, seed=1).keep(tmp_path / "run")
     rows = {row["state"]: row for row in read_log(tmp_path / "run").rows(*table)}
-    for bulb, rate in (("lit", 0.7), ("dark", 2.0)):
-        row = rows[bulb]
+    for vote, rate in (("red", 0.7), ("blue", 2.0)):
+        row = rows[vote]
         assert row["complete"] / row["at_risk"] == pytest.approx(rate, rel=0.1)
         assert row["mean"] == pytest.approx(1 / rate, rel=0.1)
         assert row["median"] == pytest.approx(ln(2) / rate, rel=0.1)
@@ -339,4 +328,4 @@ def test_dwell_times_of_events_at_rates_are_in_rounds(
     both = {
         row["state"]: row["median"] for row in read_log(in_ticks, tmp_path / "run").rows(*table)
     }
-    assert (both["a"], both["lit"]) == (3, rows["lit"]["median"])
+    assert (both["a"], both["red"]) == (3, rows["red"]["median"])

@@ -24,7 +24,7 @@ def kept(folder: Path, world: str = "epidemic", **form: Any) -> Log:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("world", ["epidemic", "market", "feed"])
-@pytest.mark.sampled(5)
+@pytest.mark.sampled(6)
 def test_states_and_totals_are_those_of_everybody(
     form: dict[str, Any], world: str, tmp_path: Path
 ) -> None:

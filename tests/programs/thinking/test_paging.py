@@ -87,6 +87,12 @@ def test_limits_that_no_prompt_can_keep_are_refused() -> None:
 # The window of a server
 
 
+def of_window(tokens: int) -> Fault:
+    """Return the list of models of a server with a window."""
+    listed = {"data": [{"id": "llama3.2", "max_model_len": tokens}]}
+    return Fault.body(json.dumps(listed).encode())
+
+
 async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, capture: Any) -> None:
     """With the usual configuration, sixty cycles run: nothing is cut, nothing stops.
 
@@ -100,8 +106,7 @@ async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, captu
         return thought(f"idea {next(numbers)} " * 9, "executing")
 
     with FakeOpenAI(write=say) as server:
-        listed = {"data": [{"id": "llama3.2", "max_model_len": 4096}]}
-        server.fail_always(Fault.body(json.dumps(listed).encode()), path="/v1/models")
+        server.fail_always(of_window(4096), path="/v1/models")
         model = Model("llama3.2", hosts=(server.url,), server="openai")
         agent = CognitiveAgent(Config(goal="g"), Memory.in_memory(), model, logger=logger)
         cycles = await agent.run(60)
@@ -114,6 +119,20 @@ async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, captu
     assert any(cycle.paged for cycle in cycles)
     (told,) = (event for event in capture.entries if event["event"] == "cognition.window")
     assert (told["window"], told["hard_limit"]) == (4096, 2048)
+
+
+async def test_a_window_that_was_too_small_is_read_again(logger: Any, capture: Any) -> None:
+    """A server may have been started again with a smaller one: the next prompts fit that."""
+    with FakeOpenAI(write=lambda *_: thought("x")) as server:
+        model = Model("llama3.2", hosts=(server.url,), server="openai")
+        agent = CognitiveAgent(Config(), Memory.in_memory(), model, logger=logger)
+        for window, fault in ((9000, "context length is 4096 tokens"), (4096, "")):
+            server.fail_always(of_window(window), path="/v1/models")
+            server.fail(*[Fault.status(400, fault)] * bool(fault))
+            cycle = await agent.cycle()
+            assert cycle.failure == ("PromptTooLongError" if fault else None)
+    told = [each["window"] for each in capture.entries if each["event"] == "cognition.window"]
+    assert told == [9000, 4096]
 
 
 class LlamaCpp(BaseHTTPRequestHandler):

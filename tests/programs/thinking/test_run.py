@@ -127,6 +127,16 @@ def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
     assert options.memory.read_bytes() == memory
 
 
+def test_a_spent_budget_ends_the_run_and_its_replay(server: FakeOllama, tmp_path: Path) -> None:
+    """At once, and for the same reason."""
+    model = Model("llama3.2", hosts=(server.url,), max_calls=3)
+    results = options_in(tmp_path, server).replace(reasoner=model).keep(tmp_path / "run").results
+    assert results.stopped == "BudgetSpentError: budget spent: 3 calls"
+    again = replay(tmp_path / "run", tmp_path / "again")
+    assert (again.results, results.turns < CYCLES) == (results, True)
+    assert log_of(tmp_path / "again") == log_of(tmp_path / "run")
+
+
 def test_a_memory_that_somebody_changed_since_is_not_overwritten(
     server: FakeOllama, tmp_path: Path
 ) -> None:

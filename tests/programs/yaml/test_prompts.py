@@ -46,7 +46,8 @@ async def test_an_unknown_variable_stays_and_is_logged() -> None:
 
 
 VALUES: dict[str, Any] = {"rate": 1 / 3, "x": 12.5, "n": 10**6, "word": "a", "list": ["a", 1]}
-VALUES |= {"yes": True, "none": None, "map": {"a": {"b": 1}}, "braces": "{x}"}
+VALUES |= {"tiny": 1e-7, "round": 5.2e4, "yes": True, "none": None, "map": {"a": {"b": 1}}}
+VALUES |= {"braces": "{x}"}
 
 
 @pytest.mark.parametrize(
@@ -54,6 +55,8 @@ VALUES |= {"yes": True, "none": None, "map": {"a": {"b": 1}}, "braces": "{x}"}
     [
         # a text stands as it is and all else as JSON; what it brings is not looked through again
         ("<{word}> {n} {none} {list} {map} {braces}", '<a> 1000000 null ["a",1] {"a":{"b":1}} {x}'),
+        # a number with the fewest digits that are exact, as in every other prompt
+        ("{tiny} {round} {x}", "0.0000001 52000 12.5"),
         # a prompt that doubles its braces, as `str.format` wants it, is asked with single ones
         ('{{"id": "{n}_notes", "of": {{"a": [{n}]}}}}',
          '{"id": "1000000_notes", "of": {"a": [1000000]}}'),

@@ -9,6 +9,7 @@ from prism import Run
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, state
 from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_counts, p_of_outcomes
+from tests.kit.textbook import Vote, Voter
 from tests.kit.worlds import run_logged
 
 pytest.importorskip("scipy")
@@ -17,20 +18,15 @@ LIMIT = 6
 
 
 class Lamp(StrEnum):
-    """States of a lamp."""
+    """States of a light."""
 
     OFF = "off"
     ON = "on"
 
 
-class Bulb(Agent):
-    """A lamp that is switched on and off."""
+class Bulb(Voter):
+    """A lamp that is switched on, which is blue, and off."""
 
-    chart = Statechart(
-        Lamp,
-        [Transition("switches", Lamp.OFF, Lamp.ON), Transition("switches", Lamp.ON, Lamp.OFF)],
-        Lamp.OFF,
-    )
     was_on: bool = state(False)
 
 
@@ -43,17 +39,17 @@ class Switching(World[Bulb]):
     off: float = 0.2
     pairs: list[int] = state(lambda: [0, 0, 0, 0])
 
-    @during(Lamp.OFF, Lamp.ON)
+    @during(*Vote)
     def switch(self, bulb: Bulb) -> None:
         """Switch with the probability that belongs to the state."""
-        bulb.was_on = bulb.state is Lamp.ON
+        bulb.was_on = bulb.state is Vote.BLUE
         if bulb.random.chance(self.off if bulb.was_on else self.on):
-            bulb.fire("switches")
+            bulb.take(Vote.RED if bulb.was_on else Vote.BLUE)
 
     def round_ends(self) -> None:
         """Count the lamps by their states before and after the last tick."""
         for bulb in self.agents:
-            self.pairs[2 * bulb.was_on + (bulb.state is Lamp.ON)] += 1
+            self.pairs[2 * bulb.was_on + (bulb.state is Vote.BLUE)] += 1
 
 
 class Candle(Agent):
@@ -70,12 +66,8 @@ class Candle(Agent):
 class Stump(Candle):
     """A candle that lasts no longer than a few ticks."""
 
-    chart = Statechart(
-        Lamp,
-        [Transition("goes_out", Lamp.ON, Lamp.OFF), Transition("timeout", Lamp.ON, Lamp.OFF)],
-        Lamp.ON,
-        timeouts={Lamp.ON: LIMIT},
-        final_states=[Lamp.OFF],
+    chart = Candle.chart.extended(
+        transitions=[Transition("timeout", Lamp.ON, Lamp.OFF)], timeouts={Lamp.ON: LIMIT}
     )
 
 

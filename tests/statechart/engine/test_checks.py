@@ -1,6 +1,5 @@
 """What is refused before anything is chosen: states, triggers and threads that do not belong."""
 
-import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -11,48 +10,31 @@ from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
 from prism.statechart import (
     AgentState,
-    PolicyReasoner,
     Statechart,
     Transition,
+    social,
     social_media_chart,
-    social_media_guards,
 )
-from tests.kit.moves import StateOnly, chart_of, snapshot
+from tests.kit.moves import DRIVES, StateOnly, chart_of, snapshot
 
 S = AgentState
-READ = Statechart.from_dict(social_media_chart().to_dict(), guards=social_media_guards())
-REASONER = PolicyReasoner(seed=1)
+READ = Statechart.from_dict(social_media_chart().to_dict(), guards=vars(social))
 
 
-DRIVES: dict[str, Any] = {
-    "fire": lambda chart, agent: chart.fire(agent, "feed_ready"),
-    "fire_to": lambda chart, agent: chart.fire_to(agent, "feed_ready", "scrolling"),
-    "tick": lambda chart, agent: chart.tick(agent),
-    "adopt": lambda chart, agent: chart.adopt(agent),
-}
-
-
-@pytest.mark.parametrize("drive", DRIVES)
+@pytest.mark.parametrize("drive", ["fire", "fire_to", "tick", "adopt"])
 @pytest.mark.parametrize("make", [lambda: SocialAgent("ada"), StateOnly])
 def test_a_chart_over_another_enum_does_not_drive_an_agent(make: Any, drive: str) -> None:
     """A member of another enum with the text of a state is refused, and nothing has changed."""
     agent = make()
     with pytest.raises(UnknownStateError, match=r"is no member of .* state_type = chart.state_typ"):
-        DRIVES[drive](READ, agent)
+        DRIVES[drive](READ, agent, "feed_ready")
     assert agent.state is S.IDLE
 
 
 # Triggers
 
 
-WITH_TRIGGER: dict[str, Any] = {
-    "fire": lambda chart, agent, trigger: chart.fire(agent, trigger),
-    "fire_to": lambda chart, agent, trigger: chart.fire_to(agent, trigger, S.RESTING),
-    "enabled_targets": lambda chart, agent, trigger: chart.enabled_targets(agent, trigger),
-}
-
-
-@pytest.mark.parametrize("drive", WITH_TRIGGER)
+@pytest.mark.parametrize("drive", ["fire", "fire_to", "enabled_targets"])
 @pytest.mark.parametrize(
     ("trigger", "hint"),
     [
@@ -72,13 +54,13 @@ def test_a_trigger_that_no_transition_has_is_an_error_if_strict_and_one_warning_
     agent = SocialAgent("ada")
     before = snapshot(agent)
     with pytest.raises(UnknownTriggerError) as caught:
-        WITH_TRIGGER[drive](social_media_chart(strict=True), agent, trigger)
+        DRIVES[drive](social_media_chart(strict=True), agent, trigger)
     message = f"chart 'social_media': no transition has the trigger {trigger!r}{hint}"
     assert str(caught.value).startswith(message)
 
     chart = social_media_chart()
     for _ in range(3):
-        assert not WITH_TRIGGER[drive](chart, agent, trigger)
+        assert not DRIVES[drive](chart, agent, trigger)
     (warning,) = [each for each in caplog.messages if "no transition has the trigger" in each]
     assert warning.startswith(message)
     refused = [each["trigger"] for each in heard if each["event"] == "statechart.event_refused"]
@@ -103,16 +85,9 @@ class Slow(StatechartMixin):
         assert self.may_end.wait(30)
 
 
-@pytest.mark.parametrize(
-    "drive",
-    [
-        lambda chart, agent: chart.fire(agent, "go"),
-        lambda chart, agent: chart.fire(agent, "back"),
-        lambda chart, agent: chart.fire_to(agent, "go", S.RESTING),
-        lambda chart, agent: asyncio.run(chart.afire(agent, "go", reasoner=REASONER)),
-    ],
-)
-def test_a_second_thread_on_one_agent_is_refused(drive: Any) -> None:
+@pytest.mark.parametrize("trigger", ["go", "back"])
+@pytest.mark.parametrize("drive", ["fire", "fire_to", "afire"])
+def test_a_second_thread_on_one_agent_is_refused(drive: str, trigger: str) -> None:
     """A fire while another thread runs an action of the agent is an error, and changes nothing."""
     chart = chart_of(
         Transition("go", S.IDLE, S.RESTING, action=lambda agent, context: agent.wait()),
@@ -124,7 +99,7 @@ def test_a_second_thread_on_one_agent_is_refused(drive: Any) -> None:
         assert agent.has_begun.wait(30)
         try:
             with pytest.raises(AgentError) as caught:
-                drive(chart, agent)
+                DRIVES[drive](chart, agent, trigger)
         finally:
             agent.may_end.set()
 

@@ -144,6 +144,7 @@ def both_ways(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(80))
+@pytest.mark.sampled(4)
 def test_fire_and_the_stock_way_leave_the_same(seed: int) -> None:
     """Agent, history, log and calls are equal over random charts with faults and queued fires.
 

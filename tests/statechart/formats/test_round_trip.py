@@ -12,7 +12,7 @@ from prism.errors import DefinitionError
 from prism.statechart import History, Statechart, Transition, state_enum
 from tests.kit.charts import ANY
 from tests.statechart.nested.phone import Phone, day, is_fresh, phone, whole_phone
-from tests.statechart.nested.random_charts import Kinds, make_twins
+from tests.statechart.nested.random_charts import make_twins
 
 
 def speed(agent: Any, context: Any = None) -> float:
@@ -91,7 +91,7 @@ def test_any_text_comes_back_equal(description: str, state: str) -> None:
 def test_a_random_chart_comes_back_equal(seed: int, spec: str) -> None:
     """Whatever it has."""
     try:
-        chart = make_twins(seed, Kinds()).chart
+        chart = make_twins(seed).chart
     except DefinitionError:
         return
     named = functions_of(chart)

@@ -147,8 +147,9 @@ def test_what_is_not_read_is_refused_by_name(inside: str, attributes: str, said:
 
 def test_what_is_not_xml_names_its_line() -> None:
     """As for every other document."""
-    with pytest.raises(InputError, match="line 2"):
-        Statechart.from_scxml(f"{HEAD}>\n<state></scxml>")
+    for inside in ("<state>", "<qt:state/>"):
+        with pytest.raises(InputError, match="line 2"):
+            Statechart.from_scxml(f"{HEAD}>\n{inside}</scxml>")
     with pytest.raises(DefinitionError, match="must be <scxml>"):
         Statechart.from_scxml("<state/>")
 

@@ -14,7 +14,7 @@ from prism.agents import SocialAgent
 from prism.errors import DefinitionError, UnknownTriggerError
 from prism.statechart import AgentState, Statechart, Transition
 from tests.statechart.nested.phone import whole_phone
-from tests.statechart.nested.random_charts import EVENTS, Kinds, make_twins
+from tests.statechart.nested.random_charts import EVENTS, make_twins
 
 IDLE, SCROLLING, EVALUATING, RESTING = (
     AgentState.IDLE,
@@ -128,9 +128,8 @@ def test_explanation_foretells_fire_and_afire(
 @pytest.mark.sampled(20)
 def test_an_explanation_says_what_the_first_step_does(seed: int) -> None:
     """In random charts, where nothing follows of itself."""
-    kinds = Kinds(eventless=False, dones=False)
     try:
-        twins = make_twins(seed, kinds)
+        twins = make_twins(seed, settles=False)
     except DefinitionError:
         return
     chart, agent, rng = twins.chart, twins.agent, Random(seed)

@@ -31,31 +31,19 @@ class Twins:
     trace: list[str]
 
 
-@dataclass(frozen=True)
-class Kinds:
-    """What a random chart may have."""
-
-    regions: bool = True
-    histories: bool = True
-    eventless: bool = True
-    dones: bool = True
-    targets: bool = True
-    deep_initials: bool = True
-
-
-def make_twins(seed: int, kinds: Kinds) -> Twins:
-    """Make a random chart."""
+def make_twins(seed: int, *, settles: bool = True) -> Twins:
+    """Make a random chart, in which events may follow of themselves."""
     rng = Random(seed)
-    root = _tree(rng, kinds)
+    root = _tree(rng, settles)
     states = [each for each in _all(root) if each.tag not in ("history", "scxml")]
-    _transitions(rng, root, states, kinds)
+    _transitions(rng, root, states, settles)
     trace: list[str] = []
     chart = _chart(root, states, trace)
     agent = SimpleNamespace(state=None, state_memory=None)
     return Twins(chart, agent, Interpreter(root), trace)
 
 
-def _tree(rng: Random, kinds: Kinds) -> Element:
+def _tree(rng: Random, settles: bool) -> Element:
     names = (f"s{number}" for number in range(1000))
     root = Element("root", "scxml")
 
@@ -66,30 +54,30 @@ def _tree(rng: Random, kinds: Kinds) -> Element:
             parent.children.append(made)
             roll = rng.random()
             if depth < 4 and (parent.tag == "parallel" or roll < 0.5):
-                is_parallel = kinds.regions and depth < 3 and rng.random() < 0.35
+                is_parallel = depth < 3 and rng.random() < 0.35
                 made.tag = "parallel" if is_parallel else "state"
                 grow(made, depth + 1)
-            elif roll > 0.85 and parent.tag == "state" and kinds.dones:
+            elif roll > 0.85 and parent.tag == "state" and settles:
                 made.tag = "final"
 
         if parent.tag != "parallel":
             while all(child.tag == "final" for child in parent.children):
                 parent.children[0].tag = "state"
             inner = [each for each in _all(parent) if each is not parent]
-            direct = rng.random() < 0.7 or not kinds.deep_initials
+            direct = rng.random() < 0.7
             parent.initial = [rng.choice(parent.children if direct else inner)]
 
     grow(root, 1)
-    _add_histories(rng, root, kinds)
+    _add_histories(rng, root)
     for order, element in enumerate(_all(root)):
         element.order = order
     return root
 
 
-def _add_histories(rng: Random, root: Element, kinds: Kinds) -> None:
+def _add_histories(rng: Random, root: Element) -> None:
     for state in [each for each in _all(root) if getChildStates(each) and each is not root]:
         for deep in (False, True):
-            if kinds.histories and rng.random() < 0.5:
+            if rng.random() < 0.5:
                 default = getChildStates(state) if state.tag == "parallel" else state.initial
                 name = f"{state.id}.H{'*' * deep}"
                 made = Element(name, "history", state, initial=default, deep=deep)
@@ -100,7 +88,7 @@ def _all(element: Element) -> list[Element]:
     return [element, *(found for child in element.children for found in _all(child))]
 
 
-def _transitions(rng: Random, root: Element, states: list[Element], kinds: Kinds) -> None:
+def _transitions(rng: Random, root: Element, states: list[Element], settles: bool) -> None:
     sources = [state for state in states if state.tag != "final"]
     histories = [each for each in _all(root) if each.tag == "history"]
     composites = [state for state in states if getChildStates(state)]
@@ -109,9 +97,9 @@ def _transitions(rng: Random, root: Element, states: list[Element], kinds: Kinds
         event: str | None = rng.choice(EVENTS)
         cond_on = rng.choice(states) if rng.random() < 0.3 else None
         roll = rng.random()
-        if kinds.eventless and roll < 0.12:
+        if settles and roll < 0.12:
             event, cond_on = None, rng.choice(states)
-        elif kinds.dones and composites and roll < 0.3:
+        elif settles and composites and roll < 0.3:
             event = f"done.state.{rng.choice(composites).id}"
 
         targets = [rng.choice(states)]
@@ -120,7 +108,7 @@ def _transitions(rng: Random, root: Element, states: list[Element], kinds: Kinds
             targets = [rng.choice(histories)]
         elif roll < 0.27:
             targets = []
-        elif kinds.targets and roll < 0.4:
+        elif roll < 0.4:
             targets = _one_in_each_region(rng, states) or targets
 
         internal = (

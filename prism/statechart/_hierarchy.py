@@ -200,11 +200,6 @@ class Hierarchy:
             each.composite for each in chain(targets, initial) if isinstance(each, HistoryAt)
         )
 
-    @property
-    def remembers(self) -> bool:
-        """Whether anything is remembered of agents."""
-        return bool(self.kept or self.timed)
-
     # Where states lie
 
     def is_inside(self, number: int, other: int) -> bool:
