@@ -252,7 +252,8 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
         say(f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv for each round.")
     asked = [row for row in rows if done.spent and row.get("decisions_asked")]
     if asked and not as_json:
-        answered, total = done.decided
+        total = sum(row["decisions_asked"] for row in asked)
+        answered = sum(row["decisions_answered"] for row in asked)
         say(f"{answered:,} of {total:,} decisions are by the model.")
     if fallen := [row["run"] for row in asked if not row["decisions_answered"]]:
         note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")

@@ -130,20 +130,20 @@ class _Writer:
 
 def read_chart(
     data: Any,
-    line_of: Callable[[Where], int],
     guards: Functions | None,
     actions: Functions | None,
     enum: type[Enum] | None,
+    line_of: Callable[[Where], int] = lambda _: 0,
     problems: Iterable[tuple[int, str, str]] = (),
 ) -> dict[str, Any]:
     """Return the arguments of the chart that a document describes: see `Statechart.from_dict`.
 
     Args:
         data: The document.
-        line_of: Returns the line of a place in it; 0 if it has no lines.
         guards: The functions for the names of guards.
         actions: The functions for the names of actions.
         enum: The class of the states; None for one made from the texts.
+        line_of: Returns the line of a place in the document; 0 if it has no lines.
         problems: What is wrong with it already: line, key and problem.
 
     Raises:

@@ -159,7 +159,7 @@ def read_scxml(
     reader = _Reader(_parse(text))
     data, foreign = reader.data(), set[str]()
     unread = [*reader.unread(reader.root, foreign)]
-    arguments = read_chart(data, reader.line_of, guards, actions, enum, unread)
+    arguments = read_chart(data, guards, actions, enum, reader.line_of, unread)
     if foreign:
         warn_standard(f"SCXML document: ignored what is of {', '.join(sorted(foreign))}")
     return arguments

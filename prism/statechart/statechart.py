@@ -135,11 +135,9 @@ class Statechart(Driving[StateT]):
             DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
                 names that nothing has; and else what a chart itself refuses.
         """
-        from prism.files._source import Source
         from prism.statechart._document import read_chart
 
-        source = data if isinstance(data, Source) else Source.of(data)
-        return cls._read(partial(read_chart, source.value, source.line_of), **options)
+        return cls._read(partial(read_chart, data), **options)
 
     @classmethod
     def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
@@ -153,10 +151,9 @@ class Statechart(Driving[StateT]):
             InputError: If the text is not valid JSON; names the line.
             DefinitionError: As `from_dict`.
         """
-        from prism.files._source import Source
+        from prism.files import parse_json
 
-        source: Any = Source.parse(text, "json")
-        return cls.from_dict(source, **options)
+        return cls.from_dict(parse_json(text.removeprefix("\ufeff")), **options)
 
     @classmethod
     def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:

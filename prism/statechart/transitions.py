@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
@@ -173,36 +173,29 @@ class EventDescriptor(str):
 # Records
 
 
+@dataclass(slots=True, eq=False)
 class Edge:
     """The part that all records of a transition share: ends, trigger, and keys of the context.
 
     A record refers to its edge instead of having five fields of its own, which halves its size.
     """
 
-    __slots__ = (
-        "from_state",
-        "from_text",
-        "keys",
-        "leaves",
-        "plan",
-        "to_state",
-        "to_text",
-        "trigger",
-        "variants",
-    )
+    from_state: Any
+    to_state: Any
+    trigger: str
+    keys: Keys = None
+    from_text: str = field(init=False)
+    to_text: str = field(init=False)
+    # what the engine compares with an agent's state: nothing that a self-transition leaves
+    leaves: Any = field(init=False)
+    # in a chart with composites: what is exited and entered
+    plan: Any = field(default=None, init=False)
+    variants: dict[Keys, Edge] = field(init=False, repr=False)
 
-    def __init__(self, from_state: Any, to_state: Any, trigger: str, keys: Keys = None) -> None:
-        self.from_state: Any = from_state
-        # what the engine compares with an agent's state: nothing that a self-transition leaves
-        self.leaves: Any = None if from_state == to_state else from_state
-        self.from_text: str = state_text(from_state)
-        self.to_state: Any = to_state
-        self.to_text: str = state_text(to_state)
-        self.trigger: str = trigger
-        self.keys: Keys = keys
-        # in a chart with composites: what is exited and entered
-        self.plan: Any = None
-        self.variants: dict[Keys, Edge] = {keys: self}
+    def __post_init__(self) -> None:
+        self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
+        self.leaves = None if self.from_state == self.to_state else self.from_state
+        self.variants = {self.keys: self}
 
     def with_keys(self, keys: Keys) -> Edge:
         """Return the variant of this edge for contexts with these keys; made once, then shared."""

@@ -7,12 +7,13 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import Run, replay, resume
+from prism import Run, replay
 from prism.agents import load_population
 from prism.errors import InputError
 from prism.social import Feed, Post, Reader
 from prism.statechart import AgentState
-from prism.worlds import during, measure, state, treatment
+from prism.worlds import measure, state, treatment
+from tests.kit.worlds import run_in
 
 
 def parameters_of(feed: Feed) -> dict[str, Any]:
@@ -42,11 +43,6 @@ class Warned(Feed):
         """Say one thing only, and log it."""
         self.log("composed", agent=reader, kind=kind)
         return "Is that so?"
-
-    @during(AgentState.RESTING)
-    def doze(self, reader: Reader) -> None:
-        """Note that an agent rests."""
-        self.warned += 0
 
     @treatment
     def warning(self) -> None:
@@ -105,26 +101,14 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
     assert weighed(4) < weighed(2)
 
 
-class Killed(BaseException):
-    """Ends a run as a signal would."""
-
-
-@pytest.mark.parametrize("stop", [1, 3])
-def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(stop: int, tmp_path: Path) -> None:
-    """Stopped after a round and resumed, a feed of one's own ends with the same files."""
-
-    def killed(summary: Any) -> None:
-        if summary.number == stop:
-            raise Killed
-
+def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    """Stopped after rounds and resumed, a feed of one's own ends with the same files."""
     run = Run(Warned, 20, treatments=("warning@2",), seed=1)
-    run.keep(tmp_path / "whole")
-    with pytest.raises(Killed):
-        run.keep(tmp_path / "stopped", on_round=killed)
-    resume(tmp_path / "stopped")
+    whole = run_in(tmp_path / "whole", run)
+    assert run_in(tmp_path / "stopped", run, stops=(1, 3)) == whole
     replay(tmp_path / "whole", tmp_path / "again")
-    logs = [tmp_path / name / "events.jsonl" for name in ("whole", "stopped", "again")]
-    assert len({each.read_bytes() for each in logs}) == 1
+    logs = [tmp_path / name / "events.jsonl" for name in ("whole", "again")]
+    assert logs[0].read_bytes() == logs[1].read_bytes()
 
 
 def test_people_answer_each_other_by_default() -> None:

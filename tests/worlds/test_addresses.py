@@ -8,16 +8,10 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
-from prism.examples import Rumour
 
 ONE = "from prism.examples import Rumour\n\nclass Own(Rumour):\n    pass\n"
 
 pytestmark = pytest.mark.usefixtures("own_modules")
-
-
-def test_short_names_are_those_of_worlds_that_come_with_prism() -> None:
-    """A world that comes with prism is found by its short name."""
-    assert Run("rumour").world_class is Rumour
 
 
 @pytest.mark.parametrize(

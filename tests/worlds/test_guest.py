@@ -57,8 +57,9 @@ class Walker:
         self.answers: list[str] = []
 
     async def act(self, world: "Mixed") -> None:
-        """Decide, and tell a neighbour."""
+        """Decide after a while, and tell a neighbour."""
         me = world.acting
+        await asyncio.sleep(0)
         if self.state is Mood.CALM:
             self.answers.append(str(await me.decide("stirs", prompt="Will you?")))
         else:

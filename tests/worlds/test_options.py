@@ -38,10 +38,7 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     [
         ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
         ({"world": "prism.examples.rumour:Rumor"}, "no world or agent 'Rumor': it has Rumour"),
-        (
-            {"world": "Rumour"},
-            "package.module:Name, file.py:Name or one of bazaar, council",
-        ),
+        ({"world": "Rumour"}, "package.module:Name, file.py:Name or one of bazaar, council"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
         ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),
@@ -60,16 +57,6 @@ def test_what_no_run_can_be_is_refused(arguments: dict[str, Any], problem: str) 
         _ = Run(**{"world": Rumour, **arguments}).agents
 
 
-def test_a_world_in_a_function_is_refused() -> None:
-    """A class that no other process finds cannot be kept."""
-
-    class Local(World[Person]):
-        """Defined here only."""
-
-    with pytest.raises(InputError, match="define it at the top of a module"):
-        Run(Local).to_config()
-
-
 @pytest.mark.parametrize("missing", ["world", "agents", "parameters"])
 def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> None:
     """A configuration without one of its keys is refused by that key."""
@@ -80,12 +67,19 @@ def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> Non
 
 
 def test_what_no_folder_can_keep_is_refused() -> None:
-    """Own objects are for a run that nobody keeps."""
+    """Own objects, and a class that no other process finds, are for a run that nobody keeps."""
+
+    class Local(World[Person]):
+        """Defined here only."""
+
     people = [Person() for _ in range(12)]
-    with pytest.raises(InputError, match="field 'agents': are objects, which another process"):
-        Run(Rumour, people).to_config()
-    with pytest.raises(InputError, match="field 'logger': is only for a run that is not kept"):
-        Run(Rumour, 12, logger=LateLogger()).to_config()
+    for run, problem in (
+        (Run(Local), "define it at the top of a module"),
+        (Run(Rumour, people), "field 'agents': are objects, which another process"),
+        (Run(Rumour, 12, logger=LateLogger()), "field 'logger': is only for a run that is not"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            run.to_config()
 
 
 def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:

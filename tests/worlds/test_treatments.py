@@ -20,18 +20,6 @@ class Warned(Rumour):
     """A rumour whose class treats people itself."""
 
     @treatment
-    def doubt(self) -> None:
-        """Halve the trust of some."""
-        for person in self.assign("doubt", 0.5, experiment="trust"):
-            person.trust = person.trust / 2
-
-    @treatment
-    def belief(self) -> None:
-        """Let others believe everything."""
-        for person in self.assign("belief", 0.5, experiment="trust"):
-            person.trust = 1.0
-
-    @treatment
     def silence(self) -> None:
         """Take the trust of a few."""
         for person in self.assign("silence", 0.02):

@@ -330,7 +330,7 @@ def test_a_function_that_costs_much_says_so_once(caplog: pytest.LogCaptureFixtur
     """Without the largest rate it is called for everybody after every event."""
     Run(lit_at(lambda *_: 0.01)(), 101).run()
     (warned,) = caplog.messages
-    assert "Lit.light: its rate is a function" in warned
+    assert "Lit.light: its rate is a function, which is called for each of 101 agents" in warned
     assert "most=" in warned
 
 
