@@ -8,7 +8,7 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +59,7 @@ class Population:
     """
 
     agents: Sequence[SocialAgent]
-    posts: Sequence[SeedPost] = field(default=())
+    posts: Sequence[SeedPost] = ()
 
 
 def synthetic_population(size: int, *, seed: int = 0) -> Population:

@@ -24,7 +24,6 @@ from prism.statechart import (
     BaseWriter,
     Configuration,
     Decision,
-    Definition,
     PolicyReasoner,
     Question,
     TextCall,
@@ -64,7 +63,7 @@ class Asked(Waits):
     It has the form of a question, for a policy.
     """
 
-    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+    __slots__ = ("context", "kind", "options", "prompt", "since", "state", "trigger", "weights")
 
     options: tuple[Any, ...]
     state: Any
@@ -80,20 +79,28 @@ class Asked(Waits):
     ) -> None:
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
-        self.reason: str | None = None
-        agent.world._run_turns.unawaited[self] = None
+        turns = agent.world._run_turns
+        self.kind: Any = turns.population.kinds[type(agent)]
+        turns.unawaited[self] = None
 
     @property
-    def chart(self) -> Definition[Any]:
+    def chart(self) -> Any:
         """The definition of the agent's chart."""
-        kind = self.agent.world._run_turns.population.kinds[type(self.agent)]
-        found: Definition[Any] = kind.chart.definition
-        return found
+        return self.kind.chart.definition
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the agent has moved since it was asked, even if it has returned."""
+        if _last_of(self.agent) is self.since:
+            return False
+        chart = self.kind.chart
+        return bool(chart.has_moved(self.agent, self.state, self.trigger, self.since))
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world._run_turns.unawaited.pop(self, None)
-        settled = settle(self.agent.world._run_turns, self)
+        turns = self.agent.world._run_turns
+        turns.unawaited.pop(self, None)
+        settled = settle(turns, self)
         return (yield self) if settled is self else settled
 
 
@@ -228,16 +235,19 @@ class Answers:
 def settle(turns: Any, asked: Asked) -> Any:
     """Carry out what leaves nothing to decide; return the new state, or the question itself."""
     agent = asked.agent
-    kind = turns.population.kinds[type(agent)]
-    asked.options = options = _options(kind, agent, asked.trigger, asked.context)
+    asked.options = options = _options(asked.kind, agent, asked.trigger, asked.context)
     if len(options) < 2:
         return turns.fire(agent, asked.trigger, asked.context)
     if asked.weights is not None:
-        asked.weights = _weights_of(asked, options, kind)
-    asked.state = agent.state
-    history = agent.state_history
-    asked.since = history[-1] if history else None
+        asked.weights = _weights_of(asked, options)
+    asked.state, asked.since = agent.state, _last_of(agent)
     return asked
+
+
+def _last_of(agent: Any) -> Any:
+    """Return the last transition of an agent; None before the first."""
+    history = agent.state_history
+    return history[-1] if history else None
 
 
 def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
@@ -304,22 +314,14 @@ async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) ->
 def apply(turns: Any, asked: Asked) -> Any:
     """Make a decided transition, unless the agent has moved or left."""
     agent, chosen = asked.agent, asked.answer
-    chart = turns.population.kinds[type(agent)].chart
-    if agent.has_left or is_stale(chart, asked):
+    if agent.has_left or asked.is_stale:
         discard(turns, asked)
         return None
     if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     turns.made[asked.trigger] += 1
+    chart = asked.kind.chart
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
-
-
-def is_stale(chart: Any, asked: Asked) -> bool:
-    """Return whether an agent has moved since it was asked, even if it has returned."""
-    history = asked.agent.state_history
-    if (history[-1] if history else None) is asked.since:
-        return False
-    return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, asked.since))
 
 
 def discard(turns: Any, asked: Asked) -> None:
@@ -338,7 +340,7 @@ def discard(turns: Any, asked: Asked) -> None:
         report(turns.events.logger, "warning", ANSWER_DISCARDED, keys)
 
 
-def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any, float]:
+def _weights_of(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
     """Return the weights of the targets.
 
     Raises:
@@ -359,7 +361,7 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any,
                 f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
                 f"got {weight!r}"
             )
-        if not all(map(kind.chart.definition.leaves_of, leaves_in(state))):
+        if not all(map(asked.chart.leaves_of, leaves_in(state))):
             raise FieldValueError(
                 f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
                 "the chart"

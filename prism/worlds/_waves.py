@@ -21,7 +21,6 @@ from prism.worlds._decisions import (
     apply,
     ask,
     discard,
-    is_stale,
     settle,
 )
 from prism.worlds._guests import Guest
@@ -136,8 +135,7 @@ def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Wa
         return waiting
     if not is_late:
         return advance(turns, agent, running, value_of(turns, waits))
-    chart = turns.population.kinds[type(waits.agent)].chart
-    settled = None if is_stale(chart, waits) else settle(turns, waits)
+    settled = None if waits.is_stale else settle(turns, waits)
     return waiting if settled is waits else advance(turns, agent, running, settled)
 
 
