@@ -44,15 +44,13 @@ def batch(
     seeds: Seeds = None,
     workers: options.Workers = None,
     keep: Keep = "logs",
-    model: options.ModelText = None,
-    max_calls: options.MaxCalls = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Carry out a plan: every combination of parameters, arms and seeds, in one table.
 
-    Limits on calls apply to all runs together. A failed run is marked in the
-    table, and the exit status is then 1. `prism resume` continues a batch that was stopped.
+    A failed run is marked in the table, and the exit status is then 1. `prism resume` continues a
+    batch that was stopped.
 
     **Examples**
 
@@ -62,8 +60,7 @@ def batch(
     """
     from prism import science
 
-    read = _read(plan, seeds).with_budget(max_calls=max_calls)
-    read = read if model is None else read.with_model(model)
+    read = _read(plan, seeds)
     if dry_run:
         from prism.cli._results import print_estimate
 
@@ -252,7 +249,8 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
         say(f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv for each round.")
     asked = [row for row in rows if done.spent and row.get("decisions_asked")]
     if asked and not as_json:
-        answered, total = done.decided
+        total = sum(row["decisions_asked"] for row in asked)
+        answered = sum(row["decisions_answered"] for row in asked)
         say(f"{answered:,} of {total:,} decisions are by the model.")
     if fallen := [row["run"] for row in asked if not row["decisions_answered"]]:
         note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")

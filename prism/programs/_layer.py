@@ -65,7 +65,6 @@ class StepRun:
         outcome: ``done``; ``skipped`` or ``failed`` if it failed, by its policy.
         moved_to: Other state that it led to, if any.
         reason: Why it failed, or why its transition was refused.
-        seconds: How long the model took.
         cost: The cost of the model's replies, if one was asked.
         unknown: Variables of its prompt that were not provided.
         target: State that it named, if any.
@@ -77,7 +76,6 @@ class StepRun:
     outcome: StepOutcome = "done"
     moved_to: str | None = None
     reason: str | None = None
-    seconds: float = 0.0
     cost: Cost | None = None
     unknown: tuple[str, ...] = ()
     target: str | None = None
@@ -266,8 +264,6 @@ class ProgramAgent(ABC, Generic[StepT]):
             call = self.question(step)
             written = await self.services.writer.write(call, logger=self.services.logger)
             self._notes["cost"] = written.cost
-            if written.cost is not None:
-                self._notes["seconds"] = written.cost.latency
         return await self.do(step, written)
 
     def _move(self, step: StepT, target: str) -> tuple[str | None, str | None]:

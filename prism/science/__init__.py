@@ -9,16 +9,8 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runs._policy_file import Policy
-    from prism.science._batch import (
-        Batch,
-        BatchObserver,
-        BatchRun,
-        BatchStatus,
-        batch,
-        estimate_batch,
-        read_batch,
-        resume_batch,
-    )
+    from prism.science._batch import BatchObserver, batch, estimate_batch, read_batch, resume_batch
+    from prism.science._batch_tables import Batch, BatchRun, BatchStatus
     from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import Comparison, compare
     from prism.science._differences import Difference

@@ -10,56 +10,28 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from loky import get_reusable_executor
 
 from prism.errors import InputError
+from prism.runs import Observer
 from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
-from prism.science._batch_tables import (
-    final_measures,
-    flat,
-    round_rows,
-    run_row,
-    table_of,
-    write_tables,
-)
-from prism.science._carry import carry, prepare_worker, task_of
+from prism.science._batch_tables import Batch, BatchRun, final_measures, flat, run_row
+from prism.science._carry import carry, prepare_worker, task_of, without_folder
 from prism.science._plan import Configuration, Plan, inputs_of
 
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
-
-BatchStatus = Literal["complete", "failed", "open"]
 _MOST_WORKERS = 256
 """Most processes of a batch, and most runs that an executor gets at a time."""
+
+_ONLY_KNOWN_LATER = ("share_", "model_")
+"""Beginnings of measures that a run of one round need not have."""
 
 _MOST_DEATHS = 2
 """How often a run is resumed after its process has died, before it counts as failed."""
 
 _logger = logging.getLogger("prism.science")
-
-
-@dataclass(frozen=True, slots=True)
-class BatchRun:
-    """One run of a batch.
-
-    Args:
-        name: Its name and folder: the configuration and the seed.
-        configuration: Its configuration.
-        seed: The seed of all its random numbers.
-        status: ``complete``, ``failed``, or ``open`` if it has not ended.
-        error: Why it failed, if it did.
-        row: Its row in ``runs.jsonl``, once it has ended.
-    """
-
-    name: str
-    configuration: Configuration
-    seed: int
-    status: BatchStatus = "open"
-    error: str | None = None
-    row: Row = field(default_factory=dict, repr=False)
 
 
 class BatchObserver:
@@ -80,89 +52,6 @@ class BatchObserver:
     def warn(self, run: BatchRun, message: str) -> None:
         """Receive a problem that was dealt with."""
         _logger.warning("%s: %s", run.name, message)
-
-
-@dataclass(frozen=True, slots=True)
-class Batch:
-    """A batch in its folder.
-
-    Args:
-        folder: Its folder.
-        plan: Its plan.
-        runs: Its runs, in the order of the plan.
-    """
-
-    folder: Path
-    plan: Plan
-    runs: tuple[BatchRun, ...]
-
-    @property
-    def failed(self) -> tuple[BatchRun, ...]:
-        """The runs that failed."""
-        return tuple(each for each in self.runs if each.status == "failed")
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether every run is complete."""
-        return all(each.status == "complete" for each in self.runs)
-
-    @property
-    def spent(self) -> Mapping[str, int]:
-        """What its models used: ``calls`` and ``tokens``. Empty if no model was asked."""
-        spent = [run.row["spent"] for run in self.runs if "spent" in run.row]
-        names = ("calls", "tokens") if spent else ()
-        return {name: sum(each[name] for each in spent) for name in names}
-
-    @property
-    def decided(self) -> tuple[int, int]:
-        """How many decisions models made, and how many they were asked for."""
-        totals = [run.row.get("results", {}).get("totals", {}) for run in self.runs]
-        asked, answered = (
-            sum(each.get(f"decisions_{how}", 0) for each in totals) for how in ("asked", "answered")
-        )
-        return answered, asked
-
-    def results(self) -> DuckDBPyRelation:
-        """Return one row per run: parameters, status, totals, and final measures.
-
-        Measures are those of the world in the last round, and for the feed also those of
-        the table ``run_measures``.
-        """
-        return table_of(
-            [
-                run_row(
-                    {**_head(run), "status": run.status, "error": run.error},
-                    _parameters(run),
-                    run.row.get("results", {}),
-                )
-                for run in self.runs
-            ]
-        )
-
-    def rounds(self) -> DuckDBPyRelation:
-        """Return one row per run and round: parameters, states, counts and measures."""
-        return table_of(
-            [
-                row
-                for run in self.runs
-                for row in round_rows(_head(run), _parameters(run), run.row.get("results", {}))
-            ]
-        )
-
-    def outcomes(self) -> list[str]:
-        """Return the columns of ``results`` that are measures; without any, the totals."""
-        every = [run.row.get("results", {}) for run in self.runs]
-        measures = dict.fromkeys(name for each in every for name in final_measures(each))
-        totals = dict.fromkeys(name for each in every for name in flat(each.get("totals", {})))
-        return [*(measures or totals)]
-
-    def write(self) -> None:
-        """Write both tables into the folder, as CSV and as Parquet.
-
-        Raises:
-            OSError: If it cannot be written.
-        """
-        write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,9 +178,36 @@ def begin_batch(
     folder = BatchFolder(path)
     folder.require_free()
     described = {"keep": keep, **more} | ({} if samples is None else {"samples": list(samples)})
-    plan.check(_configurations(plan, described) if samples is not None else ())
+    configurations = _configurations(plan, described)
+    plan.check(configurations)
+    _require_measures(plan, configurations[0])
     folder.begin({"plan": dict(plan.data), "inputs": inputs_of(plan), **described})
     return _carried_out(folder, plan, how)
+
+
+def _require_measures(plan: Plan, configuration: Configuration) -> None:
+    """Refuse names of measures that one round of a run without a model does not have.
+
+    States, fallbacks and what models cost are only known at a run's end.
+    """
+    targets = [each["measure"] for each in plan.data.get("target", ())]
+    wanted = {"measures": plan.data.get("measures", ()), "target": targets}
+    if not any(wanted.values()):
+        return
+    run = plan.options(configuration, plan.seeds[0])
+    tried = run.replace(rounds=1, reasoner=None, writer=None, treatments=())
+    try:
+        done = without_folder(tried, Observer())
+    except Exception:  # of the world's own code, which the row of each run will tell
+        return
+    results = done["results"]
+    row = run_row({}, done["config"]["parameters"], results)
+    known = {*row, *flat(results["rounds"][0]), *(f"{name}_mean" for name in row)}
+    for key, names in wanted.items():
+        for name in names:
+            if name not in known and "." not in name and not name.startswith(_ONLY_KNOWN_LATER):
+                measures = ", ".join(final_measures(results) or row)
+                raise plan.error(f"has no measure {name!r}; there are {measures}", key)
 
 
 def resume_batch(
@@ -364,19 +280,6 @@ def _ended(run: BatchRun, row: Row | None) -> BatchRun:
     if "error" in row:
         return replace(run, status="failed", error=row["error"], row=row)
     return replace(run, status="complete", row=row)
-
-
-def _head(run: BatchRun) -> dict[str, Any]:
-    """Return the first columns of a run in both tables."""
-    config = run.row.get("config", {})
-    sizes = {name: config[name] for name in ("agents", "rounds", "ticks_per_round") if config}
-    configuration = run.configuration
-    names = {"configuration": configuration.name, "arm": configuration.arm, "seed": run.seed}
-    return {"run": run.name, **names, **sizes}
-
-
-def _parameters(run: BatchRun) -> dict[str, Any]:
-    return {**run.configuration.parameters, **run.row.get("config", {}).get("parameters", {})}
 
 
 def _carried_out(folder: BatchFolder, plan: Plan, how: Carrying) -> Batch:

@@ -1,21 +1,136 @@
-"""The tables of a batch, by run and by round."""
+"""A batch in its folder: its runs, and its tables by run and by round."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import orjson
 
+from prism.science._batch_folder import Row
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+    from prism.science._plan import Configuration, Plan
 
 _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisions", "fallbacks")
 """Measures of a log that ``run.json`` has as well."""
 
 _STATES = "states."
+
+BatchStatus = Literal["complete", "failed", "open"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRun:
+    """One run of a batch.
+
+    Args:
+        name: Its name and folder: the configuration and the seed.
+        configuration: Its configuration.
+        seed: The seed of all its random numbers.
+        status: ``complete``, ``failed``, or ``open`` if it has not ended.
+        error: Why it failed, if it did.
+        row: Its row in ``runs.jsonl``, once it has ended.
+    """
+
+    name: str
+    configuration: Configuration
+    seed: int
+    status: BatchStatus = "open"
+    error: str | None = None
+    row: Row = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch in its folder.
+
+    Args:
+        folder: Its folder.
+        plan: Its plan.
+        runs: Its runs, in the order of the plan.
+    """
+
+    folder: Path
+    plan: Plan
+    runs: tuple[BatchRun, ...]
+
+    @property
+    def failed(self) -> tuple[BatchRun, ...]:
+        """The runs that failed."""
+        return tuple(each for each in self.runs if each.status == "failed")
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every run is complete."""
+        return all(each.status == "complete" for each in self.runs)
+
+    @property
+    def spent(self) -> Mapping[str, int]:
+        """What its models used: ``calls`` and ``tokens``. Empty if no model was asked."""
+        spent = [run.row["spent"] for run in self.runs if "spent" in run.row]
+        names = ("calls", "tokens") if spent else ()
+        return {name: sum(each[name] for each in spent) for name in names}
+
+    def results(self) -> DuckDBPyRelation:
+        """Return one row per run: parameters, status, totals, and final measures.
+
+        Measures are those of the world in the last round, and for the feed also those of
+        the table ``run_measures``.
+        """
+        return table_of(
+            [
+                run_row(
+                    {**_head(run), "status": run.status, "error": run.error},
+                    _parameters(run),
+                    run.row.get("results", {}),
+                )
+                for run in self.runs
+            ]
+        )
+
+    def rounds(self) -> DuckDBPyRelation:
+        """Return one row per run and round: parameters, states, counts and measures."""
+        return table_of(
+            [
+                row
+                for run in self.runs
+                for row in round_rows(_head(run), _parameters(run), run.row.get("results", {}))
+            ]
+        )
+
+    def outcomes(self) -> list[str]:
+        """Return the columns of ``results`` that are measures; without any, the totals."""
+        every = [run.row.get("results", {}) for run in self.runs]
+        measures = dict.fromkeys(name for each in every for name in final_measures(each))
+        totals = dict.fromkeys(name for each in every for name in flat(each.get("totals", {})))
+        return [*(measures or totals)]
+
+    def write(self) -> None:
+        """Write both tables into the folder, as CSV and as Parquet.
+
+        Raises:
+            OSError: If it cannot be written.
+        """
+        write_tables(self.folder, {"results": self.results(), "rounds": self.rounds()})
+
+
+def _head(run: BatchRun) -> dict[str, Any]:
+    """Return the first columns of a run in both tables."""
+    config = run.row.get("config", {})
+    sizes = {name: config[name] for name in ("agents", "rounds", "ticks_per_round") if config}
+    configuration = run.configuration
+    names = {"configuration": configuration.name, "arm": configuration.arm, "seed": run.seed}
+    return {"run": run.name, **names, **sizes}
+
+
+def _parameters(run: BatchRun) -> dict[str, Any]:
+    return {**run.configuration.parameters, **run.row.get("config", {}).get("parameters", {})}
 
 
 def is_of_a_feed(results: Mapping[str, Any]) -> bool:

@@ -116,10 +116,14 @@ def _completed(
         resume(folder, observer=observer)
         return _results(read_summary(folder), folder)
 
-    plan = Path(task["folder"]) / PLAN_NAME
-    run: Run[Any] = Run.from_config(config, plan)
+    run: Run[Any] = Run.from_config(config, Path(task["folder"]) / PLAN_NAME)
     if task["keep"] == LOGS:
         return _results(run.keep(folder, observer=observer).summary, folder)
+    return without_folder(run, observer)
+
+
+def without_folder(run: Run[Any], observer: Observer) -> dict[str, Any]:
+    """Carry out a run that keeps no folder; return its ``config``, ``results`` and ``spent``."""
     if not run.world_class.__module__.startswith("prism.social"):
         return _results(carry_out(run, None, observer=observer).summary, None)
 

@@ -16,8 +16,8 @@ from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runs import find_runs
 from prism.runs._folder import read_summary
-from prism.science._batch import BatchRun, read_batch
-from prism.science._batch_tables import is_of_a_feed, with_log_measures
+from prism.science._batch import read_batch
+from prism.science._batch_tables import BatchRun, is_of_a_feed, with_log_measures
 from prism.science._plan_file import VARIED_SETTINGS
 
 Source: TypeAlias = PathLike[str] | str

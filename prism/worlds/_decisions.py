@@ -24,7 +24,6 @@ from prism.statechart import (
     BaseWriter,
     Configuration,
     Decision,
-    Definition,
     PolicyReasoner,
     Question,
     TextCall,
@@ -34,7 +33,7 @@ from prism.statechart import (
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
-from prism.telemetry.loggers import EventLogger, report
+from prism.telemetry.loggers import report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
 
@@ -64,7 +63,7 @@ class Asked(Waits):
     It has the form of a question, for a policy.
     """
 
-    __slots__ = ("context", "options", "prompt", "reason", "since", "state", "trigger", "weights")
+    __slots__ = ("context", "kind", "options", "prompt", "since", "state", "trigger", "weights")
 
     options: tuple[Any, ...]
     state: Any
@@ -80,20 +79,28 @@ class Asked(Waits):
     ) -> None:
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
-        self.reason: str | None = None
-        agent.world._run_turns.unawaited[self] = None
+        turns = agent.world._run_turns
+        self.kind: Any = turns.population.kinds[type(agent)]
+        turns.unawaited[self] = None
 
     @property
-    def chart(self) -> Definition[Any]:
+    def chart(self) -> Any:
         """The definition of the agent's chart."""
-        kind = self.agent.world._run_turns.population.kinds[type(self.agent)]
-        found: Definition[Any] = kind.chart.definition
-        return found
+        return self.kind.chart.definition
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether the agent has moved since it was asked, even if it has returned."""
+        if _last_of(self.agent) is self.since:
+            return False
+        chart = self.kind.chart
+        return bool(chart.has_moved(self.agent, self.state, self.trigger, self.since))
 
     def __await__(self) -> Generator[Any, Any, Any]:
         """Wait for the decision."""
-        self.agent.world._run_turns.unawaited.pop(self, None)
-        settled = settle(self.agent.world._run_turns, self)
+        turns = self.agent.world._run_turns
+        turns.unawaited.pop(self, None)
+        settled = settle(turns, self)
         return (yield self) if settled is self else settled
 
 
@@ -177,49 +184,59 @@ class Answers:
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
-    async def ask(
-        self, questions: Sequence[Question], calls: Sequence[TextCall], logger: EventLogger | None
-    ) -> tuple[list[Decision], list[Written]]:
-        """Ask for decisions and texts together, and log them, the decisions first.
+    async def ask(self, turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+        """Ask for decisions and texts together, and note, count and log the answers."""
+        turns.acting = None
+        if asked and self.policy is not None:
+            chosen = self.policy.choose(asked, turns.events.logger)
+            for each, answer in zip(asked, chosen, strict=True):
+                each.answer = answer
+            self.decisions_asked += len(asked)
+            self.decisions_answered += len(asked)
+            asked = ()
+        if not (asked or writing):
+            return
+
+        calls = [each.call for each in writing]
+        _, texts = await all_of([self._decide(turns, asked), self._write(calls)])
+        # logged only after the decisions, so the log does not depend on which came first
+        if calls:
+            self.writer.announce(calls, texts, logger=turns.events.logger)
+        for text, written in zip(writing, texts, strict=True):
+            text.answer = written
+            self.texts[written.source] += 1
+
+    async def _decide(self, turns: Any, asked: Sequence[Asked]) -> None:
+        """Let the reasoner decide.
 
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        decisions, texts = await all_of([self._decide(questions, logger), self._write(calls)])
-        # logged only after the decisions, so the log does not depend on which came first
-        if calls:
-            self.writer.announce(calls, texts, logger=logger)
-        self._count(decisions, texts)
-        return decisions, texts
-
-    async def _decide(
-        self, questions: Sequence[Question], logger: EventLogger | None
-    ) -> list[Decision]:
-        if not questions:
-            return []
-        decisions: list[Decision] = await self.reasoner.decide_many(questions, logger=logger)
-        for question, decision in zip(questions, decisions, strict=True):
-            if decision.chosen not in question.options:
-                options = ", ".join(map(state_text, question.options))
+        if not asked:
+            return
+        parameters = parameter_values(turns.world)
+        questions = [_question_of(turns, each, parameters) for each in asked]
+        decisions = await self.reasoner.decide_many(questions, logger=turns.events.logger)
+        for each, decision in zip(asked, decisions, strict=True):
+            if decision.chosen not in each.options:
+                options = ", ".join(map(state_text, each.options))
                 raise ReasonerError(
-                    f"agent {agent_name(question.agent)!r}: the reasoner chose "
+                    f"agent {agent_name(each.agent)!r}: the reasoner chose "
                     f"{decision.chosen!r}, which is not one of {options}"
                 )
-        return decisions
+            each.answer = decision.chosen
+            self._count(decision)
 
     async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
         return await self.writer.answer(calls) if calls else []
 
-    def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
-        for written in texts:
-            self.texts[written.source] += 1
-        for decision in decisions:
-            self.decisions_asked += 1
-            if decision.source != "fallback":
-                self.decisions_answered += 1
-                continue
-            where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
-            self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
+    def _count(self, decision: Decision) -> None:
+        self.decisions_asked += 1
+        if decision.source != "fallback":
+            self.decisions_answered += 1
+            return
+        where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
+        self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Decisions
@@ -228,16 +245,19 @@ class Answers:
 def settle(turns: Any, asked: Asked) -> Any:
     """Carry out what leaves nothing to decide; return the new state, or the question itself."""
     agent = asked.agent
-    kind = turns.population.kinds[type(agent)]
-    asked.options = options = _options(kind, agent, asked.trigger, asked.context)
+    asked.options = options = _options(asked.kind, agent, asked.trigger, asked.context)
     if len(options) < 2:
         return turns.fire(agent, asked.trigger, asked.context)
     if asked.weights is not None:
-        asked.weights = _weights_of(asked, options, kind)
-    asked.state = agent.state
-    history = agent.state_history
-    asked.since = history[-1] if history else None
+        asked.weights = _weights_of(asked, options)
+    asked.state, asked.since = agent.state, _last_of(agent)
     return asked
+
+
+def _last_of(agent: Any) -> Any:
+    """Return the last transition of an agent; None before the first."""
+    history = agent.state_history
+    return history[-1] if history else None
 
 
 def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
@@ -281,45 +301,17 @@ def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Que
     )
 
 
-async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
-    """Ask for decisions and texts together, and note their answers."""
-    turns.acting = None
-    answers, logger = turns.answers, turns.events.logger
-    if asked and answers.policy is not None:
-        for each, chosen in zip(asked, answers.policy.choose(asked, logger), strict=True):
-            each.answer = chosen
-        answers.decisions_asked += len(asked)
-        answers.decisions_answered += len(asked)
-        asked = ()
-    if asked or writing:
-        parameters = parameter_values(turns.world) if asked else {}
-        questions = [_question_of(turns, each, parameters) for each in asked]
-        decisions, texts = await answers.ask(questions, [each.call for each in writing], logger)
-        for each, decision in zip(asked, decisions, strict=True):
-            each.answer = decision.chosen
-        for text, written in zip(writing, texts, strict=True):
-            text.answer = written
-
-
 def apply(turns: Any, asked: Asked) -> Any:
     """Make a decided transition, unless the agent has moved or left."""
     agent, chosen = asked.agent, asked.answer
-    chart = turns.population.kinds[type(agent)].chart
-    if agent.has_left or is_stale(chart, asked):
+    if agent.has_left or asked.is_stale:
         discard(turns, asked)
         return None
     if turns.remembers and chosen == asked.state:
         agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
     turns.made[asked.trigger] += 1
+    chart = asked.kind.chart
     return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
-
-
-def is_stale(chart: Any, asked: Asked) -> bool:
-    """Return whether an agent has moved since it was asked, even if it has returned."""
-    history = asked.agent.state_history
-    if (history[-1] if history else None) is asked.since:
-        return False
-    return bool(chart.has_moved(asked.agent, asked.state, asked.trigger, asked.since))
 
 
 def discard(turns: Any, asked: Asked) -> None:
@@ -338,7 +330,7 @@ def discard(turns: Any, asked: Asked) -> None:
         report(turns.events.logger, "warning", ANSWER_DISCARDED, keys)
 
 
-def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any, float]:
+def _weights_of(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
     """Return the weights of the targets.
 
     Raises:
@@ -359,7 +351,7 @@ def _weights_of(asked: Asked, options: Sequence[Any], kind: Any) -> Mapping[Any,
                 f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
                 f"got {weight!r}"
             )
-        if not all(map(kind.chart.definition.leaves_of, leaves_in(state))):
+        if not all(map(asked.chart.leaves_of, leaves_in(state))):
             raise FieldValueError(
                 f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
                 "the chart"

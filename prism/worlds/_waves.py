@@ -19,9 +19,7 @@ from prism.worlds._decisions import (
     Waits,
     Writing,
     apply,
-    ask,
     discard,
-    is_stale,
     settle,
 )
 from prism.worlds._guests import Guest
@@ -110,7 +108,7 @@ async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
         if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
             late.add(id(waits))
     writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-    await ask(turns, [*first.values()], writing)
+    await turns.answers.ask(turns, [*first.values()], writing)
 
     # agents that wait for a message that nobody will send get None
     is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
@@ -136,8 +134,7 @@ def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Wa
         return waiting
     if not is_late:
         return advance(turns, agent, running, value_of(turns, waits))
-    chart = turns.population.kinds[type(waits.agent)].chart
-    settled = None if is_stale(chart, waits) else settle(turns, waits)
+    settled = None if waits.is_stale else settle(turns, waits)
     return waiting if settled is waits else advance(turns, agent, running, settled)
 
 

@@ -51,6 +51,7 @@ def test_relevance_is_a_symmetric_measure_from_zero_to_one(
 @pytest.mark.parametrize(
     ("interests", "context", "expected"),
     [
+        # the cosine of topics or of words, whichever is larger
         (["music", "tea"], {"topics": ["music"]}, 1 / 2**0.5),
         (["a", "b", "c", "d"], {"topics": ["a", "b", "x", "y"]}, 0.5),
         (["open water"], {"topics": ["open fire"]}, 0.5),
@@ -62,65 +63,43 @@ def test_relevance_is_a_symmetric_measure_from_zero_to_one(
         ([], {"topics": ["tea"]}, 0.0),
         (["tea"], {"topics": []}, 0.0),
         (["tea"], {"text": ""}, 0.0),
+        # a post of any shape
+        (["music"], Post(text="all about music"), 1 / 3**0.5),
+        (["music"], {"content": "all about music"}, 1 / 3**0.5),
+        (["music"], {"topics": (name for name in ["about", "all", "music"])}, 1 / 3**0.5),
+        (["music"], Prepared(terms_of((), "all about music"), text="not read"), 1 / 3**0.5),
+        # a relevance that is given
+        (["music"], 0, 0.0),
+        (["music"], 1, 1.0),
+        (["music"], 0.25, 0.25),
+        (["music"], {"relevance": 0.75, "topics": ["music"]}, 0.75),
+        (["music"], None, 0.0),
     ],
 )
-def test_relevance_is_the_cosine_of_the_better_fit(
+def test_relevance_is_given_or_the_cosine_of_the_better_fit(
     interests: list[str], context: Any, expected: float
 ) -> None:
-    """Relevance is the cosine similarity of topics or of words, whichever is larger."""
+    """Of a post its terms are read, else its text or content, and its topics."""
     assert rate(interests, context) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize(
-    "context",
-    [
-        Post(text="all about music"),
-        {"text": "all about music"},
-        {"content": "all about music"},
-        {"topics": (name for name in ["about", "all", "music"])},
-        Prepared(terms_of((), "all about music"), text="not read"),
-    ],
-)
-def test_any_shape_of_post_can_be_rated(context: Any) -> None:
-    """A mapping or object is rated by its text or content, its topics, or its terms."""
-    assert rate(["music"], context) == pytest.approx(1 / 3**0.5)
+OUTSIDE = (-0.001, 1.001, float("nan"), float("inf"), True, "0.5")
 
 
 @pytest.mark.parametrize(
-    ("context", "expected"),
+    ("context", "error", "message"),
     [
-        (0, 0.0),
-        (1, 1.0),
-        (0.25, 0.25),
-        ({"relevance": 0.75, "topics": ["music"]}, 0.75),
-        (None, 0.0),
+        *(({"relevance": each}, FieldValueError, r"from 0\.0 to 1\.0, got ") for each in OUTSIDE),
+        (object(), FieldTypeError, "cannot tell the relevance of <object"),
+        ("music", FieldTypeError, "of 'music': give a number from 0 to 1"),
+        ({"topics": "music"}, FieldTypeError, "topics must be a list of strings, got 'music'"),
     ],
 )
-def test_a_given_relevance_is_used(context: Any, expected: float) -> None:
-    """A number, or the relevance in a context, is used as it is; None is irrelevant."""
-    assert rate(["music"], context) == expected
-
-
-@pytest.mark.parametrize("number", [-0.001, 1.001, float("nan"), float("inf"), True, "0.5"])
-def test_a_relevance_outside_its_range_is_refused(number: Any) -> None:
-    """A relevance that is not a number from 0 to 1 raises an error that shows it."""
-    with pytest.raises(
-        FieldValueError, match=r"relevance must be a number from 0\.0 to 1\.0, got "
-    ):
-        rate(["music"], {"relevance": number})
-
-
-@pytest.mark.parametrize(
-    ("context", "message"),
-    [
-        (object(), "cannot tell the relevance of <object"),
-        ("music", "cannot tell the relevance of 'music': give a number from 0 to 1"),
-        ({"topics": "music"}, "topics must be a list of strings, got 'music'"),
-    ],
-)
-def test_a_context_that_cannot_be_rated_is_refused(context: Any, message: str) -> None:
-    """A context that cannot be rated raises a TypeError that says what to give."""
-    with pytest.raises(FieldTypeError, match=message):
+def test_what_cannot_be_rated_is_refused(
+    context: Any, error: type[Exception], message: str
+) -> None:
+    """The message shows it, and says what to give."""
+    with pytest.raises(error, match=message):
         rate(["music"], context)
 
 

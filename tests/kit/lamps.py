@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import Any
 
-from prism.statechart import Question, Statechart, Transition
+from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, state
 
 
@@ -31,17 +31,8 @@ class Lamp(Agent):
         decision_states=[Light.OFF],
         timeouts={Light.BROKEN: 3},
     )
-    watts = 40
     heard: list[Any] = state(list)
     pressed: int = state(0)
-
-
-def to_on(question: Question) -> bool:
-    """Match every question."""
-    return True
-
-
-SWITCH_ON = {to_on: Light.ON}
 
 
 class Room(World[Lamp]):

@@ -173,6 +173,12 @@ def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> No
     assert f"({lost} without an answer, of unknown tokens)" in next(spent_lines(spent))
 
 
+@pytest.mark.parametrize(("tokens", "lost"), [(0, " (4 without an answer, of unknown"), (9, ", 9")])
+def test_requests_without_any_answer_are_lost(tokens: int, lost: str) -> None:
+    """Of a run that was killed before the first; a client that names no model has answered."""
+    assert next(spent_lines({"calls": 4, "tokens": tokens})).startswith(f"spent: 4 calls{lost}")
+
+
 def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> None:
     """The seconds of earlier processes are in the journal."""
     journal = tmp_path / "run" / "answers.jsonl"

@@ -15,7 +15,7 @@ from concurrent.futures import (
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
@@ -52,6 +52,33 @@ SMALL: dict[str, Any] = {
 
 PLAN: dict[str, Any] = {"prism": "0.1.0", "plan": SMALL, "inputs": {}}
 ROW = {"run": "friends=4/seed-0", "results": {"totals": {}, "rounds": []}}
+
+
+@pytest.mark.parametrize(
+    ("world", "wanted", "problem"),
+    [
+        ("rumour", {"measures": ["reahced"]}, "'measures': has no measure 'reahced'; .* reached"),
+        ("feed", {"measures": ["views", "gini", "x"]}, "has no measure 'x'; there are .*gini"),
+        ("rumour", {"target": ["reached", "much"]}, "'target': has no measure 'much'"),
+        ("rumour", {"measures": ["reached_mean", "transitions", "friends", "share_spreader"]}, ""),
+        ("broken.py:Broken", {"measures": ["x"]}, ""),
+    ],
+)
+def test_an_unknown_measure_is_refused_before_the_first_run(
+    world: str, wanted: dict[str, Any], problem: str, tmp_path: Path, monkeypatch: Any
+) -> None:
+    """The message names the measures; one of a world that fails, or of its end, is not refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text(
+        "from prism.examples.rumour import Rumour\n\n"
+        "class Broken(Rumour):\n    def round_begins(self):\n        1 / 0\n"
+    )
+    targets = [{"measure": name, "value": 1, "spread": 1} for name in wanted.get("target", ())]
+    data = {"world": world, "agents": 20, "rounds": 2, **wanted}
+    plan = Plan({**data, "target": targets} if targets else data)
+    with pytest.raises(InputError, match=problem) if problem else nullcontext():
+        batch(plan, "out", workers=1)
+    assert (tmp_path / "out").exists() is not bool(problem)
 
 
 @pytest.mark.parametrize(
@@ -305,8 +332,8 @@ def test_a_budget_holds_for_all_runs_together(tmp_path: Path) -> None:
 
     assert found.is_complete
     assert server.asked == found.spent["calls"] == 60
-    answered, asked = found.decided
-    assert answered == 60 < asked
+    table = found.results().df()
+    assert table["decisions_answered"].sum() == 60 < table["decisions_asked"].sum()
 
 
 @pytest.mark.slow

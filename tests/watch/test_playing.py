@@ -30,6 +30,7 @@ from prism.examples import Rumour
 class Faulty(Rumour):
     """A world with faults."""
 
+    ticks = 2
     mode: int = param(0, "0 works, 1 fails, 2 never ends, 3 dies", least=0, most=3)
 
     def round_begins(self) -> None:
@@ -91,14 +92,16 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
     """It is seen while it is played, and its copy is a run like any other."""
     with game(seed=5) as found:
         found.do("round")
-        found.wait(round=1, tick=1, state="paused")
+        found.wait(round=1, tick=2, state="paused")
+        found.do("tick")
+        found.wait(round=2, tick=1, state="paused")
+        # what is ordered within a round waits for its end
         assert found.do("treat", name="warning") == {}
-        found.wait(applied="warning")
         found.do("set", parameters={"tiring": "0.8"})
-        words = "--agents 20 --rounds 6 --seed 5 --treat warning@2 --treat tiring=0.8@2"
-        assert words in found.wait(applied="tiring")["command"]
         found.do("play")
-        found.wait(state="complete")
+        told = found.wait(state="complete")
+        words = "--agents 20 --rounds 6 --seed 5 --treat warning@3 --treat tiring=0.8@3"
+        assert words in told["command"]
         # the log is read by a thread of its own
         wait_until(lambda: found.client.ask("/head")["rounds"] == 6)
         assert {"the-world", "the-chart"} <= {*found.client.html("/round", round=3)}
@@ -109,7 +112,7 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
         assert "--agents 10 --rounds 6 --seed 6 --set friends=4" in told["command"]
 
         found.do("round")
-        found.wait(round=1, tick=1, state="paused")
+        found.wait(round=1, tick=2, state="paused")
         found.do("keep", folder="runs/part")
         assert found.client.ask("/head")["label"] == "play 2"
 
@@ -117,7 +120,7 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
     logs = [Path("runs", name, "events.jsonl").read_bytes() for name in ("kept", "again")]
     assert logs[0] == logs[1]
     config = orjson.loads(Path("runs/kept/run.json").read_bytes())["config"]
-    assert config["treatments"] == ["warning@2", "tiring=0.8@2"]
+    assert config["treatments"] == ["warning@3", "tiring=0.8@3"]
     assert resume("runs/part") is not None
 
 

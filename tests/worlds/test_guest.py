@@ -18,7 +18,7 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import FakeOllama
-from prism.worlds import Guest, World, measure, ring
+from prism.worlds import Guest, World, ring
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged
 
@@ -104,13 +104,6 @@ class Mixed(World[Any]):
         """Connect everybody."""
         self.network = ring(self, 2)
 
-    @measure
-    def steps(self) -> int:
-        """Return the steps of those who count them."""
-        return sum(
-            each.steps for each in self.agents.where(kind=Guest) if isinstance(each.object, Plain)
-        )
-
 
 def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path) -> None:
     """Objects and agents are one population with one log; states are counted by their charts."""
@@ -120,7 +113,7 @@ def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path)
     assert [each["chart"] for each in joined[:3]] == ["present", "walker", "social_media"]
     ended = done.run.finished[-1]
     assert ended.states["present"] == 2
-    assert ended.measures["steps"] > 0
+    assert done.run.agents[0].steps > 0
     assert {each["agent_id"] for each in done.events("statechart.transition")} >= {"w0", "r0"}
 
 

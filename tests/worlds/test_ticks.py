@@ -13,7 +13,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.statechart import Statechart
 from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Message, World, during
-from tests.kit.lamps import SWITCH_ON, Lamp, Light, Room, to_on
+from tests.kit.lamps import Lamp, Light, Room
 from tests.kit.medley import Medley
 from tests.kit.worlds import run_logged
 
@@ -29,7 +29,7 @@ class Pressing(Room):
 
 def test_the_questions_of_a_tick_are_asked_together() -> None:
     """One call of the reasoner has the questions of all agents, in their order."""
-    reasoner = RecordingReasoner(ScriptedReasoner(SWITCH_ON))
+    reasoner = RecordingReasoner(ScriptedReasoner({"pressed": Light.ON}))
     run = Run(Pressing(), 5, reasoner=reasoner)
     run.run()
     (batch,) = reasoner.batches
@@ -77,7 +77,7 @@ class Interrupting(Room):
 
 def test_an_answer_is_not_applied_to_an_agent_that_has_moved(tmp_path: Path) -> None:
     """An agent that moved while it was asked keeps its state, even if it came back."""
-    reasoner = ScriptedReasoner({to_on: Light.BROKEN})
+    reasoner = ScriptedReasoner({"pressed": Light.BROKEN})
     done = run_logged(tmp_path, Interrupting(), 2, reasoner=reasoner)
     first = done.run.agents[0]
     assert (first.state, first.heard) == (Light.OFF, [None])

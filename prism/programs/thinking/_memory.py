@@ -142,11 +142,11 @@ class Memory:
         if not path.exists() and not backup.exists():
             return cls(Source.of({}), path, lock_file)
         try:
-            return cls(_parsed(path), path, lock_file)
+            return cls(Source.read(path, "json"), path, lock_file)
         except (InputError, OSError) as error:
             if not backup.exists():
                 raise
-            memory = cls(_parsed(backup), path, lock_file)
+            memory = cls(Source.read(backup, "json"), path, lock_file)
             warnings.warn(f"{error}: read from {backup}", RuntimeWarning, stacklevel=3)
             if lock_file is not None and path.exists():
                 path.replace(path.with_name(f"{path.name}.damaged"))
@@ -371,10 +371,6 @@ def document_of(path: Path) -> dict[str, Any]:
 
 def _backup(path: Path) -> Path:
     return path.with_name(f"{path.name}.bak")
-
-
-def _parsed(path: Path) -> Source:
-    return Source.parse(path.read_text(encoding="utf-8"), "json", path=path)
 
 
 def _locked(path: Path) -> IO[bytes]:

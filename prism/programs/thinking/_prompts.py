@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
@@ -382,11 +383,4 @@ class Pager:
 
 def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:
     """Return how many of the first have to go; all of them if that is not enough."""
-    low, high = 0, len(order)
-    while low < high:
-        middle = (low + high) // 2
-        if fits(order[:middle]):
-            high = middle
-        else:
-            low = middle + 1
-    return low
+    return bisect_left(range(len(order)), True, key=lambda number: fits(order[:number]))

@@ -33,7 +33,7 @@ STATE_KEY = "_state_machine"
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
 _MOST_ACTIONS = 20
-_LOGGED = ("step", "state", "outcome", "target", "moved_to", "reason", "seconds")
+_LOGGED = ("step", "state", "outcome", "target", "moved_to", "reason")
 _MOST_REPLY = 1024
 """Tokens that a reply may have, unless the model says another number."""
 
@@ -273,6 +273,7 @@ class WorkflowAgent(ProgramAgent[Step]):
             is_warning=run.outcome != "done",
             type=run.kind,
             **{key: getattr(run, key) for key in _LOGGED},
+            seconds=cost.latency,
             input_tokens=cost.input_tokens,
             output_tokens=cost.output_tokens,
             unknown_variables=list(run.unknown),

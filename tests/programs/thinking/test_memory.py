@@ -123,8 +123,8 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path, text: str, pro
         Memory.open(path)
 
 
-@pytest.mark.parametrize("damage", ["", "{dam", None])
-def test_a_damaged_file_is_read_from_its_backup(tmp_path: Path, damage: str | None) -> None:
+@pytest.mark.parametrize("damage", [b"", b"{dam", b"\xff\xfe", None])
+def test_a_damaged_file_is_read_from_its_backup(tmp_path: Path, damage: bytes | None) -> None:
     """The state before the last commit; the damaged file is kept beside it."""
     path = tmp_path / "memory.json"
     with Memory.open(path) as memory:
@@ -134,7 +134,7 @@ def test_a_damaged_file_is_read_from_its_backup(tmp_path: Path, damage: str | No
     if damage is None:
         path.unlink()
     else:
-        path.write_text(damage)
+        path.write_bytes(damage)
     with pytest.warns(RuntimeWarning, match="read from"):
         memory = Memory.open(path)
     with memory:

@@ -87,47 +87,41 @@ async def test_the_reasoner_is_asked_where_several_targets_are_enabled(decider: 
     assert decider.state_history[0].context == {"post_id": "p1"}
 
 
-def leave(chart: Any, agent: Any) -> None:
-    chart.fire(agent, "look")
-
-
-def leave_and_come_back(chart: Any, agent: Any) -> None:
-    chart.fire(agent, "look")
-    chart.fire(agent, "look")
-
-
 @pytest.mark.parametrize(
-    ("meanwhile", "now_in", "bare"),
-    [
-        (leave, S.EVALUATING, True),
-        (leave, S.EVALUATING, False),
-        (leave_and_come_back, S.IDLE, False),
-    ],
+    ("looks", "now_in", "bare"),
+    [(1, S.EVALUATING, True), (1, S.EVALUATING, False), (2, S.IDLE, False)],
 )
 async def test_a_stale_answer_is_discarded(
-    decider: Any, bare: bool, meanwhile: Any, now_in: S, events: list[Any]
+    decider: Any, looks: int, now_in: S, bare: bool, events: list[Any]
 ) -> None:
     """An answer for an agent that moved meanwhile, even back, is discarded with a warning."""
     chart = decision_chart(name="c")
     agent = StateOnly(ready=True, done=[], agent_id="a1") if bare else decider
     chart.fire(type(agent)(), "look")
-    reasoner = Chooser(S.COMPOSING, meanwhile=lambda: meanwhile(chart, agent))
+
+    def look() -> None:
+        for _ in range(looks):
+            chart.fire(agent, "look")
+
+    reasoner = Chooser(S.COMPOSING, meanwhile=look)
     assert await chart.afire(agent, "decide", reasoner=reasoner) is None
-    assert agent.state is now_in
-    assert agent.done == []
-    assert [entry for entry in events if entry["log_level"] == "warning"] == [
-        {
-            "event": "statechart.answer_discarded",
-            "log_level": "warning",
-            "chart": "c",
-            "agent_id": "a1",
-            "trigger": "decide",
-            "asked_in": "idle",
-            "now_in": now_in.value,
-            "chosen": "composing",
-            "reason": "moved",
-        }
-    ]
+    assert (agent.state, agent.done) == (now_in, [])
+    (lost,) = [entry for entry in events if entry["log_level"] == "warning"]
+    assert lost == {
+        **{"event": "statechart.answer_discarded", "log_level": "warning", "chart": "c"},
+        **{"agent_id": "a1", "trigger": "decide", "asked_in": "idle", "now_in": now_in.value},
+        **{"chosen": "composing", "reason": "moved"},
+    }
+
+
+def test_an_answer_is_for_the_state_that_was_asked(agent: Any, events: list[Any]) -> None:
+    """Another state that could make the same move, such as to stay, does not make it."""
+    chart = chart_of(*(Transition("stay", state, state) for state in (S.IDLE, S.RESTING)))
+    agent.ticks_in_state = 3
+    assert chart.fire_to(agent, "stay", S.RESTING, asked_in=S.RESTING) is None
+    assert (agent.ticks_in_state, events[0]["reason"]) == (3, "moved")
+    assert chart.fire_to(agent, "stay", S.IDLE, asked_in=S.IDLE) is S.IDLE
+    assert agent.ticks_in_state == 0
 
 
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
@@ -160,18 +154,10 @@ async def test_an_answer_outside_the_options_is_an_error(decider: Any, answer: A
 # Announcing
 
 EVENT = {
-    "event": "reasoner.decision",
-    "log_level": "info",
-    "chart": "statechart",
-    "agent_id": "a1",
-    "state": "idle",
-    "trigger": "decide",
-    "options": ["composing", "resting"],
-    "chosen": "resting",
-    "source": "policy",
-    "reason": None,
-    "probabilities": None,
-    "context": {"post_id": "p1"},
+    **{"event": "reasoner.decision", "log_level": "info", "chart": "statechart"},
+    **{"agent_id": "a1", "state": "idle", "trigger": "decide", "context": {"post_id": "p1"}},
+    **{"options": ["composing", "resting"], "chosen": "resting", "source": "policy"},
+    **{"reason": None, "probabilities": None},
 }
 
 
