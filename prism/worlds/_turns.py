@@ -209,7 +209,8 @@ class Turns:
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)
         agent._since = self.now - ticks
-        self._look_at(agent)
+        if self.population.kinds[type(agent)].limits:
+            self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
