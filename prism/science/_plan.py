@@ -108,23 +108,6 @@ class Plan:
         given = seeds if isinstance(seeds, int) else list(seeds)
         return replace(self, data={**self.data, "seeds": given})
 
-    def with_budget(self, **limits: float | None) -> Self:
-        """Return the same plan with new limits; a limit of None stays as it is."""
-        given = {name: value for name, value in limits.items() if value is not None}
-        return replace(self, data={**self.data, "budget": {**self.budget, **given}})
-
-    def with_model(self, model: str) -> Self:
-        """Return the same plan with another model.
-
-        Raises:
-            InputError: If the plan asks no model.
-        """
-        if "reasoner" not in self.data:
-            problem = "is for a model, but this plan asks none: add [reasoner]"
-            raise InputError(problem, field="model")
-        reasoner = {**self.data["reasoner"], "model": model}
-        return replace(self, data={**self.data, "reasoner": reasoner})
-
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
         vary: Mapping[str, Sequence[Any]] = self.data.get("vary", {})

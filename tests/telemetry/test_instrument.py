@@ -1,5 +1,6 @@
 """Observing charts and reasoners with instruments, and decisions as spans of OpenTelemetry."""
 
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -110,6 +111,13 @@ async def test_decisions_are_observed(everything: Everything) -> None:
         ("event", "statechart.transition"),
         ("made", 4),
     ]
+
+
+def test_a_run_shows_each_transition_once(everything: Everything) -> None:
+    """As it is made, and as it is logged, also where the log is that of some agents."""
+    Run("feed", 6, rounds=1, seed=1, log_agents=6).run()
+    kinds = Counter(seen[1] if seen[0] == "event" else seen[0] for seen in everything.seen)
+    assert kinds["statechart.transition"] == kinds["made"] > 0
 
 
 def test_a_hook_that_raises_is_heard() -> None:
