@@ -21,7 +21,6 @@ from prism.statechart import (
     social_media_chart,
     state_enum,
 )
-from prism.statechart.social import social_media_chart
 from tests.kit.charts import ANY
 from tests.statechart.nested.phone import Phone, phone
 
