@@ -71,7 +71,7 @@ class StatechartMixin:
         max_history_depth: Maximum length of ``state_history``, above 0.
 
     Raises:
-        AgentError: (a TypeError) if the class is frozen or a pydantic model.
+        AgentError: (a TypeError) if the class is a pydantic model.
     """
 
     state_type: ClassVar[type[Enum]] = AgentState
@@ -97,15 +97,8 @@ class StatechartMixin:
         make = super().__new__
         made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
         agent: Any = made
-        try:
-            agent._prism_state = next(iter(cls.state_type))
-            agent._prism_history = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-        except AttributeError as error:
-            raise AgentError(
-                f"{cls.__name__} is frozen ({error}): put the frozen value into a field of an "
-                "agent with StatechartMixin"
-            ) from error
-
+        agent._prism_state = next(iter(cls.state_type))
+        agent._prism_history = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
         return made
 
     def __init_subclass__(cls, **kwargs: Any) -> None:

@@ -8,12 +8,19 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archetype_named
-from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, unique_names
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    ids_of,
+    read_table,
+    refuse_misspelt,
+    unique_names,
+)
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
@@ -59,7 +66,7 @@ class Population:
     """
 
     agents: Sequence[SocialAgent]
-    posts: Sequence[SeedPost] = field(default=())
+    posts: Sequence[SeedPost] = ()
 
 
 def synthetic_population(size: int, *, seed: int = 0) -> Population:
@@ -188,13 +195,16 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
         The agents in the file's order, with their earlier posts if the file has any.
 
     Raises:
-        InputError: If the file is missing, empty, malformed or of another kind, or has two agents
-            with one id in prism's own format. The message names file, line and field.
+        InputError: If the file is missing, empty, malformed or of another kind, or in prism's own
+            format has two agents with one id, or a field that is nearly the name of another. The
+            message names file, line and field.
     """
     path = Path(path)
     with reading(path):
         records = read_table(path)
     others = [name for name in columns_of(records) if name and name not in _COLUMNS]
+    if path.suffix.lower() == ".jsonl":
+        refuse_misspelt(path, others, _COLUMNS)
     ids, attributes = ids_of(records), attributes_of(records, others)
     known = frozenset(ids)
     agents: list[SocialAgent] = []

@@ -97,6 +97,26 @@ def columns_of(records: Sequence[Record]) -> list[str]:
     return list(dict.fromkeys(name for record in records for name in record.fields))
 
 
+def refuse_misspelt(path: Path, columns: Iterable[str], fields: Iterable[str]) -> None:
+    """Refuse a column that is nearly a field, which would be drawn or have its default.
+
+    Raises:
+        InputError: If there is one.
+    """
+    # loaded only for a table: it costs as much as all of this room
+    from difflib import get_close_matches
+
+    folded = {field.casefold(): field for field in fields}
+    for column in columns:
+        # as near as a typing mistake: two words that merely look alike are kept apart
+        for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
+            raise InputError(
+                f"is no field; did you mean {folded[near]!r}? Give it another name otherwise",
+                path=path,
+                field=column,
+            )
+
+
 def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[str, Any]]:
     """Return some columns of each record.
 

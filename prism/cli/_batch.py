@@ -44,15 +44,13 @@ def batch(
     seeds: Seeds = None,
     workers: options.Workers = None,
     keep: Keep = "logs",
-    model: options.ModelText = None,
-    max_calls: options.MaxCalls = None,
     dry_run: options.DryRun = False,
     as_json: options.AsJson = False,
 ) -> None:
     """Carry out a plan: every combination of parameters, arms and seeds, in one table.
 
-    Limits on calls apply to all runs together. A failed run is marked in the
-    table, and the exit status is then 1. `prism resume` continues a batch that was stopped.
+    A failed run is marked in the table, and the exit status is then 1. `prism resume` continues a
+    batch that was stopped.
 
     **Examples**
 
@@ -62,8 +60,7 @@ def batch(
     """
     from prism import science
 
-    read = _read(plan, seeds).with_budget(max_calls=max_calls)
-    read = read if model is None else read.with_model(model)
+    read = _read(plan, seeds)
     if dry_run:
         from prism.cli._results import print_estimate
 

@@ -132,7 +132,9 @@ def _of_them(spent: Mapping[str, Any]) -> str:
     """Return which calls have no answer in the log."""
     costs = spent.get("by_model", {}).values()
     loading = sum(each.get("loading", 0) for each in costs)
-    lost = spent["calls"] - sum(each["calls"] for each in costs) if costs else 0
+    # a client of another library may name no model, and has no costs by it
+    is_told = costs or not spent["tokens"]
+    lost = spent["calls"] - sum(each["calls"] for each in costs) if is_told else 0
     parts = [f"{loading:,} to load the model"] * bool(loading)
     parts += [f"{lost:,} without an answer, of unknown tokens"] * (lost > 0)
     return f" ({', '.join(parts)})" if parts else ""
@@ -142,7 +144,7 @@ def _costs(costs: Mapping[str, Any], tokens: int, of_them: str = "") -> str:
     calls, money = costs["calls"], costs.get("money")
     # some servers count no tokens, and refused requests cost none
     counts = counted(tokens, "token") if tokens or not calls else "no tokens reported"
-    price = "" if money is None else f", {cell(money)} in money"
+    price = "" if money is None else f", price {cell(money)}"
     return f"{counted(calls, 'call')}{of_them}, {counts}{price}"
 
 

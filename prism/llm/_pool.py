@@ -61,10 +61,6 @@ class OllamaServer(ModelServer):
     no_model = "run  ollama pull {model}"
     no_key = "run  ollama signin  on that machine, or give a key in OLLAMA_API_KEY"
 
-    def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
-        super().__init__(address, model, settings)
-        self._speaks_another: bool | None = None
-
     def connect(self) -> ollama.AsyncClient:
         """Return a new client of Ollama's."""
         return ollama.AsyncClient(with_port(self.address), **self._http)
@@ -93,14 +89,11 @@ class OllamaServer(ModelServer):
 
     async def _is_another(self) -> bool:
         """Return whether the server has the paths of OpenAI's API, and not those of Ollama's."""
-        if self._speaks_another is None:
-            address = with_port(self.address).rstrip("/")
-            async with httpx.AsyncClient(**self._http) as client:
-                is_ollama = await _has_path(client, f"{address}/api/version")
-                self._speaks_another = not is_ollama and await _has_path(
-                    client, f"{with_version(address).rstrip('/')}/models"
-                )
-        return self._speaks_another
+        address = with_port(self.address).rstrip("/")
+        async with httpx.AsyncClient(**self._http) as client:
+            if await _has_path(client, f"{address}/api/version"):
+                return False
+            return await _has_path(client, f"{with_version(address).rstrip('/')}/models")
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""

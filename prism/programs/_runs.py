@@ -115,8 +115,7 @@ def _loop_of(run: AloneRun, agent: ProgramAgent[Any], logger: EventLogger | None
         model = run.reasoner if config is None else with_window(run.reasoner, config)
         writer = make_writer(model, run.seed)
     elif asking:
-        names = ", ".join(asking[:5]) + (", ..." if len(asking) > 5 else "")
-        problem = f"asks a model in {names}: name the model (--model)"
+        problem = f"asks a model in {', '.join(asking)}: name the model (--model)"
         raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
     else:
         writer = TemplateWriter()

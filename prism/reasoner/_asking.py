@@ -320,14 +320,15 @@ class ForeignServer(ClientServer):
 
 def gives_chances(client: Any) -> bool:
     """Return whether a client can be asked for log-probabilities."""
-    if isinstance(client, Pool):
-        return True
+    method = _chat_of(client)
+    takes_them = callable(method) and "logprobs" in parameters(method)[0]
+    return takes_them or isinstance(client, Pool)
+
+
+def _chat_of(client: Any) -> Any:
+    """Return the method that takes a conversation, if a client has one."""
     completions = completions_of(client)
-    method = getattr(client, "chat", None) if completions is None else completions.create
-    if not callable(method):
-        return False
-    names, _ = parameters(method)
-    return "logprobs" in names
+    return getattr(client, "chat", None) if completions is None else completions.create
 
 
 def completions_of(client: Any) -> Any:
@@ -368,8 +369,7 @@ def check_model(client: object, model: str | None) -> None:
     Raises:
         ReasonerError: If there is no name, and the client's method needs one.
     """
-    completions = completions_of(client)
-    method = getattr(client, "chat", None) if completions is None else completions.create
+    method = _chat_of(client)
     if model or not callable(method):
         return
 

@@ -25,7 +25,7 @@ from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog._writer import open_lines
-from prism.runs._models import CALL, LOADED, Spent, asking_in
+from prism.runs._models import CALL, FROM, LOADED, Spent, asking_in
 from prism.runs._options import Repeats
 from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
 from prism.statechart.names import agent_name
@@ -36,8 +36,6 @@ _COST = (*COST_KEYS, *KNOWN_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"
 _AGAIN = "again"
-_FROM = "from"
-"""The key of an answer that was taken from the journal of another run."""
 
 
 class Journal:
@@ -81,7 +79,7 @@ class Journal:
             if self.earlier and path is not None:
                 # the folder has all that the run cannot make again
                 open_lines(path, 0, 0o600).close()
-                lines = ({**each, _FROM: str(repeats.run)} for each in self.earlier.values())
+                lines = ({**each, FROM: str(repeats.run)} for each in self.earlier.values())
                 write_durably(path, b"".join(map(_as_line, lines)))
         elif path is not None:
             self.earlier = _answers_in(path, None, self.spent)
@@ -219,8 +217,7 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
         return found
     for line in read_journal(path):
         kind = line.get("kind")
-        if _FROM not in line:
-            spent.add(line)
+        spent.add(line)
         if kind in (CALL, LOADED):
             continue
         if kind == _AGAIN:

@@ -106,6 +106,9 @@ CALL = "call"
 LOADED = "loaded"
 """The kind of one that says what loading a model has cost."""
 
+FROM = "from"
+"""The key of an answer that was taken from the journal of another run."""
+
 
 @dataclass(slots=True)
 class Spent:
@@ -125,7 +128,9 @@ class Spent:
     by_model: dict[str, Counter[str]] = field(default_factory=dict)
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Add what a line says."""
+        """Add what a line says, unless another run has paid for it."""
+        if FROM in line:
+            return
         self.seconds = max(self.seconds, line.get("seconds", 0.0))
         self.calls += line.get("kind") == CALL
         if (cost := line.get("cost")) is None:

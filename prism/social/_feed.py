@@ -10,7 +10,7 @@ from prism.agents import (
     load_population,
     synthetic_population,
 )
-from prism.errors import AgentError, FieldValueError, SimulationError
+from prism.errors import AgentError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._acting import (
     ACTS_IN_WORDS,
@@ -26,7 +26,7 @@ from prism.social._acting import (
     with_common_topic,
 )
 from prism.social._differences import Hours, activities, follows_of, wait
-from prism.social._parameters import HOURS, SECONDS_PER_HOUR, SETTLED, settled_values
+from prism.social._parameters import HOURS, SECONDS_PER_HOUR
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
@@ -116,7 +116,6 @@ class Feed(Posting):
         """Prepare the agents, and publish the posts from before the first round."""
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self._run_turns.clock.seconds_per_tick = self.seconds_per_tick
-        self._settled = settled_values(self)
         self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
         self._first_hour = self.first_hour
         if self._first_hour is None:
@@ -134,10 +133,6 @@ class Feed(Posting):
         if "network_of_posts" not in vars(self):
             name = type(self).__name__
             raise SimulationError(f"{name}.setup must begin with  super().setup()")
-        if settled_values(self) != self._settled:
-            pairs = zip(SETTLED, self._settled, settled_values(self), strict=True)
-            changed = next(name for name, before, now in pairs if now != before)
-            raise FieldValueError(f"{changed} cannot change during a run: it is read at the start")
         turns = self._run_turns
         if self._hours is None:
             await self.activate()

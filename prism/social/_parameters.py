@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, Literal
 
@@ -147,6 +146,13 @@ class Parameters(World[Reader]):
         FieldValueError: If a value is out of range. The message names it.
     """
 
+    # population and chart are made of these
+    settled = (
+        *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
+        *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
+        *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
+    )
+
     preset: str = DEFAULT_PRESET
     first_posts: Any = None
     carries_over: bool = True
@@ -210,14 +216,3 @@ class Parameters(World[Reader]):
                 "top_share and next_share must be 1 or less together, got "
                 f"{self.top_share} and {self.next_share}"
             )
-
-
-SETTLED = (
-    *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
-    *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
-    *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
-)
-"""Parameters that determine population and chart, so no treatment can change them."""
-
-settled_values = attrgetter(*SETTLED)
-"""Returns their values."""

@@ -14,7 +14,7 @@ from typing import Any, Generic, cast
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
-from prism.statechart._parts import History, State, as_tuple, member_of, with_insides
+from prism.statechart._parts import History, State, as_tuple, as_written, member_of, with_insides
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
@@ -64,7 +64,10 @@ class Definition(Generic[StateT]):
         final_states: Iterable[StateT] = (),
         description: str = "",
     ) -> None:
-        tops = in_definition_order(states)
+        # one state in a tuple is that state
+        if isinstance(initial, tuple) and len(initial) == 1:
+            (initial,) = initial
+        tops = in_definition_order(map(as_written, states))
         decides, ends = (
             in_definition_order(listed(each)) for each in (decision_states, final_states)
         )
@@ -223,6 +226,8 @@ def _naming_problems(written: Mapping[str, Any]) -> Iterator[str]:
         ("state with a limit in timeouts", tuple(written["timeouts"])),
         *(("initial state", each.initial) for each in states if isinstance(each, State)),
     ]
+    if written["initial"] == ():
+        yield "initial must name a state, got none"
     for number, item in enumerate(written["transitions"], start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"

@@ -201,7 +201,9 @@ class _Reader:
 
     def _value(self, key: str, value: Any, where: Where) -> Any:
         are_several = isinstance(value, (list, tuple))
-        is_misplaced = are_several and key not in (*_LISTS, *_MAY_BE_SEVERAL)
+        # an item of a list is no list
+        may_be_several = where[-1] == key and key in (*_LISTS, *_MAY_BE_SEVERAL)
+        is_misplaced = are_several and not may_be_several
         if is_misplaced or not isinstance(value, _TYPES.get(key, object)):
             return self._note(where, f"cannot be {brief(value)}")
         if are_several:

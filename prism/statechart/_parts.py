@@ -143,7 +143,7 @@ class State(Generic[StateT_co]):
         exit: Action | Iterable[Action] | None = None,  # noqa: A002 - UML's and SCXML's word
     ) -> None:
         # a single text is not a list of characters
-        inside = (states,) if isinstance(states, str) else tuple(states)
+        inside = (states,) if isinstance(states, str) else tuple(map(as_written, states))
         targets = () if initial is None else as_tuple(initial)
         entries, exits = _functions(entry), _functions(exit)
         values = (state, inside, targets, parallel, entries, exits)
@@ -164,6 +164,12 @@ def _functions(value: Any) -> tuple[Any, ...]:
     if value is None:
         return ()
     return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def as_written(state: Any) -> Any:
+    """Return a state; its member alone if it says no more than that."""
+    is_bare = isinstance(state, State) and not (state.states or state.entry or state.exit)
+    return state.state if is_bare else state
 
 
 def member_of(state: Any) -> Any:

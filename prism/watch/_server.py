@@ -8,7 +8,6 @@ from asyncio import sleep
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
-from html import escape
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -330,10 +329,6 @@ class Watching:
     def open(self) -> None:
         """Show the page in the user's browser."""
         webbrowser.open(self.url)
-
-    def _repr_html_(self) -> str:
-        link = escape(self.url)
-        return f'<a href="{link}" target="_blank" rel="noopener">Watch the run in a window</a>'
 
     def _run(self) -> None:
         try:

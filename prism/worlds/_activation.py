@@ -16,7 +16,7 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._decisions import Asked, Receiving, ask
+from prism.worlds._decisions import Asked, Receiving
 from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._kinds import Channel
 from prism.worlds._turns import Turns
@@ -220,5 +220,6 @@ class TurnsAhead(Turns):
                 raise SimulationError(
                     f"the step of {agent!r} waits for another agent, in an independent world"
                 )
-            await (ask(self, [waits], ()) if type(waits) is Asked else ask(self, (), [waits]))
+            asked, writing = ([waits], ()) if type(waits) is Asked else ((), [waits])
+            await self.answers.ask(self, asked, writing)
             waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -33,7 +33,7 @@ from prism.statechart import (
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
-from prism.telemetry.loggers import EventLogger, report
+from prism.telemetry.loggers import report
 from prism.worlds._agent_set import leaves_in
 from prism.worlds._arguments import parameter_values
 
@@ -184,49 +184,59 @@ class Answers:
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
-    async def ask(
-        self, questions: Sequence[Question], calls: Sequence[TextCall], logger: EventLogger | None
-    ) -> tuple[list[Decision], list[Written]]:
-        """Ask for decisions and texts together, and log them, the decisions first.
+    async def ask(self, turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+        """Ask for decisions and texts together, and note, count and log the answers."""
+        turns.acting = None
+        if asked and self.policy is not None:
+            chosen = self.policy.choose(asked, turns.events.logger)
+            for each, answer in zip(asked, chosen, strict=True):
+                each.answer = answer
+            self.decisions_asked += len(asked)
+            self.decisions_answered += len(asked)
+            asked = ()
+        if not (asked or writing):
+            return
+
+        calls = [each.call for each in writing]
+        _, texts = await all_of([self._decide(turns, asked), self._write(calls)])
+        # logged only after the decisions, so the log does not depend on which came first
+        if calls:
+            self.writer.announce(calls, texts, logger=turns.events.logger)
+        for text, written in zip(writing, texts, strict=True):
+            text.answer = written
+            self.texts[written.source] += 1
+
+    async def _decide(self, turns: Any, asked: Sequence[Asked]) -> None:
+        """Let the reasoner decide.
 
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        decisions, texts = await all_of([self._decide(questions, logger), self._write(calls)])
-        # logged only after the decisions, so the log does not depend on which came first
-        if calls:
-            self.writer.announce(calls, texts, logger=logger)
-        self._count(decisions, texts)
-        return decisions, texts
-
-    async def _decide(
-        self, questions: Sequence[Question], logger: EventLogger | None
-    ) -> list[Decision]:
-        if not questions:
-            return []
-        decisions: list[Decision] = await self.reasoner.decide_many(questions, logger=logger)
-        for question, decision in zip(questions, decisions, strict=True):
-            if decision.chosen not in question.options:
-                options = ", ".join(map(state_text, question.options))
+        if not asked:
+            return
+        parameters = parameter_values(turns.world)
+        questions = [_question_of(turns, each, parameters) for each in asked]
+        decisions = await self.reasoner.decide_many(questions, logger=turns.events.logger)
+        for each, decision in zip(asked, decisions, strict=True):
+            if decision.chosen not in each.options:
+                options = ", ".join(map(state_text, each.options))
                 raise ReasonerError(
-                    f"agent {agent_name(question.agent)!r}: the reasoner chose "
+                    f"agent {agent_name(each.agent)!r}: the reasoner chose "
                     f"{decision.chosen!r}, which is not one of {options}"
                 )
-        return decisions
+            each.answer = decision.chosen
+            self._count(decision)
 
     async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
         return await self.writer.answer(calls) if calls else []
 
-    def _count(self, decisions: Sequence[Decision], texts: Sequence[Written]) -> None:
-        for written in texts:
-            self.texts[written.source] += 1
-        for decision in decisions:
-            self.decisions_asked += 1
-            if decision.source != "fallback":
-                self.decisions_answered += 1
-                continue
-            where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
-            self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
+    def _count(self, decision: Decision) -> None:
+        self.decisions_asked += 1
+        if decision.source != "fallback":
+            self.decisions_answered += 1
+            return
+        where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
+        self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Decisions
@@ -289,26 +299,6 @@ def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Que
         parameters,
         agent.memories if turns.remembers else None,
     )
-
-
-async def ask(turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
-    """Ask for decisions and texts together, and note their answers."""
-    turns.acting = None
-    answers, logger = turns.answers, turns.events.logger
-    if asked and answers.policy is not None:
-        for each, chosen in zip(asked, answers.policy.choose(asked, logger), strict=True):
-            each.answer = chosen
-        answers.decisions_asked += len(asked)
-        answers.decisions_answered += len(asked)
-        asked = ()
-    if asked or writing:
-        parameters = parameter_values(turns.world) if asked else {}
-        questions = [_question_of(turns, each, parameters) for each in asked]
-        decisions, texts = await answers.ask(questions, [each.call for each in writing], logger)
-        for each, decision in zip(asked, decisions, strict=True):
-            each.answer = decision.chosen
-        for text, written in zip(writing, texts, strict=True):
-            text.answer = written
 
 
 def apply(turns: Any, asked: Asked) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from functools import cached_property
 from numbers import Integral
 from pathlib import Path
@@ -14,6 +13,7 @@ from prism.agents.tables import (
     columns_of,
     ids_of,
     read_table,
+    refuse_misspelt,
 )
 from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
@@ -79,7 +79,8 @@ class AgentTable:
         own = {name for agent in made for name in type(agent).fields}
         taken = {*own, *_IDS, *_NAMES, _KIND, _STATE}
         others = [name for name in self._columns if name not in taken]
-        self._refuse_misspelt(others, [name for name in own if name not in self._columns])
+        unset = [name for name in own if name not in self._columns]
+        refuse_misspelt(self.path, others, unset)
         beyond = attributes_of(self._records, others)
         for agent, record, agent_id, attributes in zip(
             made, self._records, self._ids, beyond, strict=True
@@ -96,18 +97,6 @@ class AgentTable:
                 vars(agent)["attributes"] = attributes
 
         return made
-
-    def _refuse_misspelt(self, columns: Sequence[str], fields: Sequence[str]) -> None:
-        """Refuse a column that is nearly a field, which would be drawn or have its default."""
-        folded = {field.casefold(): field for field in fields}
-        for column in columns:
-            # as near as a typing mistake: two words that merely look alike are kept apart
-            for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
-                raise InputError(
-                    f"is no field; did you mean {folded[near]!r}? Give it another name otherwise",
-                    path=self.path,
-                    field=column,
-                )
 
     def _made(self, world: World[Any]) -> list[Any]:
         kinds = kinds_of(type(world))

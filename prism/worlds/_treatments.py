@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -116,7 +116,7 @@ class Treatments:
         Raises:
             InputError: If it has no round.
             FieldValueError: If the treatment, its round or its parameter does not exist, or a
-                value has another type or is out of range.
+                value has another type, is out of range, or is only read at the start.
         """
         treatment, cls = read_treatment(text), type(self._world)
         name, value = treatment.name, treatment.value
@@ -127,7 +127,7 @@ class Treatments:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
         if value is not None and not _decides(cls, treatment):
             try:
-                read_parameters(cls, {name: value})
+                self._read({name: value})
             except TypeError as error:
                 raise FieldValueError(f"treatment {text}: {error}") from None
         self._by_round.setdefault(treatment.round, []).append(treatment)
@@ -144,12 +144,19 @@ class Treatments:
                 router: Router = turns.answers.reasoner
                 router.switch(each.title)
             else:
-                vars(world).update(read_parameters(cls, {each.name: each.value}))
+                vars(world).update(self._read({each.name: each.value}))
             after = identify(parameter_values(world)) or {}
             changed = {name: value for name, value in after.items() if value != before[name]}
-            read_parameters(cls, changed)
+            self._read(changed)
             turns.events.emit(TREATMENT_APPLIED, treatment=each.title, parameters=changed)
         turns.log_assigned()
+
+    def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return parameters that may have these values from now on."""
+        cls = type(self._world)
+        if early := [name for name in values if name in cls.settled]:
+            raise FieldValueError(f"{early[0]} cannot change during a run: it is read at the start")
+        return read_parameters(cls, values)
 
 
 class Assignments:

@@ -19,7 +19,6 @@ from prism.worlds._decisions import (
     Waits,
     Writing,
     apply,
-    ask,
     discard,
     settle,
 )
@@ -109,7 +108,7 @@ async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
         if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
             late.add(id(waits))
     writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-    await ask(turns, [*first.values()], writing)
+    await turns.answers.ask(turns, [*first.values()], writing)
 
     # agents that wait for a message that nobody will send get None
     is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)

@@ -58,6 +58,7 @@ class World(Declares, Generic[AgentT]):
         meanings: Descriptions of the states, which a model reads.
         fallback: The state to take if a model gives no valid answer; by default the agent's own.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
+        settled: Names of parameters that are only read at the start, so no treatment changes them.
         agents: All agents that are there, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
@@ -76,6 +77,7 @@ class World(Declares, Generic[AgentT]):
 
     fallback: ClassVar[Any] = None
     input_files: ClassVar[Sequence[str]] = ()
+    settled: ClassVar[Sequence[str]] = ()
 
     round: ClassVar[int] = 0
     seed: ClassVar[int] = 0

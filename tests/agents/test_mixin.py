@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from prism.agents import StatechartMixin
-from prism.errors import AgentError, FieldTypeError, FieldValueError
+from prism.errors import FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Statechart, StateTransition, Transition, state_enum
 
 S = AgentState
@@ -169,20 +169,6 @@ def test_copies_include_fields_that_getstate_omits(clone: Any) -> None:
     twin = clone(agent)
     assert vars(twin) == {key: value for key, value in vars(agent).items() if key != "scratch"}
     assert twin.state_history.maxlen == 4
-
-
-def test_a_frozen_class_is_refused() -> None:
-    """Making an object of a frozen class raises an error that says what to do."""
-
-    class Frozen(StatechartMixin):
-        def __setattr__(self, name: str, value: Any) -> None:
-            raise AttributeError(f"cannot assign to {name}")
-
-    with pytest.raises(
-        AgentError,
-        match=r"Frozen is frozen \(cannot assign to _prism_state\): put the frozen value",
-    ):
-        Frozen()
 
 
 class Row(Forgetful):

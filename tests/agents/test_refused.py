@@ -37,6 +37,7 @@ def line(**fields: Any) -> str:
         ("a.json", "{}", None, None, "holds no agents"),
         ("a.csv", HEADER, None, None, "holds no agents"),
         # JSON Lines
+        ("a.jsonl", line(intrests=[]), None, "intrests", "is no field; did you mean 'interests'?"),
         ("a.jsonl", line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
         ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half"),
         ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),

@@ -133,6 +133,19 @@ def test_agents_time_out_by_the_limit_that_they_joined_with(
     ]
 
 
+@pytest.mark.parametrize(("target", "found"), [("c", {"overstayed": 1}), ("b", {})])
+def test_what_leads_back_to_its_state_begins_the_limit_anew(
+    target: str, found: dict[str, int], log_of: LogOf
+) -> None:
+    """A stay may be longer than its time-out where the time can begin anew in it."""
+    ends = [Transition("go", Door("b"), Door("a")), Transition("timeout", Door("b"), Door("c"))]
+    knock = Transition("knock", Door("b"), Door(target))
+    chart = Statechart(Door, [*ends, knock], Door("b"), timeouts={Door("b"): 3}, name="doors")
+    line = make.move("x", "b", "a", "go", ticks_in_state=9, chart="doors")
+    checked = check_log(log_of([make.joined("x", "b"), line]), chart)
+    assert checked.found == found
+
+
 @pytest.mark.parametrize("ready_after", [0, 6])
 def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_path: Path) -> None:
     """An agent whose guard blocks its time-out may stay, as the engine itself logs it."""

@@ -13,27 +13,7 @@ from tests.kit.servers import hanging_after
 from tests.kit.waiting import has_ended, wait_until
 
 RUN = ("simulate", "--agents", 20, "--rounds", 3, "--seed", 1)
-ALIVE = re.compile(r"run +running +(\d) of 3 +(\d+) of 12 ")
 STOPPED = re.compile(r"run +stopped +(\d) of 3 +(\d+) of 12 ")
-
-
-@pytest.mark.slow
-def test_a_run_is_followed_and_killed(prism: Prism) -> None:
-    """A run that waits for a model is alive; killed it says where it stopped."""
-    with FakeOllama(models=["tiny"], latency=hanging_after(0)) as server:  # noqa: SIM117
-        with prism.start(*RUN, "--model", f"ollama:tiny@{server.url}", "--out", "run") as process:
-            wait_until(lambda: server.asked or has_ended(process))
-            alive = prism("status", "run")
-            process.send_signal(signal.SIGKILL)
-
-    assert (alive.status, alive.err) == (0, "")
-    found = ALIVE.search(alive.out)
-    assert found is not None, alive.out
-
-    said = prism("status", "run")
-    assert (said.status, said.err) == (0, "")
-    assert STOPPED.search(said.out)[0].split()[2:] == found[0].split()[2:]  # type: ignore[index]
-    assert said.out.endswith("\ncontinue with: prism resume run\n")
 
 
 ENDS = """
@@ -62,7 +42,7 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism) -> None:
 
 
 def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
-    """The log of a run that was interrupted says where it was, and its journal what it spent."""
+    """While it waits it is alive; then its log says where it was, and its journal what it spent."""
 
     def choose(asked: Asked) -> str:
         return asked.options[-1]
@@ -70,10 +50,13 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     with FakeOllama(models=["tiny"], choose=choose, latency=hanging_after(3)) as server:  # noqa: SIM117
         with prism.start(*RUN, "--model", f"ollama:tiny@{server.url}", "--out", "run") as process:
             wait_until(lambda: server.asked > 3 or has_ended(process))
+            alive = prism("status", "run").out
             process.send_signal(signal.SIGINT)
 
     said = prism("status", "run").out
-    assert STOPPED.search(said)
+    (place,) = STOPPED.findall(said)
+    assert re.findall(r"run +running +(\d) of 3 +(\d+) of 12 ", alive) == [place]
+    assert said.endswith("\ncontinue with: prism resume run\n")
     lost = r"\d+ without an answer, of unknown tokens"
     assert re.search(rf"spent: \d+ calls \({lost}\), [\d,]+ tokens", said)
 

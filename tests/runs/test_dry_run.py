@@ -167,5 +167,3 @@ def test_runs_of_a_batch_are_estimated_together(tmp_path: Path) -> None:
     assert (found.runs, found.of_rounds, found.of_agents) == (5, 170, 5)
     assert asked["calls"] == 2 * each[0]["calls"] + 3 * each[1]["calls"] == 2 * 4 + 3 * 20
     assert asked["money"] == pytest.approx(2 * each[0]["money"] + 3 * each[1]["money"])
-    with pytest.raises(InputError, match="needs a model"):
-        estimate(nobody, times=[7])

@@ -35,7 +35,7 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
         "prism.worlds.Run(Rumour, 20, rounds=1).run()"
     )
     assert "prism.worlds._loop" in loaded
-    unused = {"structlog", "prism.llm._model_pool", "prism.runs._makers", "prism.social"}
+    unused = {"structlog", "prism.llm._pool", "prism.runs._makers", "prism.social"}
     assert not loaded & (HEAVY | unused)
 
 

@@ -173,6 +173,12 @@ def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> No
     assert f"({lost} without an answer, of unknown tokens)" in next(spent_lines(spent))
 
 
+@pytest.mark.parametrize(("tokens", "lost"), [(0, " (4 without an answer, of unknown"), (9, ", 9")])
+def test_requests_without_any_answer_are_lost(tokens: int, lost: str) -> None:
+    """Of a run that was killed before the first; a client that names no model has answered."""
+    assert next(spent_lines({"calls": 4, "tokens": tokens})).startswith(f"spent: 4 calls{lost}")
+
+
 def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> None:
     """The seconds of earlier processes are in the journal."""
     journal = tmp_path / "run" / "answers.jsonl"
@@ -192,14 +198,20 @@ def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> Non
 
 
 def test_a_run_that_goes_on_from_another_pays_for_its_own_answers(tmp_path: Path) -> None:
-    """Its calls are those that the server gets, in total and by model."""
+    """Stopped and resumed, its calls are those that the server gets, in total and by model."""
+    base, again = tmp_path / "base", tmp_path / "again"
     with FakeOllama() as server:
         model = Model("llama3.2", server.host, mode="chat")
-        Run(Feed, 20, rounds=3, seed=1, model=model).keep(tmp_path / "base")
+        Run(Feed, 20, rounds=4, seed=1, model=model).keep(base)
         before = server.asked
-        rerun(tmp_path / "base", tmp_path / "again", from_round=3)
-        spent = json.loads((tmp_path / "again" / "run.json").read_text())["spent"]
-        assert spent["calls"] == spent["by_model"]["llama3.2"]["calls"] == server.asked - before > 0
+        with pytest.raises(StoppedError):
+            rerun(base, again, from_round=3, on_round=stop_after(3))
+        asked, stopped = server.asked - before, spent_in(again)
+        outcome = resume(again)
+        assert stopped is not None
+        assert outcome is not None
+        for calls, spent in ((asked, stopped), (server.asked - before, outcome.summary["spent"])):
+            assert spent["calls"] == spent["by_model"]["llama3.2"]["calls"] == calls > 0
 
 
 def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:

@@ -132,6 +132,13 @@ def test_a_run_that_never_waits_nor_ends_begins_without_its_server(nobody: str) 
     assert warning.endswith(LASTS)
 
 
+def test_one_server_of_two_that_is_not_there_ends_no_run(server: FakeOllama, nobody: str) -> None:
+    """It is named, and the other is asked."""
+    (warning,) = load(model=Model("llama3.2", (server.host, nobody))).warnings
+    assert nobody in warning
+    assert warning.endswith(LASTS)
+
+
 def test_loading_counts_in_the_budget() -> None:
     """A token that is asked for to load a model has its price; Ollama loads one for nothing."""
     with FakeOpenAI(models=["llama3.2"]) as server:

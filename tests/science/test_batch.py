@@ -51,7 +51,6 @@ SMALL: dict[str, Any] = {
 }
 
 PLAN: dict[str, Any] = {"prism": "0.1.0", "plan": SMALL, "inputs": {}}
-ROW = {"run": "friends=4/seed-0", "results": {"totals": {}, "rounds": []}}
 
 
 @pytest.mark.parametrize(

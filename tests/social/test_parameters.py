@@ -10,6 +10,7 @@ import pytest
 from prism import Run
 from prism.errors import FieldTypeError, FieldValueError
 from prism.social import PRESETS, Feed
+from prism.worlds import treatment
 from tests.kit.worlds import run_logged
 
 GENERATED = {"follow_network": "random", "mean_follows": 4.0}
@@ -141,7 +142,17 @@ def test_the_clock_moves_by_the_length_of_a_tick(preset: str, minutes: int) -> N
 
 
 def test_what_determined_the_population_cannot_change() -> None:
-    """A treatment that would change it is refused by the parameter's name."""
-    treatments = ["ticks_per_hour=60@2"]
-    with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
-        Run(Feed, 10, rounds=2, treatments=treatments).run()
+    """A treatment of the run is refused before the first round, one of the class when applied."""
+
+    class Faster(Feed):
+        @treatment(round=2)
+        def faster(self) -> None:
+            """Let less time pass in a tick."""
+            self.ticks_per_hour = 60
+
+    runs = Run(Feed, 10, rounds=2, treatments=["ticks_per_hour=60@2"]), Run(Faster, 10, rounds=2)
+    for run, rounds in zip(runs, (0, 1), strict=True):
+        ended: list[Any] = []
+        with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
+            run.run(ended.append)
+        assert len(ended) == rounds

@@ -73,6 +73,7 @@ def shares(*values: float) -> Any:
         (flat(states=("idle", 3)), "chart 'c': states must be members of an Enum, such as"),
         (flat(states=(S.IDLE, OTHER("elsewhere"))), "states must all come from one enum, got"),
         (flat(initial=OTHER("idle")), "initial state <Other.IDLE: 'idle'> is not among the states"),
+        (flat(initial=()), "initial must name a state, got none"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
         (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),
         (
@@ -105,6 +106,19 @@ def test_what_cannot_be_is_refused(make: Callable[[], Any], message: str) -> Non
         make()
     assert isinstance(caught.value, DefinitionError)
     assert message in str(caught.value)
+
+
+def test_a_state_is_its_member_however_it_is_written() -> None:
+    """A chart with one that contains nothing says nothing that a flat one cannot."""
+    bare = [State(S.IDLE), *(each for each in S if each is not S.IDLE)]
+    assert flat(states=bare)() == flat()() == flat(initial=(S.IDLE,))()
+    assert not flat(states=bare)().is_nested
+
+
+def test_an_agent_is_done_only_in_a_final_state_at_the_top() -> None:
+    """One inside a composite ends that alone."""
+    top = phone(states=[POCKET, State(ENGAGING, INSIDE[:3]), Phone.BROKEN])
+    assert top.final_states == {Phone.BROKEN}
 
 
 def test_shares_that_are_a_little_more_than_the_whole_are_the_whole() -> None:

@@ -391,3 +391,48 @@ def test_numbers_of_agents_and_rounds_are_independent() -> None:
     for shift in [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 0, 1), (0, 1, 1)]:
         products = centred * numpy.roll(centred, shift, axis=(0, 1, 2))
         assert abs(products.mean()) * products.size**0.5 < 4, shift
+
+
+Glow = StrEnum("Glow", ["DARK", "LIT"])
+
+
+class Lantern(Agent):
+    """Something that acts while it is lit."""
+
+    chart = Statechart(
+        Glow,
+        [Transition("lights", Glow.DARK, Glow.LIT), Transition("dims", Glow.LIT, Glow.DARK)],
+        Glow.DARK,
+    )
+
+
+class Avenue(World[Lantern]):
+    """Lanterns of which the first that acts lights all others, those that are lit anew."""
+
+    rounds = 1
+    lit_at_first: int = 5
+    acted: list[str] = state(list)
+
+    def setup(self) -> None:
+        """Light some."""
+        for lantern in self.agents[: self.lit_at_first]:
+            lantern.begin_in(Glow.LIT)
+
+    @during(Glow.LIT)
+    def shine(self, lantern: Lantern) -> None:
+        """Note who acts."""
+        self.acted.append(lantern.agent_id)
+        for other in () if len(self.acted) > 1 else self.agents:
+            if other is not lantern:
+                other.fire("dims")
+                other.fire("lights")
+
+
+def test_who_gets_something_to_do_has_its_turn_once_at_its_place() -> None:
+    """Agents whose place in the tick is to come act there, others from the next tick on."""
+    all_lit, some_lit = Run(Avenue(lit_at_first=10), 10), Run(Avenue(), 10)
+    for run in (all_lit, some_lit):
+        run.run()
+    order = all_lit.world.acted
+    assert some_lit.world.acted == order[order.index(some_lit.world.acted[0]) :]
+    assert len(order) == 10

@@ -151,9 +151,8 @@ def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
     Args:
         cycles: The cycles so far.
     """
-    last = cycles[-1] if cycles else None
-    if last is not None and last.failure == BudgetSpentError.__name__:
-        return last.reason
+    if cycles and cycles[-1].failure == BudgetSpentError.__name__:
+        return cycles[-1].reason
 
     useless = list(_last_useless(cycles))
     if len(useless) >= MOST_USELESS:

@@ -136,10 +136,6 @@ class AdoptedEngine(Driving[Any]):
         # a queue does not tell
         return now if now != before or self._made != made else None
 
-    async def afire(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Any:
-        """Trigger an event, as `fire`; nobody decides."""
-        return self.fire(agent, trigger, *args, **kwargs)
-
     # Looking
 
     def enabled_targets(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> list[Any]:
@@ -159,10 +155,11 @@ class AdoptedEngine(Driving[Any]):
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(
-            f"chart {self.name!r} runs an application's own Machine: begin, bound, extended and "
-            "fire_to are for charts that are written as a Statechart"
+            f"chart {self.name!r} runs an application's own Machine: afire, begin, bound, extended "
+            "and fire_to are for charts that are written as a Statechart"
         )
 
+    afire: Any = _is_not_for_it
     begin: Any = _is_not_for_it
     bound: Any = _is_not_for_it
     extended: Any = _is_not_for_it

@@ -274,7 +274,7 @@ class Engine(Making[StateT]):
             except Exception as error:
                 self._reporter.failed(GUARD_FAILED, error, agent, edge)
         else:
-            if not (arcs or self._machine.ignores(source)):
+            if not (arcs or self._ignores(source)):
                 return self._through(agent, trigger, context)
             if self._has_logger or somebody_wants_details():
                 self._refuse(agent, trigger, context)
@@ -293,6 +293,11 @@ class Engine(Making[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
 
         return edge.to_state  # type: ignore[no-any-return]
+
+    def _ignores(self, source: State) -> bool:
+        """Return whether an event that a state does not react to does nothing."""
+        ignores = source.ignore_invalid_triggers
+        return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
     def _through(
         self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False

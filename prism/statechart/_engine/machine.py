@@ -154,7 +154,7 @@ class _ChartEvent(Event):
 
     def _is_valid_source(self, state: State) -> bool:
         """Return whether a state reacts to the event, without the warning of transitions."""
-        if state.name not in self.transitions and self.machine.ignores(state):
+        if state.name not in self.transitions and self.machine.chart._ignores(state):
             return False
         return super()._is_valid_source(state)
 
@@ -192,11 +192,6 @@ class ChartMachine(Machine):
                 arcs = _Arcs(list, event.transitions)
                 arcs.machine, event.transitions = self, arcs
         self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
-
-    def ignores(self, state: State) -> bool:
-        """Return whether an event that a state does not react to does nothing."""
-        ignores = state.ignore_invalid_triggers
-        return bool(self.ignore_invalid_triggers if ignores is None else ignores)
 
     def get_model_state(self, model: Any) -> State:
         """Return the state of an agent, which may hold it as text."""

@@ -309,7 +309,7 @@ def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     for cls in (AsyncMachine, HierarchicalMachine):
         with pytest.raises(DefinitionError, match=f"takes no {cls.__name__}"):
             Statechart.from_machine(two_states(cls=cls))
-    for name in ("begin", "bound", "extended", "fire_to"):
+    for name in ("afire", "begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match="runs an application's own Machine"):
             getattr(chart, name)(Model())
     own = Statechart(

@@ -236,6 +236,9 @@ async def test_an_object_without_a_state_is_refused_with_the_cure(drive: str) ->
 
     with pytest.raises(AgentError, match=r"Order has no 'state': .*property, or .*chart\.adopt"):
         await driven(Order())
+    broken: Any = type("Broken", (Order,), {"state": property(lambda self: self.lost)})()
+    with pytest.raises(AttributeError, match="no attribute 'lost'"):
+        await driven(broken)
     live: Any = type("Live", (Order,), LIVE)()
     await driven(live)
     assert live.status == ("scrolling" if "fire" in drive else "idle")

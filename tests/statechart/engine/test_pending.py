@@ -114,6 +114,16 @@ async def test_a_stale_answer_is_discarded(
     }
 
 
+def test_an_answer_is_for_the_state_that_was_asked(agent: Any, events: list[Any]) -> None:
+    """Another state that could make the same move, such as to stay, does not make it."""
+    chart = chart_of(*(Transition("stay", state, state) for state in (S.IDLE, S.RESTING)))
+    agent.ticks_in_state = 3
+    assert chart.fire_to(agent, "stay", S.RESTING, asked_in=S.RESTING) is None
+    assert (agent.ticks_in_state, events[0]["reason"]) == (3, "moved")
+    assert chart.fire_to(agent, "stay", S.IDLE, asked_in=S.IDLE) is S.IDLE
+    assert agent.ticks_in_state == 0
+
+
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
     """Cancelling afire while a question is open changes nothing, and the agent can fire again."""
     chart, reasoner = decision_chart(), Patient(S.COMPOSING)

@@ -51,6 +51,10 @@ WRONG: dict[str, tuple[Any, list[str]]] = {
         {**MINIMAL, "name": 5, "description": True},
         ["name: cannot be 5", "description: cannot be True"],
     ),
+    "lists in lists": (
+        {**MINIMAL, "transitions": [{**MOVE, "target": [["angry"]]}]},
+        ["transitions[0].target[0]: cannot be ['angry']"],
+    ),
     "wrong transitions": (
         {
             **MINIMAL,
