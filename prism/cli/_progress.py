@@ -67,9 +67,7 @@ class RunScreen(Observer):
         """Print a note."""
         note(message)
 
-    def warn(self, message: str) -> None:
-        """Print a problem that has been dealt with."""
-        note(message)
+    warn = note
 
     def started(self, run: Any) -> None:
         """Draw the bar, and note if a world makes fewer agents than it is asked for."""

@@ -17,7 +17,7 @@ from loky import get_reusable_executor
 from prism.errors import InputError
 from prism.runs import Observer
 from prism.runs._dry_run import Estimate, estimate
-from prism.science._batch_folder import LOGS, BatchFolder, Keep, Row
+from prism.science._batch_folder import BatchFolder, Keep, Row
 from prism.science._batch_tables import Batch, BatchRun, final_measures, flat, run_row
 from prism.science._carry import carry, prepare_worker, task_of, without_folder
 from prism.science._plan import Configuration, Plan, inputs_of
@@ -107,7 +107,7 @@ def batch(
     plan: Plan | Path | str,
     folder: Path | str,
     *,
-    keep: Keep = LOGS,
+    keep: Keep = "logs",
     workers: int | None = None,
     executor: Executor | None = None,
     observer: BatchObserver | None = None,
@@ -161,7 +161,7 @@ def begin_batch(
     path: Path,
     how: Carrying,
     *,
-    keep: Keep = LOGS,
+    keep: Keep = "logs",
     samples: Sequence[Mapping[str, Any]] | None = None,
     more: Mapping[str, Any] = MappingProxyType({}),
 ) -> Batch:
@@ -312,7 +312,7 @@ class _Driver:
 
     def __init__(self, folder: BatchFolder, batch: Batch, how: Carrying) -> None:
         self._folder, self._batch, self._how = folder, batch, how
-        keep = folder.read().get("keep", LOGS)
+        keep = folder.read().get("keep", "logs")
         self._task = task_of(folder.path, keep)
         self._waiting = deque(run for run in batch.runs if not run.row)
         self._under_way: dict[Future[dict[str, Any]], BatchRun] = {}

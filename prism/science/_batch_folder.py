@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 from prism._version import __version__
 from prism.errors import InputError
@@ -18,8 +18,6 @@ from prism.runs._folder import SUMMARY_NAME, require_nothing_else
 Keep = Literal["logs", "tables"]
 """What a batch keeps of each run: its folder with its log, or only its rows of the tables."""
 
-LOGS: Final = "logs"
-TABLES: Final = "tables"
 PLAN_NAME = "plan.json"
 ROWS_NAME = "runs.jsonl"
 

@@ -22,7 +22,7 @@ from prism.runs import Observer
 from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
 from prism.runs._observing import telling_warnings
 from prism.runs._running import carry_out
-from prism.science._batch_folder import LOGS, PLAN_NAME
+from prism.science._batch_folder import PLAN_NAME
 from prism.science._batch_tables import is_of_a_feed, with_log_measures
 from prism.worlds import Run, resume
 
@@ -112,12 +112,12 @@ def _completed(
     task: Mapping[str, Any], folder: Path, config: Mapping[str, Any], observer: Observer
 ) -> Mapping[str, Any]:
     """Return ``config``, ``results`` and ``spent`` of the run, carried out if need be."""
-    if task["keep"] == LOGS and is_begun(folder):
+    if task["keep"] == "logs" and is_begun(folder):
         resume(folder, observer=observer)
         return _results(read_summary(folder), folder)
 
     run: Run[Any] = Run.from_config(config, Path(task["folder"]) / PLAN_NAME)
-    if task["keep"] == LOGS:
+    if task["keep"] == "logs":
         return _results(run.keep(folder, observer=observer).summary, folder)
     return without_folder(run, observer)
 

@@ -132,7 +132,7 @@ def compare(
     measures = [measures] if isinstance(measures, str) else measures
     wanted = None if measures is None else [*dict.fromkeys(measures)]
     if folder is not None:
-        plan = Plan.from_batch(folder)
+        plan = Plan(BatchFolder(folder).read()["plan"])
         runs, notes = runs_of_batch(folder, by, from_round, to_round)
         wanted = wanted or list(plan.data.get("measures", ())) or _measures_of_world(runs)
         world = plan.data.get("world")

@@ -21,7 +21,7 @@ from scipy.stats import qmc
 from prism.errors import InputError
 from prism.randomness import RandomStream
 from prism.science._batch import BatchObserver, Carrying, begin_batch, read_batch
-from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder
+from prism.science._batch_folder import PLAN_NAME, BatchFolder
 from prism.science._batch_tables import Batch, table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
@@ -200,7 +200,7 @@ def fit(
     more = {"seeds_by_sample": True, _TABLE: about}
     how = Carrying(workers, executor, observer or BatchObserver())
     values = values_at(given, names, points)
-    begin_batch(given, Path(folder), how, keep=TABLES, samples=values, more=more)
+    begin_batch(given, Path(folder), how, keep="tables", samples=values, more=more)
     found = read_fit(folder)
     found.write()
     return found

@@ -14,7 +14,6 @@ from prism.files._source import Source
 from prism.llm import Model
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
-from prism.science._batch_folder import BatchFolder
 from prism.science._plan_file import (
     FEED,
     VARIED_SETTINGS,
@@ -87,21 +86,11 @@ class Plan:
         """Return a plan, which may be given by its file; see `from_file`."""
         return plan if isinstance(plan, cls) else cls.from_file(plan)  # type: ignore[arg-type]
 
-    @classmethod
-    def from_batch(cls, folder: Path) -> Self:
-        """Return the plan of a batch; see `prism.science.read_batch`."""
-        return cls(BatchFolder(folder).read()["plan"])
-
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds. Every configuration runs with each of them."""
         given = self.data.get("seeds", 1)
         return tuple(range(given)) if isinstance(given, int) else tuple(given)
-
-    @property
-    def budget(self) -> Mapping[str, Any]:
-        """The limits of all runs together: ``max_calls``, ``max_tokens``, ``deadline``."""
-        return dict(self.data.get("budget", {}))
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Self:
         """Return the same plan with other seeds: a list, or their number, counted from 0."""
@@ -156,7 +145,7 @@ class Plan:
         settings = configuration.settings
         given: dict[str, Any] = {
             "seed": seed,
-            "reasoner": _within(_reasoner(settings), self.budget, of),
+            "reasoner": _within(_reasoner(settings), self.data.get("budget", {}), of),
             "writer": WriterOptions(**settings["writer"]) if "writer" in settings else None,
             **{key: settings[key] for key in _OF_RUNS if key in settings},
         }

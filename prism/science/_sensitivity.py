@@ -17,7 +17,7 @@ import SALib.sample.sobol
 
 from prism.errors import InputError
 from prism.science._batch import BatchObserver, Carrying, begin_batch, read_batch
-from prism.science._batch_folder import PLAN_NAME, TABLES, BatchFolder, Keep
+from prism.science._batch_folder import PLAN_NAME, BatchFolder, Keep
 from prism.science._batch_tables import Batch, table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
@@ -138,7 +138,7 @@ def sensitivity(
     *,
     method: SensitivityMethod = "morris",
     samples: int = DEFAULT_SAMPLES,
-    keep: Keep = TABLES,
+    keep: Keep = "tables",
     workers: int | None = None,
     executor: Executor | None = None,
     observer: BatchObserver | None = None,

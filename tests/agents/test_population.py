@@ -1,7 +1,11 @@
-"""Made-up populations."""
+"""Populations: made up, and in files of prism, of OASIS, and of other projects."""
 
+import csv
+import json
 from collections import Counter
+from collections.abc import Callable
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,9 +15,12 @@ from prism.agents import (
     Population,
     SeedPost,
     SocialAgent,
+    load_population,
+    load_posts,
     opening_posts,
     synthetic_population,
 )
+from prism.errors import InputError
 
 
 def told(population: Population) -> list[Any]:
@@ -74,3 +81,298 @@ def test_opening_posts_are_of_agents_with_interests() -> None:
     assert [(post.author_id, post.topics) for post in posts] == [("a", ("tea",)), ("c", ("music",))]
     assert all(isinstance(post, SeedPost) and post.post_id is None for post in posts)
     assert opening_posts([music], seed=4) == posts[1:]
+
+
+Write = Callable[[str, str | bytes], Path]
+
+
+def line(**fields: Any) -> str:
+    """Return one line of a JSON Lines file; a field that is None is left out."""
+    agent = {"agent_id": "a", "interests": ["tea"], **fields}
+    return json.dumps({name: value for name, value in agent.items() if value is not None}) + "\n"
+
+
+def kinds(population: Population) -> list[Any]:
+    """Return the id, archetype and follows of each agent."""
+    return [(agent.agent_id, agent.archetype, agent.following) for agent in population.agents]
+
+
+def test_json_lines_set_every_field_of_an_agent(write: Write) -> None:
+    """A line of prism's own format sets persona, archetype, follows and thresholds."""
+    ann = {
+        "agent_id": "ann",
+        "name": "Ann",
+        "interests": ["tea", "open water"],
+        "personality": "calm",
+        "archetype": "superuser",
+        "following": ["bob", "ann", "bob"],
+        "engagement_threshold": 0,
+        "timeout_threshold": 9,
+        "max_history_depth": 3,
+    }
+    path = write(
+        "a.jsonl", json.dumps(ann) + "\n\n" + line(agent_id="bob", archetype="contributor")
+    )
+    first, second = load_population(path).agents
+    given = {name: getattr(first, name) for name in ann}
+    assert given == {**ann, "archetype": ARCHETYPES["superuser"], "following": ("bob",)}
+    assert (second.name, second.following, second.engagement_threshold) == ("bob", (), 0.5)
+
+
+def test_archetypes_are_drawn_by_seed_and_name(write: Write) -> None:
+    """An archetype that is not in the file depends only on the seed and the agent's id."""
+    many = [line(agent_id=f"a{number}") for number in range(60)]
+    path = write("a.jsonl", "".join(many))
+    first = kinds(load_population(path, seed=1))
+    assert kinds(load_population(path, seed=1)) == first
+    assert kinds(load_population(path, seed=2)) != first
+    assert kinds(load_population(write("b.jsonl", "".join(many[30:])), seed=1)) == first[30:]
+
+
+def test_posts_load_in_order(write: Write) -> None:
+    """A post needs author and text; topics and id are optional, and null counts as absent."""
+    path = write(
+        "posts.jsonl",
+        '{"author_id": "bob", "text": "tea\\nis on", "topics": ["tea"], "post_id": "p1"}\n\n'
+        '{"author_id": "ann", "text": "hello"}\n'
+        '{"author_id": "ann", "text": "hello", "topics": null, "post_id": null}\n',
+    )
+    assert load_posts(path, [SocialAgent("ann"), SocialAgent("bob")]) == [
+        SeedPost("bob", "tea\nis on", ("tea",), "p1"),
+        *[SeedPost("ann", "hello")] * 2,
+    ]
+
+
+def test_reddit_personas_load(data: Path) -> None:
+    """The 36 Reddit personas of OASIS load with their names, interests and personalities."""
+    path = data / "oasis" / "user_data_36.json"
+    population = load_population(path)
+    people = json.loads(path.read_text(encoding="utf-8"))
+    assert len(population.agents) == 36
+    assert not population.posts
+    for agent, person in zip(population.agents, people, strict=True):
+        assert (agent.agent_id, agent.name) == (person["username"], person["realname"])
+        assert (agent.interests, agent.personality) == (
+            person["interested_topics"],
+            person["persona"],
+        )
+        assert agent.archetype in ARCHETYPES.values()
+        assert agent.following == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "follows"),
+    [("twitter.csv", [2, 1, 3, 1, 1, 1, 0, 7]), ("twitter_large.csv", [2, 1, 1])],
+)
+def test_twitter_populations_load_with_their_follow_graph(
+    data: Path, name: str, follows: list[int]
+) -> None:
+    """Both Twitter formats load with their follows, without self-follows and duplicates."""
+    with (data / name).open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    agents = load_population(data / name).agents
+    ids = [row["username"] for row in rows]
+    assert [agent.agent_id for agent in agents] == ids
+    assert [(agent.name, agent.personality) for agent in agents] == [
+        (row["name"], row["user_char"]) for row in rows
+    ]
+    assert [len(agent.following) for agent in agents] == follows
+    for agent, row in zip(agents, rows, strict=True):
+        followed = {ids[number] for number in json.loads(row["following_agentid_list"])}
+        assert set(agent.following) == followed - {agent.agent_id}
+
+
+def test_earlier_tweets_become_posts(data: Path) -> None:
+    """Tweets become posts of their authors, in order and over several lines; blank ones do not."""
+    population = load_population(data / "twitter.csv")
+    texts = [(post.author_id, post.text) for post in population.posts]
+    assert texts[:2] == [
+        ("gardener_one", "Tomatoes are early this year.\nThe marrows are not."),
+        ("gardener_one", "Compost, compost, compost!"),
+    ]
+    assert [text for author, text in texts if author == "baker_one"] == [
+        "Sourdough, day one.",
+        "Sourdough, day two:\n- flour\n- water\n- patience",
+    ]
+    interests = {agent.agent_id: tuple(agent.interests) for agent in population.agents}
+    assert all(post.topics == interests[post.author_id] for post in population.posts)
+
+
+def test_a_foreign_population_loads(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A file with the peculiarities of published ones loads, and each is noted once."""
+    path = data / "twitter_foreign.csv"
+    agents = load_population(path).agents
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+
+    ids = [agent.agent_id for agent in agents]
+    assert [name.partition("#")[0] for name in ids] == [row["username"] for row in rows]
+    assert [name for name in ids if "#" in name] == ["twin#5", "twin#9"]
+    for number, (agent, row) in enumerate(zip(agents, rows, strict=True)):
+        followed = dict.fromkeys(json.loads(row["following_agentid_list"]))
+        assert agent.following == tuple(ids[other] for other in followed if other != number)
+        assert (agent.personality, agent.attributes["user_id"]) == (
+            row["user_char"],
+            int(row["user_id"]),
+        )
+
+    assert [agent.agent_id for agent in agents if not agent.interests] == [
+        "balloonist",
+        "number",
+        "silent",
+        "emoji",
+    ]
+    notes = [record.getMessage().removeprefix(f"{path}: ") for record in caplog.records]
+    assert notes == [
+        "repeated user names are told apart by their row: ['twin#5', 'twin#9']",
+    ]
+
+
+CARD = {
+    "name": "Ida",
+    "description": "{{char}} keeps bees. {{user}} buys honey from {{Char}}.",
+    "personality": "patient",
+    "scenario": "A market.",
+    "first_mes": "Hello {{user}}.",
+    "mes_example": "",
+    "tags": ["bees"],
+}
+
+
+def loaded(path: Path) -> list[tuple[str, str, str, list[str]]]:
+    """Return id, name, personality and interests of each agent."""
+    agents: Any = load_population(path).agents
+    return [(each.agent_id, each.name, each.personality, each.interests) for each in agents]
+
+
+def test_a_population_of_oasis_needs_no_follows_tweets_or_topics(write: Write) -> None:
+    """Interests are then the frequent words of the persona, and nobody follows anybody."""
+    path = write(
+        "a.csv",
+        "user_id,name,username,user_char,description\n"
+        '1,user_9,user9,"Beach walker, avid reader. I blog about books.",Beach walker.\n',
+    )
+    (agent,) = load_population(path).agents
+    assert (agent.name, agent.following) == ("user_9", ())
+    assert agent.interests == ["beach", "walker", "reader", "books"]
+
+
+def test_a_persona_without_topics_has_those_of_its_text(write: Write) -> None:
+    """A Reddit persona of MiroFish has a name, and its topics may be missing or empty."""
+    people = [
+        {"username": "lena_1", "name": "Lena Berg", "persona": "Calm.", "karma": 1000},
+        {
+            "username": "wang_2",
+            "name": "王小明",
+            "persona": "踢足球。",
+            "interested_topics": [],
+        },
+        {"username": "hall_3", "name": "City Hall", "bio": "B.", "interested_topics": ["Roads"]},
+    ]
+    assert loaded(write("a.json", json.dumps(people))) == [
+        ("lena_1", "Lena Berg", "Calm.", []),
+        ("wang_2", "王小明", "踢足球。", ["踢足球"]),
+        ("hall_3", "City Hall", "B.", ["Roads"]),
+    ]
+
+
+MAPPING = {
+    "ann": {"persona": "Grows apples.", "interests": ["fruit"]},
+    "Bo Example": "Repairs clocks.",
+    "researcher": {"role": "Analyst\n", "goal": "Uncover developments\n", "backstory": "Seasoned."},
+}
+
+
+@pytest.mark.parametrize("name", ["a.json", "a.yaml", "a.yml"])
+def test_a_mapping_of_names_is_a_population(name: str, write: Write) -> None:
+    """Names have the fields of an agent or its description, in JSON and in YAML."""
+    assert loaded(write(name, json.dumps(MAPPING, indent=1))) == [
+        ("ann", "ann", "Grows apples.", ["fruit"]),
+        ("Bo Example", "Bo Example", "Repairs clocks.", ["repairs", "clocks"]),
+        (
+            "researcher",
+            "researcher",
+            "Analyst\nUncover developments\nSeasoned.",
+            ["analyst", "uncover", "developments", "seasoned"],
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        CARD,
+        {"spec": "chara_card_v2", "spec_version": "2.0", "data": CARD},
+        {"spec": "chara_card_v3", "spec_version": "3.0", "data": CARD},
+        [{"spec": "chara_card_v2", "spec_version": "2.0", "data": CARD}],
+    ],
+    ids=["version 1", "version 2", "version 3", "list"],
+)
+def test_a_character_card_is_an_agent(document: Any, write: Write) -> None:
+    """Its description, personality and scenario are the persona, its tags the interests."""
+    persona = "Ida keeps bees. the user buys honey from Ida.\npatient\nA market."
+    assert loaded(write("card.json", json.dumps(document))) == [("Ida", "Ida", persona, ["bees"])]
+
+
+@pytest.mark.parametrize("cell", ["['tea', 'open water']", "tea; open water,"])
+def test_a_table_lists_topics_in_a_cell(cell: str, write: Write) -> None:
+    """As Python writes a list, or separated by commas or semicolons."""
+    path = write("a.csv", f'username,interests\na,"{cell}"\n')
+    assert load_population(path).agents[0].interests == ["tea", "open water"]
+
+
+HEADER = "username,following_agentid_list,previous_tweets,user_char"
+
+
+def table(column: list[str]) -> str:
+    """Return a Twitter population with one more column, ``x``."""
+    rows = [f'agent{row},[],[],bread,"{cell}"' for row, cell in enumerate(column)]
+    return "\n".join([f"{HEADER},x", *rows]) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        (["1", "-20", "0"], [1, -20, 0]),
+        (["1", " 2 ", ""], [1, 2, None]),
+        (["1", "0.5", "2e3"], [1.0, 0.5, 2000.0]),
+        (["True", "false", ""], [True, False, None]),
+        (["1", "two", ""], ["1", "two", ""]),
+        (["007", "1"], ["007", "1"]),
+        (["1", "True"], ["1", "True"]),
+        (["", ""], ["", ""]),
+        (["nan", "1"], ["nan", "1"]),
+        (["[1, 2]"], ["[1, 2]"]),
+        (["\u0661", "1"], ["\u0661", "1"]),
+    ],
+)
+def test_a_column_has_one_type(column: list[str], values: list[Any], write: Write) -> None:
+    """A column is numbers or truth values if it has nothing else, and texts if it has."""
+    population = load_population(write("a.csv", table(column)))
+    read = [agent.attributes for agent in population.agents]
+    assert read == [{"x": value} for value in values]
+    assert [type(found["x"]) for found in read] == [type(value) for value in values]
+
+
+def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
+    """What Reddit personas say of age and country becomes attributes."""
+    path = data / "oasis" / "user_data_36.json"
+    people = json.loads(path.read_text(encoding="utf-8"))
+    for agent, person in zip(load_population(path).agents, people, strict=True):
+        assert agent.attributes.items() >= {(key, person[key]) for key in ("age", "country")}
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        (10**400, "must be a number of at most 64 bits"),
+        (["\ud83d"], "attributes must be values that JSON gives back unchanged"),
+    ],
+)
+def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Write) -> None:
+    """A kept value that could not be written to a log is refused, with file, line and field."""
+    line = json.dumps({"agent_id": "a", "interests": ["tea"], "x": value})
+    with pytest.raises(InputError) as refused:
+        load_population(write("a.jsonl", line + "\n"))
+    assert refused.value.line == 1
+    assert refused.value.problem.startswith(problem)

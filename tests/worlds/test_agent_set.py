@@ -116,6 +116,16 @@ def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
     assert not everybody.where(state=Light.BROKEN)
 
 
+def test_a_sample_does_not_depend_on_the_list() -> None:
+    """Of some agents the same are drawn, in whatever order they stand in the list."""
+    names, samples = [f"lamp_{number}" for number in range(9)], []
+    for order in (names, names[::-1]):
+        world = Run(Houses(), [Lamp(agent_id=name) for name in order], seed=1).world
+        some = world.agents.where(lambda lamp: lamp.agent_id > "lamp_2")
+        samples.append([lamp.agent_id for lamp in some.sample(4)])
+    assert samples[0] == samples[1]
+
+
 def test_values_are_summed_whatever_the_order() -> None:
     """Sums and means are rounded once, so that they are the same in every order."""
     agents = AgentSet(Lamp(pressed=number) for number in range(5))

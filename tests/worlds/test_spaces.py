@@ -119,6 +119,19 @@ def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
                 assert (other in found) == (away <= distance)
 
 
+@pytest.mark.parametrize("wraps", [False, True])
+def test_a_crowd_misses_no_neighbour(wraps: bool) -> None:
+    """Among so many that only the cells around are looked at, all within the distance are found."""
+    lamps = Run(Sky(), 150).world.agents
+    plane: Plane[Lamp] = Plane(width=10.0, height=5.0, reach=1.0, wraps=wraps)
+    for number, lamp in enumerate(lamps):
+        plane.put(lamp, 10 * (number * 0.618 % 1), 5 * (number * 0.755 % 1))
+    for lamp in lamps:
+        here = plane.positions[lamp]
+        near = {each for each in lamps if far(plane, here, plane.positions[each]) <= 0.9}
+        assert {lamp, *plane.within(lamp, 0.9)} == near
+
+
 def test_an_agent_moves_in_a_plane() -> None:
     """Who is put elsewhere is found there alone, beyond an edge on the other side."""
     run = Run(Sky(), 2)
