@@ -29,15 +29,15 @@ def check_address(host: str) -> None:
         FieldValueError: If it is one; a name and password in it are not shown.
     """
     # what follows may contain a password
-    shown = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
+    quoted = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
     if isinstance(host, str) and re.search("[@?#]", host):
         raise FieldValueError(
-            f"host must be an address without @, ? and #, got {shown} besides: a key, or a name "
+            f"host must be an address without @, ? and #, got {quoted} besides: a key, or a name "
             "and password ('Basic ...', as in a header), comes from an environment variable (the "
             "setting key)"
         )
     if not _is_usable(host):
-        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {shown}")
+        raise FieldValueError(f"host must be an address such as {DEFAULT_HOST}, got {quoted}")
 
 
 def _is_usable(host: str) -> bool:
@@ -153,12 +153,12 @@ def model_in_text(text: str) -> dict[str, Any]:
         problem = f"begins with an address: write the name of the model before it, as in {FORM}"
         raise InputError(problem, field="model")
 
-    found: dict[str, Any] = {"model": parts["model"].strip()}
+    settings: dict[str, Any] = {"model": parts["model"].strip()}
     if is_server:
-        found["server"] = server.lower()
+        settings["server"] = server.lower()
     if parts["hosts"] is not None:
-        found["hosts"] = _hosts_in(parts["hosts"])
-    return found
+        settings["hosts"] = _hosts_in(parts["hosts"])
+    return settings
 
 
 def _hosts_in(text: str) -> tuple[str, ...]:

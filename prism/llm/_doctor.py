@@ -159,7 +159,7 @@ def _by_place(chances: Mapping[str, float], rotation: int) -> dict[str, float]:
     """Return the probabilities by the options' places in the prompt."""
     options = [*_OPTIONS]
     turned = [*options[rotation:], *options[:rotation]]
-    return {str(place): chances[each] for place, each in enumerate(turned)}
+    return {str(position): chances[each] for position, each in enumerate(turned)}
 
 
 async def _chances(server: ModelServer, kind: Kind, rotation: int) -> Mapping[str, float]:

@@ -123,9 +123,9 @@ class Model(Settings):
         Raises:
             InputError: If there is one; the message has the names of all.
         """
-        known = (*settings_of(), "client")
-        for name in (each for each in settings if each not in known):
-            problem = f"is no setting of a model{did_you_mean(name, known)}"
+        names = (*settings_of(), "client")
+        for name in (each for each in settings if each not in names):
+            problem = f"is no setting of a model{did_you_mean(name, names)}"
             raise InputError(problem, field=name)
         return super().__new__(cls)
 
@@ -159,19 +159,19 @@ class Model(Settings):
             InputError: If it is not one of these, or repeats one of the ``settings``.
             ReasonerError: If a client cannot be asked.
         """
-        said = {name: value for name, value in settings.items() if value is not None}
+        settings = {name: value for name, value in settings.items() if value is not None}
         if isinstance(given, cls):
-            return replace(given, **said)
+            return replace(given, **settings)
         if not isinstance(given, str):
-            return cls(client=given, **said)
+            return cls(client=given, **settings)
 
-        told = model_in_text(given)
+        named = model_in_text(given)
         for name in ("model", "server", "hosts"):
-            if name in told and said.get(name, told[name]) != told[name]:
+            if name in named and settings.get(name, named[name]) != named[name]:
                 problem = f"contradicts {given!r}, the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
-        return cls(**{**said, **told})
+        return cls(**{**settings, **named})
 
     def named(self, text: str) -> Model:
         """Return the model of a text, asked with this one's settings where they apply to it.
@@ -184,27 +184,27 @@ class Model(Settings):
         Raises:
             InputError: If it names no model.
         """
-        own = model_in_text(text)
+        parts = model_in_text(text)
         changed: dict[str, Any] = {}
-        if own.get("server", self.server) != self.server:
+        if parts.get("server", self.server) != self.server:
             changed["hosts"] = None
-        if {"server", "hosts"} & {*own}:
+        if {"server", "hosts"} & {*parts}:
             changed["client"] = None
-        if own["model"] != self.model or "server" in own:
+        if parts["model"] != self.model or "server" in parts:
             changed |= dict.fromkeys(("price_in", "price_out"))
-        return replace(self, **{**changed, **own})
+        return replace(self, **{**changed, **parts})
 
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
 
         For a client, its type and the name of its model are kept.
         """
-        given = {"reasoner": self.server, **to_plain(self)}
-        given.pop("server", None)
+        config = {"reasoner": self.server, **to_plain(self)}
+        config.pop("server", None)
         if self.client is not None:
-            given |= {"reasoner": "client", "client": type_of(self.client)}
+            config |= {"reasoner": "client", "client": type_of(self.client)}
 
-        return given
+        return config
 
     def price_of(self, read: int, written: int) -> float | None:
         """Return the cost of tokens, in the currency of the prices; None if the prices are unknown.
@@ -300,13 +300,13 @@ class Model(Settings):
 
     def __repr__(self) -> str:
         """Show the given settings."""
-        said = {name: value for name, value in given_settings(self).items() if name != "model"}
+        settings = {name: value for name, value in given_settings(self).items() if name != "model"}
         if self.client is not None:
-            said = {**said, "client": type_of(self.client)}
-            del said["server"]
+            settings = {**settings, "client": type_of(self.client)}
+            del settings["server"]
 
-        told = "".join(f", {name}={value!r}" for name, value in said.items())
-        return f"{type(self).__name__}({self.model!r}{told})"
+        listed = "".join(f", {name}={value!r}" for name, value in settings.items())
+        return f"{type(self).__name__}({self.model!r}{listed})"
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the state for a copy, which makes its own connections."""
@@ -365,8 +365,8 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     # the code that talks to servers is loaded only if one is asked
     from prism.llm._pool import ModelPool
 
-    given = given_settings(model)
-    requests: Any = {name: given[name] for name in REQUESTS if name in given}
+    values = given_settings(model)
+    requests: Any = {name: values[name] for name in REQUESTS if name in values}
 
     settings = {"patience": patience, "seed": seed, **requests}
     return ModelPool(model.hosts or (DEFAULT_HOST,), model.model, model.server, **settings)

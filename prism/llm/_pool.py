@@ -47,10 +47,10 @@ async def _has_path(client: httpx.AsyncClient, address: str) -> bool:
         response = await client.get(address, timeout=LOOK_SECONDS)
         if response.is_error:
             return response.status_code not in NO_SUCH_PATH
-        found = response.json()
+        data = response.json()
     except (httpx.HTTPError, LLMError, ValueError):
         return False
-    return isinstance(found, dict) and "error" not in found
+    return isinstance(data, dict) and "error" not in data
 
 
 class OllamaServer(ModelServer):
@@ -78,8 +78,8 @@ class OllamaServer(ModelServer):
             may_be_another = not isinstance(error, _CLEAR) and error.status != 401
             if self.answers or not may_be_another or not await self._is_another():
                 raise
-            told = f"{error}: openai:{self.model}@{self.address} answers there"
-            raise ModelMissingError(told, host=self.address) from error
+            problem = f"{error}: openai:{self.model}@{self.address} answers there"
+            raise ModelMissingError(problem, host=self.address) from error
 
     def require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200, also where the client does not look at it."""
@@ -97,31 +97,31 @@ class OllamaServer(ModelServer):
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
-        own = self.settings
+        settings = self.settings
         options = {
-            "temperature": own["temperature"],
-            "seed": own["seed"] + request.variation,
+            "temperature": settings["temperature"],
+            "seed": settings["seed"] + request.variation,
             # another value of it would load the model again
-            "num_ctx": own["window"],
-            "num_predict": request.tokens(own["reply_tokens"]),
-            **(_UNLIMITED if own["temperature"] or request.chances else {}),
+            "num_ctx": settings["window"],
+            "num_predict": request.tokens(settings["reply_tokens"]),
+            **(_UNLIMITED if settings["temperature"] or request.chances else {}),
         }
         named = {
             "model": self.model,
             "messages": list(request.messages),
             "format": request.schema,
             "options": {name: value for name, value in options.items() if value is not None},
-            "think": own["think"],
-            "keep_alive": own["keep_alive"],
+            "think": settings["think"],
+            "keep_alive": settings["keep_alive"],
         }
         named |= self.chances_of(request)
-        known = {name: value for name, value in named.items() if value is not None}
-        return Call(self.client.chat, (), known)
+        arguments = {name: value for name, value in named.items() if value is not None}
+        return Call(self.client.chat, (), arguments)
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
-        found = await self.look(lambda: Call(self.client.list, (), {}))
-        return [str(each.model) for each in found.models]
+        reply = await self.look(lambda: Call(self.client.list, (), {}))
+        return [str(each.model) for each in reply.models]
 
     async def load(self, cost: Cost | None = None) -> None:
         """Load the model, so that the first question does not wait for it."""
@@ -139,8 +139,8 @@ class OllamaServer(ModelServer):
         """Return the window with which the server has loaded the model."""
         running = await self.look(lambda: Call(self.client.ps, (), {}))
         names = {self.model, self.model if ":" in self.model else f"{self.model}:latest"}
-        own = [each.context_length for each in running.models if {each.model, each.name} & names]
-        return count_of(own[0]) if own else None
+        sizes = [each.context_length for each in running.models if {each.model, each.name} & names]
+        return count_of(sizes[0]) if sizes else None
 
 
 class OpenAIServer(ModelServer):
@@ -168,16 +168,16 @@ class OpenAIServer(ModelServer):
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
-        own = self.settings
+        settings = self.settings
         body: dict[str, Any] = {
             "model": self.model,
             "messages": list(request.messages),
-            "temperature": own["temperature"],
-            "seed": own["seed"] + request.variation,
-            "max_tokens": request.tokens(own["reply_tokens"]),
+            "temperature": settings["temperature"],
+            "seed": settings["seed"] + request.variation,
+            "max_tokens": request.tokens(settings["reply_tokens"]),
             "response_format": None if request.schema is None else _response_format(request.schema),
-            **(_UNLIMITED if own["temperature"] or request.chances else {}),
-            **_thinking(own["think"]),
+            **(_UNLIMITED if settings["temperature"] or request.chances else {}),
+            **_thinking(settings["think"]),
         }
         body |= self.chances_of(request)
         sent = {name: part for name, part in body.items() if part is not None}
@@ -281,9 +281,9 @@ class ModelPool(Pool):
         hosts: Sequence[str],
         model: str,
         server: Kind = "ollama",
-        **given: Any,
+        **options: Any,
     ) -> None:
-        settings = filled_in(given)
+        settings = filled_in(options)
         self.temperature: float = settings["temperature"]
 
         kind, full = _KINDS[server]

@@ -58,8 +58,8 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
     host = f"{response.url.scheme}://{response.url.netloc.decode()}"
     if response.status_code in (301, 302, 303) and response.request.method == "POST":
         await response.aclose()
-        place = shown_address(response.headers.get("location", "another address"))
-        raise LLMError(f"{host} redirects to {place}, and loses the question: give that address")
+        target = shown_address(response.headers.get("location", "another address"))
+        raise LLMError(f"{host} redirects to {target}, and loses the question: give that address")
     if response.headers.get("content-encoding", "identity") != "identity":
         await response.aclose()
         raise BadReplyError(f"{host} sent a compressed reply, which was not asked for")
@@ -213,16 +213,16 @@ class ModelServer(ClientServer):
             raise self.bad(what, PromptTooLongError)
 
         read_before = cost.input_tokens or 0
-        said = await super().chat(request, cost)
-        if request.schema is not None and self._schema_was_ignored(said):
-            said = await super().chat(request, cost)
+        reply = await super().chat(request, cost)
+        if request.schema is not None and self._schema_was_ignored(reply):
+            reply = await super().chat(request, cost)
         await self._require_whole(tokens, (cost.input_tokens or 0) - read_before)
-        return said
+        return reply
 
-    def _schema_was_ignored(self, said: ChatReply) -> bool:
+    def _schema_was_ignored(self, reply: ChatReply) -> bool:
         """Return whether to ask again, since ``think: false`` has switched the schema off."""
         is_set = self.settings["think"] is False and not self.dropped & _THINKING
-        if not is_set or said.text.lstrip().startswith(("{", "[")):
+        if not is_set or reply.text.lstrip().startswith(("{", "[")):
             return False
 
         self.dropped |= _THINKING
@@ -271,5 +271,5 @@ def _proxy_of(address: str) -> str | None:
     """Return the proxy that the environment names for an address."""
     scheme, name, *_ = same_address(address)
     proxies = getproxies()
-    found = proxies.get(scheme) or proxies.get("all")
-    return shown_address(found) if found and not proxy_bypass(name) else None
+    proxy = proxies.get(scheme) or proxies.get("all")
+    return shown_address(proxy) if proxy and not proxy_bypass(name) else None

@@ -174,25 +174,25 @@ _REPLY_SHARE = 4
 """The default fraction of the window for the reply is one over this number."""
 
 
-def filled_in(given: Mapping[str, Any]) -> dict[str, Any]:
+def filled_in(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return all settings of requests, with the defaults of those that are not given.
 
     Raises:
         FieldValueError: If one is invalid; the message names it.
     """
     try:
-        found = {**REQUESTS, **given_settings(Settings(**given))}
+        settings = {**REQUESTS, **given_settings(Settings(**values))}
     except InputError as error:
         raise FieldValueError(f"{error.field} {error.problem}") from None
 
-    window, tokens = found["window"], found["reply_tokens"]
+    window, tokens = settings["window"], settings["reply_tokens"]
     if window is not None:
         if tokens is not None and tokens >= window:
             problem = f"reply_tokens must be below the window of {window}, got {tokens}"
             raise FieldValueError(problem)
-        found["reply_tokens"] = tokens or max(1, window // _REPLY_SHARE)
+        settings["reply_tokens"] = tokens or max(1, window // _REPLY_SHARE)
 
-    return found
+    return settings
 
 
 @cache
@@ -228,16 +228,16 @@ def _checked(kind: Any, value: Any) -> Any:
 
 def given_settings(options: Settings) -> dict[str, Any]:
     """Return the settings of options that are not None."""
-    given = {name: getattr(options, name) for name in settings_of()}
-    return {name: value for name, value in given.items() if value is not None}
+    values = {name: getattr(options, name) for name in settings_of()}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 def to_plain(options: Settings) -> dict[str, Any]:
     """Return the given settings of options as JSON data, by their names in files."""
-    given = given_settings(options).items()
+    settings = given_settings(options).items()
     return {
         KEYS.get(name, name): list(value) if isinstance(value, tuple) else value
-        for name, value in given
+        for name, value in settings
     }
 
 

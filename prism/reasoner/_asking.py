@@ -186,18 +186,18 @@ class AsksModel:
         """
         began = perf_counter()
         cost.model, cost.budget = self._model, self.budget
-        said = ""
+        last_reply = ""
 
         async def ask(wording: Request[ResultT]) -> ResultT:
-            nonlocal said
+            nonlocal last_reply
             asked_before = cost.attempts
             try:
                 reply = await self._sent(wording, cost)
             finally:
                 if wording is not request and cost.attempts > asked_before:
                     cost.repaired = True
-                    cost.repairs.append({"reply": said, "prompt": wording.text})
-            said = reply.text
+                    cost.repairs.append({"reply": last_reply, "prompt": wording.text})
+            last_reply = reply.text
             if cost.input_tokens is None:
                 # its server reports no tokens, so those that it has read are estimated
                 self.budget.add(tokens=count_tokens(wording.text))
@@ -289,10 +289,10 @@ class ForeignServer(ClientServer):
 
         # as agent-framework's clients and agents take them
         options = {"response_format": request.schema, "seed": seed}
-        known = {key: value for key, value in options.items() if value is not None}
+        present = {key: value for key, value in options.items() if value is not None}
         takes_options = name != "chat" and {"messages", "options"} <= set(names)
         (message,) = request.messages
-        return Call(ask, (message["content"],), {"options": known} if takes_options else {})
+        return Call(ask, (message["content"],), {"options": present} if takes_options else {})
 
     def _of_openai(
         self, create: Callable[..., Any], request: Request[Any], seed: int | None

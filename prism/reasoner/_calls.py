@@ -68,7 +68,7 @@ class Call(NamedTuple):
     """A call of a client: its method and its arguments."""
 
     method: Callable[..., Any]
-    given: tuple[Any, ...]
+    arguments: tuple[Any, ...]
     named: dict[str, Any]
 
 
@@ -155,11 +155,11 @@ class ClientServer(Server):
         if request.schema is None or not isinstance(thought, str):
             return ""
         try:
-            found = json.loads(thought)
+            data = json.loads(thought)
         except (ValueError, RecursionError):
             return ""
 
-        if not isinstance(found, dict) or set(found) != set(request.schema.get("properties", ())):
+        if not isinstance(data, dict) or set(data) != set(request.schema.get("properties", ())):
             return ""
         self.warn_once("thoughts", "puts its answers where thoughts belong; they are taken")
         return thought
@@ -180,7 +180,7 @@ class ClientServer(Server):
         began = perf_counter()
         try:
             async with asyncio.timeout(limit or None):
-                reply = call.method(*call.given, **call.named)
+                reply = call.method(*call.arguments, **call.named)
                 reply = await reply if inspect.isawaitable(reply) else reply
             self.require_reply(reply)
             cost.replied(*_counts(reply), first(first(reply, *_USAGE), "cost"))
@@ -236,13 +236,13 @@ class ClientServer(Server):
 def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
     """Return the part of a request that a refusal names, if it may be left out."""
     # behind the address
-    said = (str(error).partition(" answered ")[2] or str(error)).lower()
+    message = (str(error).partition(" answered ")[2] or str(error)).lower()
     # OpenAI refuses log-probabilities of some models as forbidden, others as not implemented
-    is_refusal = error.status in MALFORMED or (error.status >= 400 and "logprob" in said)
+    is_refusal = error.status in MALFORMED or (error.status >= 400 and "logprob" in message)
     if not is_refusal or isinstance(error, PromptTooLongError):
         return None
 
-    named = (part for part, words in _DROPPABLE.items() if any(word in said for word in words))
+    named = (part for part, words in _DROPPABLE.items() if any(word in message for word in words))
     return next((part for part in named if part in sent), None)
 
 
@@ -262,15 +262,15 @@ def text_of(reply: Any) -> str:
     choice = _choice(reply)
     _require_answer(choice)
     for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
-        found = choice
+        content = choice
         for name in path:
-            found = first(found, name)
-        if isinstance(found, list):
-            found = "".join(str(first(part, "text") or "") for part in found)
-        if isinstance(found, str):
-            return found
+            content = first(content, name)
+        if isinstance(content, list):
+            content = "".join(str(first(part, "text") or "") for part in content)
+        if isinstance(content, str):
+            return content
         # agents with typed results return data instead of text
-        if (chosen := first(found, "next_state")) is not None:
+        if (chosen := first(content, "next_state")) is not None:
             return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
 
     if first(choice, "message") is not None:
@@ -294,23 +294,23 @@ def _with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
     answer to a choice, with no words beside it that might deny it, or an action of an agent.
     """
     calls = first(first(_choice(reply), "message"), "tool_calls")
-    asked = (schema or {}).get("properties") or ()
-    is_choice = not {"next_state", "letter"}.isdisjoint(asked) and not spoken(text)
-    if not isinstance(calls, Sequence) or not calls or not ("agent" in asked or is_choice):
+    properties = (schema or {}).get("properties") or ()
+    is_choice = not {"next_state", "letter"}.isdisjoint(properties) and not spoken(text)
+    if not isinstance(calls, Sequence) or not calls or not ("agent" in properties or is_choice):
         return text
 
     functions = [first(each, "function") for each in calls]
-    told = [
+    plain = [
         {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
         for each in functions
     ]
-    return f"{text}\n{json.dumps(told, default=str)}".strip()
+    return f"{text}\n{json.dumps(plain, default=str)}".strip()
 
 
 def tokens_of(reply: Any) -> list[Token]:
     """Return a reply's tokens with their alternatives; none if its server gives none."""
-    found = first(_choice(reply), "logprobs")
-    listed = first(found, "content") if not isinstance(found, Sequence) else found
+    logprobs = first(_choice(reply), "logprobs")
+    listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
     return [_token(each) for each in listed or () if first(each, "top_logprobs")]
 
 
@@ -385,6 +385,6 @@ def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
     """Return the parameter names of a method, and whether it accepts any other."""
-    found = inspect.signature(method).parameters.values()
-    named = [each.name for each in found if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    return tuple(named), len(named) < len(found)
+    accepted = inspect.signature(method).parameters.values()
+    named = [each.name for each in accepted if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    return tuple(named), len(named) < len(accepted)

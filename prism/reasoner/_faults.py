@@ -76,9 +76,9 @@ def of_status(status: int, body: str, headers: Mapping[str, str], where: str) ->
     """
     is_page = body.lstrip().startswith("<")
     message = "a web page" if is_page else " ".join(message_in(body).split())[:_MOST_SAID]
-    said = f"{where} answered {status}: {message}"
+    problem = f"{where} answered {status}: {message}"
     if status in OVERLOADED and "insufficient_quota" not in body:
-        return OverloadedError(said, status=status, retry_after=_wait_in(headers))
+        return OverloadedError(problem, status=status, retry_after=_wait_in(headers))
 
     kind: type[LLMError] = BadReplyError if status in NO_SUCH_PATH else LLMError
     if status == NO_SUCH_PATH[0] and not is_page and _LACKS_MODEL.search(message):
@@ -90,25 +90,25 @@ def of_status(status: int, body: str, headers: Mapping[str, str], where: str) ->
     elif status in MALFORMED and _TOO_LONG.search(message):
         kind = PromptTooLongError
 
-    return kind(said, status=status)
+    return kind(problem, status=status)
 
 
 def message_in(body: str) -> str:
     """Return the message in the body of an error, however it is nested, or else the body."""
     try:
-        said: Any = json.loads(body)
+        data: Any = json.loads(body)
     except (ValueError, RecursionError):
         return body
 
     # Google puts the object into a list
-    if isinstance(said, list) and len(said) == 1:
-        (said,) = said
+    if isinstance(data, list) and len(data) == 1:
+        (data,) = data
     # OpenAI has {"error": {"message": ...}}, Ollama {"error": ...}, FastAPI {"detail": ...}
     for name in ("error", "message", "detail"):
-        if isinstance(said, dict) and said.get(name):
-            said = said[name]
+        if isinstance(data, dict) and data.get(name):
+            data = data[name]
 
-    return said if isinstance(said, str) else json.dumps(said)
+    return data if isinstance(data, str) else json.dumps(data)
 
 
 def _wait_in(headers: Mapping[str, str]) -> float | None:
@@ -160,9 +160,9 @@ def translated(error: Exception, where: str, seconds: float = 0.0) -> LLMError:
 def _of_bad_reply(error: ValueError, where: str) -> LLMError:
     """Return the error for a reply that is invalid: no JSON, or an error with status 200."""
     for problem in getattr(error, "errors", list)():
-        given = problem.get("input")
-        if isinstance(given, Mapping) and "error" in given:
-            return of_status(500, json.dumps(given, default=str), {}, where)
+        received = problem.get("input")
+        if isinstance(received, Mapping) and "error" in received:
+            return of_status(500, json.dumps(received, default=str), {}, where)
 
     return BadReplyError(f"{where} sent an invalid reply ({_line(error)})")
 
@@ -177,15 +177,15 @@ def _body_of(error: Exception) -> str:
 
 
 def _headers_of(error: Exception) -> Mapping[str, str]:
-    found = (getattr(getattr(each, "response", None), "headers", None) for each in causes(error))
-    return next((each for each in found if each), {})
+    headers = (getattr(getattr(each, "response", None), "headers", None) for each in causes(error))
+    return next((each for each in headers if each), {})
 
 
 def causes(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an exception, and what it was raised from."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    ids: set[int] = set()
+    while error is not None and id(error) not in ids:
+        ids.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
 

@@ -34,11 +34,11 @@ class AgentStreams:
 
         A kept stream belongs to the agent's id or name; agents without either share one.
         """
-        own = getattr(agent, "decision_random", None)
-        if not isinstance(own, RandomStream):
-            own = getattr(agent, "random", None)
-        if isinstance(own, RandomStream):
-            return own
+        stream = getattr(agent, "decision_random", None)
+        if not isinstance(stream, RandomStream):
+            stream = getattr(agent, "random", None)
+        if isinstance(stream, RandomStream):
+            return stream
 
         name = given_name(agent) or ""
         if name not in self._named:
@@ -57,23 +57,23 @@ class Draw:
 
     Args:
         stream: The stream of the number; None if nothing is drawn.
-        taken: The number, for drawing an option or for the model's sampling.
+        drawn: The number, for drawing an option or for the model's sampling.
         fault: Why the question cannot be asked.
     """
 
     stream: RandomStream | None = None
-    taken: Taken = (0, 0.0)
+    drawn: Taken = (0, 0.0)
     fault: Exception | None = None
 
     @property
     def variation(self) -> int:
         """The number in a form to add to a seed."""
-        return int(self.taken[1] * SEEDS)
+        return int(self.drawn[1] * SEEDS)
 
     def put_back(self) -> None:
         """Restore the stream as if the question had not been asked."""
         if self.stream is not None:
-            self.stream.put_back(self.taken)
+            self.stream.put_back(self.drawn)
 
 
 _PULLED: Collection[str] = {
@@ -167,9 +167,9 @@ class PolicyReasoner(BaseReasoner):
 
     def _weights(self, question: Question) -> list[float]:
         """Return the unnormalised probabilities of the options."""
-        given = question.weights
-        if given is not None:
-            return [given.get(option, 0.0) for option in question.options]
+        weights = question.weights
+        if weights is not None:
+            return [weights.get(option, 0.0) for option in question.options]
 
         utilities = self._utilities(question)
         highest = max(utilities)
@@ -177,9 +177,9 @@ class PolicyReasoner(BaseReasoner):
 
     def _utilities(self, question: Question) -> list[float]:
         agent = question.agent
-        found = getattr(getattr(agent, "archetype", None), "inclinations", None)
+        value = getattr(getattr(agent, "archetype", None), "inclinations", None)
         # a mock's are none
-        inclinations = found if isinstance(found, Mapping) else _NEUTRAL
+        inclinations = value if isinstance(value, Mapping) else _NEUTRAL
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
         pull = _PULL * relevance if isinstance(relevance, int | float) else 0.0
         return [

@@ -343,18 +343,18 @@ def request_for(
     """
     options = question.options
     turned = (*options[rotation:], *options[:rotation]) if rotation else options
-    shown = replace(question, options=turned) if rotation else question
+    rotated = replace(question, options=turned) if rotation else question
     offered = [state_text(option) for option in turned]
     letters = dict(zip(ascii_uppercase, offered, strict=False))
     by_letter = kind == "letter" and len(options) <= MOST_LETTERS
     if by_letter:
-        text = letter_prompt(shown, settings, list(letters))
+        text = letter_prompt(rotated, settings, list(letters))
         how = f"Respond with JSON only:\n{letter_form(list(letters))}"
     else:
-        text = chat_prompt(shown, settings)
+        text = chat_prompt(rotated, settings)
         how = f"Choose one of {', '.join(offered)}. {_REPLY.replace('<state_value>', '...')}"
 
-    own = [] if by_letter else [variation]
+    variations = [] if by_letter else [variation]
 
     def read(reply: ChatReply) -> Reply:
         # a client of the user's own may know of none
@@ -380,5 +380,5 @@ def request_for(
         kind="letter" if by_letter else "name",
         rotation=rotation,
         hash=hash_of(chat_prompt(question, settings)),
-        identity=hash_of(json.dumps([by_letter, text, offered, *own])),
+        identity=hash_of(json.dumps([by_letter, text, offered, *variations])),
     )

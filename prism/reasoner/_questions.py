@@ -179,12 +179,12 @@ class BaseReasoner(ABC):
             logger: Logger for the decisions; by default this reasoner's own.
         """
         decisions = await self.answer(questions)
-        given = logger or self._logger
-        are_heard = is_heard(given)
+        logger = logger or self._logger
+        are_heard = is_heard(logger)
         for question, decision in zip(questions, decisions, strict=True):
             if are_heard or decision.source == "fallback":
                 how, more = _told_of(decision)
-                announce(given, question, decision.chosen, decision.source, how, more)
+                announce(logger, question, decision.chosen, decision.source, how, more)
 
         return decisions
 
@@ -192,13 +192,13 @@ class BaseReasoner(ABC):
 def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keys of a decision before its context in the log, and those after it."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    how |= known(**{name: getattr(decision, name) for name in HOW_ASKED})
+    how |= without_none(**{name: getattr(decision, name) for name in HOW_ASKED})
     cost = {} if decision.cost is None else cost_told(decision.cost)
-    ids = known(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
+    ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     return how, {**cost, **ids}
 
 
-def known(**values: Any) -> dict[str, Any]:
+def without_none(**values: Any) -> dict[str, Any]:
     """Return what is not None: other logs have the keys they always had."""
     return {name: value for name, value in values.items() if value is not None}
 
@@ -212,4 +212,4 @@ def hash_of(prompt: str) -> str:
 def cost_told(cost: Cost) -> dict[str, Any]:
     """Return the cost for a decision's event; unknown parts may be left out."""
     keys = {name: getattr(cost, name) for name in COST_KEYS}
-    return keys | known(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})
+    return keys | without_none(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})

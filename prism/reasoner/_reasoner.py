@@ -232,14 +232,14 @@ class Reasoner(AsksModel, BaseReasoner):
             return await self._in_rotations(question, draw)
 
         # so a server without log-probabilities costs a run one request, not one for each agent
-        found: list[Decision] = []
+        decisions: list[Decision] = []
 
         async def prove(_cost: Cost) -> None:
-            found.append(await self._in_rotations(question, draw))
+            decisions.append(await self._in_rotations(question, draw))
             self._is_proven = True
 
         await self._proofs.do("letter", prove)
-        return found[0] if found else await self._in_rotations(question, draw)
+        return decisions[0] if decisions else await self._in_rotations(question, draw)
 
     async def _in_rotations(self, question: Question, draw: Draw) -> Decision:
         """Ask a question in one rotation of its options, or in all of them."""
@@ -250,9 +250,9 @@ class Reasoner(AsksModel, BaseReasoner):
                 question, draw, await self._asked_by(kind, question, draw, rotations[0])
             )
 
-        found = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
+        decisions = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
-        return self._chosen(question, draw, _averaged(found, options))
+        return self._chosen(question, draw, _averaged(decisions, options))
 
     async def _asked_by(
         self, kind: Kind, question: Question, draw: Draw, rotation: int | None
@@ -276,10 +276,10 @@ class Reasoner(AsksModel, BaseReasoner):
             return self._answered(request, outcome)
 
         cost = outcome.charge()
-        found = await self._asked_by("name", question, draw, rotation)
-        if found.cost is not None:
-            cost.follow(found.cost)
-        return replace(found, cost=cost)
+        decision = await self._asked_by("name", question, draw, rotation)
+        if decision.cost is not None:
+            cost.follow(decision.cost)
+        return replace(decision, cost=cost)
 
     def _request(
         self, kind: Kind, question: Question, draw: Draw, rotation: int | None
@@ -314,8 +314,8 @@ class Reasoner(AsksModel, BaseReasoner):
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         if reply is None:
-            found = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
-            return replace(found, prompt_hash=request.hash, prompt=request.text)
+            answer = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
+            return replace(answer, prompt_hash=request.hash, prompt=request.text)
 
         if self._replies is not None:
             self._replies[request.identity] = reply
@@ -339,19 +339,19 @@ class Reasoner(AsksModel, BaseReasoner):
             reply=reply.text,
         )
 
-    def _chosen(self, question: Question, draw: Draw, found: Decision) -> Decision:
+    def _chosen(self, question: Question, draw: Draw, decision: Decision) -> Decision:
         """Choose an option by its probability, if the model gave probabilities."""
-        if found.probabilities is None:
-            return replace(found, sampling_seed=draw.variation) if self._samples else found
+        if decision.probabilities is None:
+            return replace(decision, sampling_seed=draw.variation) if self._samples else decision
 
-        weights = list(found.probabilities.values())
-        number = index_at(draw.taken[1], weights)
-        rounded = {text: round(chance, 6) for text, chance in found.probabilities.items()}
-        return replace(found, chosen=question.options[number], probabilities=rounded)
+        weights = list(decision.probabilities.values())
+        number = index_at(draw.drawn[1], weights)
+        rounded = {text: round(chance, 6) for text, chance in decision.probabilities.items()}
+        return replace(decision, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
-        place = place_of(fault)
-        where = f" ({place})" if place is not None else ""
+        source = place_of(fault)
+        where = f" ({source})" if source is not None else ""
         return self._fall_back(question, fault, Cost(model=self._model), where)
 
     def _fall_back(

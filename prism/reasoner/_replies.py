@@ -97,8 +97,8 @@ class Request(Generic[ResultT]):
             number: How many replies were.
         """
         replies = "reply" if number == 1 else f"{number} replies"
-        told = f"Your last {replies} could not be used: {problem}\n{self.how}"
-        return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{told}\n"))
+        correction = f"Your last {replies} could not be used: {problem}\n{self.how}"
+        return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{correction}\n"))
 
     def lacks(self, reply: ChatReply) -> bool:
         """Return whether a reply cannot be used."""
@@ -210,8 +210,8 @@ def spoken(reply: str) -> str:
     """
     text = _END_OF_THOUGHT.split(_FINAL_CHANNEL.split(reply)[-1])[-1]
     turn = next((each for each in _END_OF_TURN.split(text) if each.strip()), "")
-    own = _MARK.sub("", _OPEN_THOUGHT.split(turn, maxsplit=1)[0]).strip(_SPACE)
-    return _FENCE.sub("", own).strip(_SPACE)
+    words = _MARK.sub("", _OPEN_THOUGHT.split(turn, maxsplit=1)[0]).strip(_SPACE)
+    return _FENCE.sub("", words).strip(_SPACE)
 
 
 def find_json(reply: str) -> Any:
@@ -220,8 +220,8 @@ def find_json(reply: str) -> Any:
     Raises:
         ValueError: If there is none, or only a part.
     """
-    said = reply.strip(_SPACE)
-    for text in (said, spoken(reply), said[said.find("{") : said.rfind("}") + 1]):
+    whole = reply.strip(_SPACE)
+    for text in (whole, spoken(reply), whole[whole.find("{") : whole.rfind("}") + 1]):
         try:
             return json.loads(text)
         except (ValueError, RecursionError):

@@ -73,10 +73,10 @@ class Router(BaseReasoner, BaseWriter):
 
     # Answers
 
-    async def answer(self, asked: Sequence[Any], /) -> list[Any]:
+    async def answer(self, requests: Sequence[Any], /) -> list[Any]:
         """Answer everything concurrently; return the answers in order."""
-        answers: list[Any] = await self.part.answer(asked)
-        for each, answer in zip(asked, answers, strict=True):
+        answers: list[Any] = await self.part.answer(requests)
+        for each, answer in zip(requests, answers, strict=True):
             if isinstance(each, Question):
                 self.places.add(each, answer)
             if self._fallbacks is not None:
@@ -160,13 +160,13 @@ class Places:
         likeliest = max(chances, key=chances.__getitem__)
         if answer.source == "model" and answer.rotation is not None and likeliest in options:
             size = len(options)
-            place = (options.index(likeliest) - answer.rotation) % size
-            self._counts.setdefault(size, Counter())[place] += 1
+            position = (options.index(likeliest) - answer.rotation) % size
+            self._counts.setdefault(size, Counter())[position] += 1
 
     def to_dict(self) -> dict[str, list[int]]:
         """Return the choices of each place, by the number of options, as plain data."""
         return {
-            str(size): [counts[place] for place in range(size)]
+            str(size): [counts[position] for position in range(size)]
             for size, counts in sorted(self._counts.items())
         }
 

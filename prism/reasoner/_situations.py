@@ -148,8 +148,8 @@ def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str])
         is_named = meanings == [*map(state_text, option.leaves)]
         return descriptions.get(option) or (state_text(option) if is_named else "; ".join(meanings))
 
-    own = getattr(question.agent, "meanings", None)
-    meaning = own.get(option) if isinstance(own, Mapping) else None
+    of_agent = getattr(question.agent, "meanings", None)
+    meaning = of_agent.get(option) if isinstance(of_agent, Mapping) else None
     return meaning or description_in(option, descriptions)
 
 

@@ -125,10 +125,10 @@ def require_positive(**limits: float | None) -> None:
             raise FieldValueError(f"{name} must be a number above 0, got {value!r}")
 
 
-def require_one_of(name: str, value: str, known: Sequence[str]) -> None:
+def require_one_of(name: str, value: str, choices: Sequence[str]) -> None:
     """Raise FieldValueError for an unknown value."""
-    if value not in known:
-        raise FieldValueError(f"{name} must be one of {', '.join(known)}, got {value!r}")
+    if value not in choices:
+        raise FieldValueError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
 
 
 # What answers cost

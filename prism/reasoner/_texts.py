@@ -177,10 +177,10 @@ class BaseWriter(ABC):
             calls: The calls; the answers come in the same order.
             logger: Logger for the texts; by default this writer's own.
         """
-        found = await self.answer(calls)
-        self.announce(calls, found, logger=logger)
+        answers = await self.answer(calls)
+        self.announce(calls, answers, logger=logger)
 
-        return found
+        return answers
 
     def announce(
         self,
@@ -196,11 +196,11 @@ class BaseWriter(ABC):
             found: The answers.
             logger: Logger for the texts; by default this writer's own.
         """
-        given = logger or self._logger
-        are_heard = is_heard(given)
+        logger = logger or self._logger
+        are_heard = is_heard(logger)
         for call, written in zip(calls, found, strict=True):
             if are_heard or written.source in _FAILURES:
-                _announce(given, call, written)
+                _announce(logger, call, written)
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -247,7 +247,7 @@ def whole_characters(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def _announce(given: EventLogger | None, call: TextCall, written: Written) -> None:
+def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> None:
     """Log one text; a failure is a warning, which is shown even without structlog."""
     keys: dict[str, Any] = {
         "agent_id": call.agent_id,
@@ -262,7 +262,7 @@ def _announce(given: EventLogger | None, call: TextCall, written: Written) -> No
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
-    report(given, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
+    report(logger, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
 
 
 # Asking a model
@@ -368,8 +368,8 @@ class Writer(AsksModel, BaseWriter):
         """Return the number added to the seed, so that a model that samples writes anew."""
         if not self._samples:
             return 0
-        own = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
-        return own.index(SEEDS)
+        stream = RandomStream(self._seed, "text", call.agent_id, call.key, call.prompt_hash)
+        return stream.index(SEEDS)
 
 
 def _key_of(call: TextCall) -> str:

@@ -118,13 +118,13 @@ class Wording:
             schema: JSON Schema of the answer, if it is not one text.
             fallback: The result if no usable text comes.
         """
-        told = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
+        text = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         if schema is not None:
-            own = dict(schema)
-            read: ReadText = partial(read_data, schema=own)
+            form = dict(schema)
+            read: ReadText = partial(read_data, schema=form)
         else:
-            own, read = self._schema(), self.read
-        return TextCall(agent, key, told, own, read, fallback=fallback, how=_AGAIN)
+            form, read = self._schema(), self.read
+        return TextCall(agent, key, text, form, read, fallback=fallback, how=_AGAIN)
 
     def read(self, reply: str) -> str:
         """Return the text in a model's reply, cleaned and cut to the allowed length.
@@ -185,13 +185,13 @@ def shortened(text: str, most: int) -> str:
         return text
 
     room = most - len(_ELLIPSIS)
-    place = max(text.rfind(space, 0, room + 1) for space in " \n")
-    if place < room // 2:
-        place = room
-        while place and category(text[place])[0] == "M":
-            place -= 1
+    end = max(text.rfind(space, 0, room + 1) for space in " \n")
+    if end < room // 2:
+        end = room
+        while end and category(text[end])[0] == "M":
+            end -= 1
 
-    return text[:place].rstrip(" \n,;:-") + _ELLIPSIS
+    return text[:end].rstrip(" \n,;:-") + _ELLIPSIS
 
 
 def _text_in(reply: str) -> str:

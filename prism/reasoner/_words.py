@@ -172,9 +172,9 @@ def template_of(
     dotted = (rf"{each}\.[^\W\d_]\w*" for each in objects)
     name = "|".join((*fields, *dotted))
     pattern = re.compile(rf"\{{\s*((?:{name})(?::[^{{}}\n]*)?)\s*\}}")
-    known = ", ".join((*fields, *(f"{each}.<...>" for each in objects)))
+    listed = ", ".join((*fields, *(f"{each}.<...>" for each in objects)))
     problems = [
-        f"names {{{inside}}}, which is not a field: there are {known}, each with a format or "
+        f"names {{{inside}}}, which is not a field: there are {listed}, each with a format or "
         "without, as in {agent.age:.1f}"
         for inside in _BRACES.findall(text)
         if not pattern.fullmatch(f"{{{inside}}}") and _is_nearly_a_field(inside, fields, objects)

@@ -141,8 +141,7 @@ class Feed(Posting):
             awake = self._hours.awake(self._first_hour + hours)
             for reader in self.agents:
                 if reader not in awake and reader.state is not AgentState.IDLE:
-                    # time does not pass for those who sleep
-                    reader.ticks_in_state -= 1
+                    turns.pause(reader)
             await self.activate(agent for _, agent in turns.in_order(awake))
 
     async def close_round(self) -> None:

@@ -43,10 +43,10 @@ def domain(tree: Hierarchy, arc: Arc, memory: Memory) -> int | None:
     targets = effective(tree, arc.targets, memory)
     if not targets:
         return None
-    own: tuple[int, ...] = (arc.source,) if arc.written.internal else ()
+    source: tuple[int, ...] = (arc.source,) if arc.written.internal else ()
     return next(
         number
-        for number in (*own, *tree.ancestors(arc.source))
+        for number in (*source, *tree.ancestors(arc.source))
         if tree.nodes[number].kind == "composite"
         and all(tree.is_inside(target, number) for target in targets)
     )

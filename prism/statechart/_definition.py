@@ -286,7 +286,7 @@ def _part_problems(hierarchy: Hierarchy, timeouts: Mapping[Any, object]) -> Iter
             yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
     for arc in hierarchy.arcs:
         for problem in _arc_problems(hierarchy, arc):
-            yield f"transition {arc.place + 1} ({arc.written}): {problem}"
+            yield f"transition {arc.number + 1} ({arc.written}): {problem}"
     yield from _share_problems(hierarchy)
 
 

@@ -266,6 +266,6 @@ def _listed(problems: Iterable[tuple[int, str, str]]) -> str:
     """Return what is wrong with a document as a line for each problem."""
     lines = []
     for line, key, problem in sorted(problems):
-        place = ", ".join(filter(None, (f"line {line}" if line else "", key)))
-        lines.append(f"{place}: {problem}" if place else problem)
+        where = ", ".join(filter(None, (f"line {line}" if line else "", key)))
+        lines.append(f"{where}: {problem}" if where else problem)
     return lines[0] if len(lines) == 1 else f"{len(lines)} problems:" + joined(["", *lines], "\n  ")

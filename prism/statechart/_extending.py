@@ -121,8 +121,8 @@ def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]
         )
     for item in base.transitions:
         if not any(_is_named(item, name) for name in without):
-            own = [guard for name, guard in guards.items() if _is_named(item, name)]
-            yield replace(item, guard=own[-1]) if own else item
+            matching = [guard for name, guard in guards.items() if _is_named(item, name)]
+            yield replace(item, guard=matching[-1]) if matching else item
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:

@@ -60,13 +60,13 @@ class Arc:
     """A written transition in numbers.
 
     Args:
-        place: Its place among the transitions.
+        number: Its number among the transitions.
         source: The state it belongs to.
         targets: Where it leads; none if it leaves nothing.
         written: The transition.
     """
 
-    place: int
+    number: int
     source: int
     targets: tuple[int | HistoryAt, ...]
     written: Transition[Any]
@@ -118,8 +118,8 @@ class Hierarchy:
         self.has_regions = any(node.kind == "parallel" for node in self.nodes)
 
         self.arcs = tuple(
-            Arc(place, self._number(item.source), self._targets(item.target), item)
-            for place, item in enumerate(transitions)
+            Arc(index, self._number(item.source), self._targets(item.target), item)
+            for index, item in enumerate(transitions)
         )
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:

@@ -81,8 +81,8 @@ class _Writer:
             self._write_state(self.root, state)
         _set(self.root, name=_encoded(data["name"]), initial=self._ids(data["initial"]))
         _set_own(self.root, data, "description", "strict", "decision_states", "timeouts")
-        for place, transition in enumerate(data["transitions"]):
-            self._write_transition({"place": place, **transition})
+        for index, transition in enumerate(data["transitions"]):
+            self._write_transition({"place": index, **transition})
 
     def _write_state(self, around: Element, data: Any) -> None:
         data = data if isinstance(data, dict) else {"state": data}
@@ -276,10 +276,10 @@ class _Reader:
             "initial": self._targets(root, "initial") or next(iter(self._names.values()), []),
             "transitions": [data for *_, data in ordered],
             "final_states": [name for each, name in self._names.items() if each.tag == "final"],
-            **self._own(root),
+            **self._own_attributes(root),
         }
 
-    def _own(self, element: Element) -> dict[str, Any]:
+    def _own_attributes(self, element: Element) -> dict[str, Any]:
         """Return what prism's own attributes say."""
         names = [name for name in element.attrib if name.startswith(_OWN)]
         return {name.removeprefix(_OWN): _value(element.attrib.pop(name)) for name in names}
@@ -304,8 +304,8 @@ class _Reader:
             "initial": self._default(element.find("initial")) if initial is None else initial,
             "parallel": element.tag == "parallel",
         }
-        own = self._own(element)
-        return {"state": name, **data, **own} if own or any(data.values()) else name
+        attributes = self._own_attributes(element)
+        return {"state": name, **data, **attributes} if attributes or any(data.values()) else name
 
     def _read_history(self, element: Element, composite: str) -> None:
         self._read.add(element)
@@ -314,7 +314,7 @@ class _Reader:
             "history": composite,
             "deep": {"deep": True, "shallow": False}.get(kind, kind),
             "default": self._default(element),
-            **self._own(element),
+            **self._own_attributes(element),
         }
 
     def _default(self, around: Element | None) -> Any:
@@ -337,12 +337,12 @@ class _Reader:
 
     def _read_transition(self, element: Element, source: str) -> None:
         self._read.add(element)
-        own, take = self._own(element), element.attrib.pop
+        attributes, take = self._own_attributes(element), element.attrib.pop
         event, cond, kind = take("event", None), take("cond", None), take("type", "external")
-        is_placed = type(own.get("place")) is int
-        place = own.pop("place") if is_placed else len(self._transitions)
+        is_placed = type(attributes.get("place")) is int
+        index = attributes.pop("place") if is_placed else len(self._transitions)
         triggers: list[Any] = [None]
-        if own.pop("exact", False):
+        if attributes.pop("exact", False):
             triggers = [_decoded(event or "")]
         elif event is not None:
             triggers = [{"descriptor": name} for name in event.split() or [""]]
@@ -351,7 +351,7 @@ class _Reader:
             "target": self._targets(element, "target"),
             "guard": cond and cond.strip(),
             "internal": {"internal": True, "external": False}.get(kind, kind),
-            **own,
+            **attributes,
         }
         line = self._lines[element]
-        self._transitions += [(place, line, {"trigger": each, **data}) for each in triggers]
+        self._transitions += [(index, line, {"trigger": each, **data}) for each in triggers]

@@ -164,8 +164,8 @@ def agent_name(agent: object) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    if own := _own_name(agent):
-        return own
+    if name := _own_name(agent):
+        return name
     cls: Any = type(agent)
     beside = kept_beside(agent)
     if beside.name is None:
@@ -184,8 +184,8 @@ _warned_of: WeakSet[type] = WeakSet()
 
 def _own_name(agent: object) -> str | None:
     try:
-        own = getattr(agent, "agent_id", None)
-        return own if own and type(own) is str else given_name(agent)
+        agent_id = getattr(agent, "agent_id", None)
+        return agent_id if agent_id and type(agent_id) is str else given_name(agent)
     except Exception:
         # the id of a detached database row cannot be read
         return None

@@ -45,7 +45,7 @@ def to_outline(chart: Definition[Any]) -> Diagram:
         ends,
         outline.boxes(),
         outline.notes({state_text(state): ticks for state, ticks in chart.timeouts.items()}),
-        {mark: "H*" if at.deep else "H" for at, mark in outline.marks.items()},
+        {label: "H*" if at.deep else "H" for at, label in outline.marks.items()},
     )
 
 
@@ -78,7 +78,7 @@ class _Outline:
             self.name(node.number): Box(
                 (
                     *map(self.name, node.children),
-                    *(mark for at, mark in self.marks.items() if at.composite == node.number),
+                    *(label for at, label in self.marks.items() if at.composite == node.number),
                 ),
                 () if node.kind == "parallel" else tuple(map(self.name, node.initial)),
                 node.kind == "parallel",
@@ -126,11 +126,11 @@ def label_of(item: Transition[Any]) -> str:
     guard, action = shown_name(item.guard, "guard"), shown_name(item.action, "action")
     label = trigger_text(item.trigger) + (f" [{guard}]" if guard else "")
     label += f" / {action}" if action else ""
-    timing = (f"{name} {_shown(getattr(item, name))}" for name in TIMING if getattr(item, name))
+    timing = (f"{name} {_text_of(getattr(item, name))}" for name in TIMING if getattr(item, name))
     return " ".join([label, *(f"({each})" for each in timing)])
 
 
-def _shown(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return shown_name(value, "rate") or "" if callable(value) else f"{value:g}"
 
 

@@ -123,8 +123,8 @@ class Reporter:
         if self._strict:
             raise error
         ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
-        said = loggers.describe(error)
-        self._report("error", event, agent, exc_info=error, error=said, **ends)
+        description = loggers.describe(error)
+        self._report("error", event, agent, exc_info=error, error=description, **ends)
 
     def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
         about = {"chart": self._chart, "agent_id": agent_name(agent)}

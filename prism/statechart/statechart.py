@@ -348,8 +348,8 @@ class Statechart(Driving[StateT]):
         from prism.statechart._extending import extended
 
         make: Callable[..., Statechart[Any]] = type(self)
-        own = {"logger": self._reporter.logger, "clock": self._clock}
-        return make(**{**own, **extended(self._definition, changes)})
+        defaults = {"logger": self._reporter.logger, "clock": self._clock}
+        return make(**{**defaults, **extended(self._definition, changes)})
 
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.

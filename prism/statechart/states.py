@@ -94,8 +94,8 @@ def _names_for(texts: tuple[str, ...]) -> list[str]:
     names = [re.sub(r"\W+", "_", text, flags=re.ASCII).upper() for text in texts]
     counts = Counter(names)
     return [
-        name if counts[name] == 1 and re.fullmatch(r"(?!S\d+$)[A-Z]\w*", name) else f"S{place}"
-        for place, name in enumerate(names)
+        name if counts[name] == 1 and re.fullmatch(r"(?!S\d+$)[A-Z]\w*", name) else f"S{index}"
+        for index, name in enumerate(names)
     ]
 
 

@@ -64,8 +64,8 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
         channel = channels[number]
         agents = members.of(channel)
         if number in sums:
-            place = bisect_right(sums[number], stream.random() * sums[number][-1])
-            agent = agents[min(place, len(agents) - 1)]
+            index = bisect_right(sums[number], stream.random() * sums[number][-1])
+            agent = agents[min(index, len(agents) - 1)]
         else:
             agent = agents[stream.index(len(agents))]
             if channel.most is not None and not _happens(turns, channel, agent, stream):
@@ -220,6 +220,6 @@ class TurnsAhead(Turns):
                 raise SimulationError(
                     f"the step of {agent!r} waits for another agent, in an independent world"
                 )
-            asked, writing = ([waits], ()) if type(waits) is Asked else ((), [waits])
-            await self.answers.ask(self, asked, writing)
+            decisions, writing = ([waits], ()) if type(waits) is Asked else ((), [waits])
+            await self.answers.ask(self, decisions, writing)
             waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))

@@ -26,7 +26,7 @@ FEED = "prism.social:Feed"
 def known_worlds() -> Mapping[str, str]:
     """Return the addresses of the worlds that come with prism by their short names."""
     examples = importlib.import_module(EXAMPLES)
-    names = (found.name for found in iter_modules(examples.__path__))
+    names = (module.name for module in iter_modules(examples.__path__))
     # the class has the name of its file
     named = {name: f"{EXAMPLES}.{name}:{name.capitalize()}" for name in names}
 
@@ -44,15 +44,15 @@ def address_of(world: str | type[Any]) -> str:
     """
     if not isinstance(world, str):
         return _address_of_class(world)
-    known = known_worlds()
-    if world not in known and not all(world.rpartition(":")):
-        listed = ", ".join(known)
+    addresses = known_worlds()
+    if world not in addresses and not all(world.rpartition(":")):
+        listed = ", ".join(addresses)
         raise InputError(
             f"must be package.module:Name, file.py:Name or one of {listed}, got {world!r}",
             field="world",
         )
 
-    return known.get(world, world)
+    return addresses.get(world, world)
 
 
 def load_world(address: str) -> type[World[Any]]:
@@ -64,15 +64,15 @@ def load_world(address: str) -> type[World[Any]]:
     Raises:
         InputError: If there is no such module, file or world.
     """
-    place, _, name = address.rpartition(":")
+    source, _, name = address.rpartition(":")
     worlds = {
-        each: found
-        for each, found in vars(module_at(place)).items()
-        if isinstance(found, type) and issubclass(found, World) and found is not World
+        each: value
+        for each, value in vars(module_at(source)).items()
+        if isinstance(value, type) and issubclass(value, World) and value is not World
     }
     if name not in worlds:
         listed = ", ".join(worlds) or "no world"
-        problem = f"{place} has no world or agent {name!r}: it has {listed}"
+        problem = f"{source} has no world or agent {name!r}: it has {listed}"
         raise InputError(problem, field="world")
 
     return worlds[name]
@@ -84,29 +84,29 @@ def found_at(address: str) -> Any:
     Raises:
         InputError: If the module cannot be imported.
     """
-    place, _, name = address.rpartition(":")
-    return getattr(module_at(place), name, None)
+    source, _, name = address.rpartition(":")
+    return getattr(module_at(source), name, None)
 
 
-def module_at(place: str) -> ModuleType:
+def module_at(source: str) -> ModuleType:
     """Import a module by its name or file.
 
     Raises:
         InputError: If there is none, or it cannot be imported.
     """
     try:
-        return _load_file(Path(place)) if place.endswith(".py") else _load_module(place)
+        return _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
     except PrismError:
         raise
     except Exception as error:
         # Python puts the place of a syntax error into its text, too
         text = error.msg if isinstance(error, SyntaxError) else error
-        told = f"{type(error).__name__}: {text}"
+        message = f"{type(error).__name__}: {text}"
         file, line, code = _where(error)
-        shown = f": {code.strip()}" if code else ""
+        excerpt = f": {code.strip()}" if code else ""
         near = min(os.path.relpath(file), file, key=len)
-        begins = "" if Path(file) == Path(place).absolute() else f"importing {place} failed: "
-        raise InputError(f"{begins}{told}{shown}", path=near, line=line) from error
+        begins = "" if Path(file) == Path(source).absolute() else f"importing {source} failed: "
+        raise InputError(f"{begins}{message}{excerpt}", path=near, line=line) from error
 
 
 def _where(error: Exception) -> tuple[str, int | None, str | None]:
@@ -134,10 +134,10 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _load_file(path: Path) -> ModuleType:
-    known = sys.modules.get(path.stem)
-    if known is not None:
-        if (file := getattr(known, "__file__", None)) and Path(file).absolute() == path.absolute():
-            return known
+    loaded = sys.modules.get(path.stem)
+    if loaded is not None:
+        if (file := getattr(loaded, "__file__", None)) and Path(file).absolute() == path.absolute():
+            return loaded
         raise InputError(
             f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",
             path=path,

@@ -208,9 +208,9 @@ class Agent(Declares):
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
-        own = {name: getattr(self, name) for name in type(self)._own_fields}
-        own.update(self.attributes)
-        return {"attributes": identify(own)} if own else {}
+        attributes = {name: getattr(self, name) for name in type(self)._own_fields}
+        attributes.update(self.attributes)
+        return {"attributes": identify(attributes)} if attributes else {}
 
     def memories(self, most: int) -> Sequence[str]:
         """Return at most so many of the last things that happened to the agent, oldest first.
@@ -391,8 +391,8 @@ class Agent(Declares):
             )
         chart = type(self).chart
         leaves = state.leaves if isinstance(state, Configuration) else (state,)
-        own = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
-        if not own or (chart.definition.is_nested and not chart.can_be_in(state)):
+        are_states = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
+        if not are_states or (chart.definition.is_nested and not chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         me: Any = self

@@ -109,13 +109,13 @@ class AgentSet(tuple[AgentT, ...]):
         return self.sum(of) / len(self)
 
     @overload
-    def __getitem__(self, place: SupportsIndex, /) -> AgentT: ...
+    def __getitem__(self, index: SupportsIndex, /) -> AgentT: ...
     @overload
-    def __getitem__(self, place: slice, /) -> AgentSet[AgentT]: ...
-    def __getitem__(self, place: Any, /) -> Any:
+    def __getitem__(self, index: slice, /) -> AgentSet[AgentT]: ...
+    def __getitem__(self, index: Any, /) -> Any:
         """Return an agent by its place, or the set of the agents in a slice."""
-        chosen = super().__getitem__(place)
-        return AgentSet(chosen) if isinstance(place, slice) else chosen
+        chosen = super().__getitem__(index)
+        return AgentSet(chosen) if isinstance(index, slice) else chosen
 
     def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
         """Return the set of these agents and of others."""
@@ -123,8 +123,8 @@ class AgentSet(tuple[AgentT, ...]):
 
     def __repr__(self) -> str:
         """Show the number of agents, and the first few."""
-        shown = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
-        return f"<{len(self)} agents{': ' * bool(self)}{', '.join(shown)}>"
+        parts = [*map(repr, self[:3]), *["..."] * (len(self) > 3)]
+        return f"<{len(self)} agents{': ' * bool(self)}{', '.join(parts)}>"
 
 
 NOBODY: AgentSet[Any] = AgentSet()
@@ -143,9 +143,9 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
         if matching:
             return matching
     if isinstance(state, Configuration):
-        own = type(state.leaves[0])
+        cls = type(state.leaves[0])
         return [
-            agent for agent in agents if agent.state == state and type(agent.state.leaves[0]) is own
+            agent for agent in agents if agent.state == state and type(agent.state.leaves[0]) is cls
         ]
 
     states = (state,) if isinstance(state, (Enum, str)) else tuple(state)
@@ -176,8 +176,8 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
 
 def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
     """Return agents in an order that does not depend on that of the set."""
-    found: Sequence[Any] = agents[0].world._run_turns.population.canonical(agents)
-    return found
+    ordered: Sequence[Any] = agents[0].world._run_turns.population.canonical(agents)
+    return ordered
 
 
 def _stream_of(agents: AgentSet[Any]) -> Any:

@@ -28,7 +28,7 @@ class Soloist(Guest[Any]):
 
     async def act(self, world: Any) -> None:
         """Take a round."""
-        world.taken.append(await self.object.take_round())
+        world.outcomes.append(await self.object.take_round())
 
 
 class Alone(World[Any]):
@@ -37,11 +37,11 @@ class Alone(World[Any]):
     Attributes:
         agent: The agent, which says what a round is, when the run is over, and what its results
             are.
-        taken: What came of each round so far.
+        outcomes: What came of each round so far.
     """
 
     agent: Any = state(None)
-    taken: list[Any] = state(list)
+    outcomes: list[Any] = state(list)
 
     def populate(self, agents: int) -> list[Soloist]:  # noqa: ARG002 - there is one
         """Let the agent take part."""
@@ -49,7 +49,7 @@ class Alone(World[Any]):
 
     def tick_ends(self) -> None:
         """End the run if the agent says so."""
-        reason = self.agent.reason_to_end(self.taken)
+        reason = self.agent.reason_to_end(self.outcomes)
         if reason is not None:
             self.stop(reason)
 
@@ -78,7 +78,7 @@ class AloneLoop(Loop):
 
     async def _round(self, number: int) -> Any:
         await super()._round(number)
-        return self.world.taken[-1]
+        return self.world.outcomes[-1]
 
     def _results(self) -> Any:
         return self.world.agent.results(self.finished)
@@ -119,16 +119,16 @@ class AloneRun(Run[Any]):
     file: Path
     agent_id: str
 
-    def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **given: Any) -> None:
+    def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **named: Any) -> None:
         """Store the arguments, and refuse those that do not fit together."""
-        given |= {} if agents is None else {"agents": agents}
-        if unknown := given.keys() - {*self.takes, "reasoner"}:
+        named |= {} if agents is None else {"agents": agents}
+        if unknown := named.keys() - {*self.takes, "reasoner"}:
             problem = f"is for a world, and {world} is run alone: leave it out"
             raise InputError(problem, field=min(unknown))
-        given["reasoner"] = decider_of(model, given.get("reasoner"))
+        named["reasoner"] = decider_of(model, named.get("reasoner"))
         self._loop: Any = None
-        self._arguments = {"world": world, **given}
-        vars(self).update(self._arguments, **{**self.takes, **given})
+        self._arguments = {"world": world, **named}
+        vars(self).update(self._arguments, **{**self.takes, **named})
         self.file = Path(world) if isinstance(world, str) else world
         self._check()
 

@@ -77,14 +77,14 @@ def writer_of(decides: Any, writer: Any) -> Any:
     """Return the writer: the user's own, or the options of a model that writes."""
     if writer is None or isinstance(writer, (WriterOptions, BaseWriter)):
         return writer
-    asked = Model.of(writer)
+    model = Model.of(writer)
     # a client that decides and writes is only one client
-    return WriterOptions(None if asked == decides else asked)
+    return WriterOptions(None if model == decides else model)
 
 
-def is_own(asked: Any) -> bool:
+def is_own(service: Any) -> bool:
     """Return whether the reasoner or the writer is the user's own object."""
-    return asked is not None and not hasattr(asked, "to_config")
+    return service is not None and not hasattr(service, "to_config")
 
 
 def require_whole(name: str, value: int, least: int) -> int:
@@ -152,16 +152,16 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
         FieldTypeError: If a value has the wrong type.
         FieldValueError: If a value is out of its range.
     """
-    known = parameters_of(cls)
+    parameters = parameters_of(cls)
     hints = hints_of(cls) if values else {}
     for name in values:
-        if name in cls.fields and name not in known:
+        if name in cls.fields and name not in parameters:
             raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
-        if name not in known:
-            raise TypeError(unknown_name(cls, name, "parameter", known))
+        if name not in parameters:
+            raise TypeError(unknown_name(cls, name, "parameter", parameters))
 
     return {
-        name: read_value(f"{cls.__name__}.{name}", known[name], hints.get(name, Any), value)
+        name: read_value(f"{cls.__name__}.{name}", parameters[name], hints.get(name, Any), value)
         for name, value in values.items()
     }
 

@@ -193,8 +193,8 @@ def check_world(
     cls = load_world(address)
     rounds = min(cls.rounds, MOST_ROUNDS) if rounds is None else rounds
     if treatments is None:
-        own = [name for name, number in marked(cls, TREATMENT).items() if not number]
-        treatments = [f"{name}@{1 + number % rounds}" for number, name in enumerate(own)]
+        names = [name for name, number in marked(cls, TREATMENT).items() if not number]
+        treatments = [f"{name}@{1 + number % rounds}" for number, name in enumerate(names)]
     options: dict[str, Any] = {
         "world": address,
         "agents": agents if isinstance(agents, int) else str(agents),
@@ -216,17 +216,17 @@ def check_world(
         notes = json.loads(logs[_FIRST].with_suffix(".notes").read_text())
         lines = {cause: _lines(path) for cause, path in logs.items()}
 
-    found = _compared(_SEED, lines[_FIRST], lines[_SEED])
-    if not found:
-        found = _compared(_ORDER, _unlisted(lines[_FIRST]), _unlisted(lines[_ORDER]))
-    return Checked(found, notes)
+    findings = _compared(_SEED, lines[_FIRST], lines[_SEED])
+    if not findings:
+        findings = _compared(_ORDER, _unlisted(lines[_FIRST]), _unlisted(lines[_ORDER]))
+    return Checked(findings, notes)
 
 
 def _start(
     path: Path, options: Mapping[str, Any], hash_seed: int, is_permuted: bool
 ) -> Popen[bytes]:
-    given = json.dumps({"path": str(path), "is_permuted": is_permuted, "options": options})
-    command = [sys.executable, "-c", "from prism.worlds._checking import child; child()", given]
+    arguments = json.dumps({"path": str(path), "is_permuted": is_permuted, "options": options})
+    command = [sys.executable, "-c", "from prism.worlds._checking import child; child()", arguments]
     paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": paths}
     return Popen(command, stdout=PIPE, stderr=PIPE, env=environment)
@@ -246,24 +246,24 @@ class _Unconnected:
 
 def child() -> None:
     """Carry out one of the runs, in a process of its own, and note what was silent."""
-    given = json.loads(sys.argv[1])
+    arguments = json.loads(sys.argv[1])
     clock, unconnected = SimulatedClock(), _Unconnected()
     setattr(Agent, "neighbours", unconnected)  # noqa: B010 - to a type checker it is a set
-    with RunLog(given["path"], clock) as log:
-        run: Run[Any] = Run(**given["options"], logger=log.logger, clock=clock)
-        if given["is_permuted"]:
+    with RunLog(arguments["path"], clock) as log:
+        run: Run[Any] = Run(**arguments["options"], logger=log.logger, clock=clock)
+        if arguments["is_permuted"]:
             # after setup, which may connect and place agents by their order
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*_silent(run, Path(given["path"]))]
+    notes = [*_silent(run, Path(arguments["path"]))]
     if run.loop.world._network is None:
         notes += [
             f"{kind} reads its neighbours, but the world has no network: set one in setup"
             for kind in unconnected.kinds
         ]
     # not to the standard output, to which the world itself may print
-    Path(given["path"]).with_suffix(".notes").write_text(json.dumps(notes))
+    Path(arguments["path"]).with_suffix(".notes").write_text(json.dumps(notes))
 
 
 def _lines(path: Path) -> list[bytes]:
@@ -283,8 +283,8 @@ def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> li
     """Return the first line that differs, if any does."""
     for number, lines in enumerate(zip_longest(first, second, fillvalue=b""), 1):
         if lines[0] != lines[1]:
-            shown = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in lines]
-            return [Finding(cause, number, *shown)]
+            texts = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in lines]
+            return [Finding(cause, number, *texts)]
     return []
 
 

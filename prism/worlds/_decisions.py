@@ -184,21 +184,21 @@ class Answers:
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
-    async def ask(self, turns: Any, asked: Sequence[Asked], writing: Sequence[Writing]) -> None:
+    async def ask(self, turns: Any, pending: Sequence[Asked], writing: Sequence[Writing]) -> None:
         """Ask for decisions and texts together, and note, count and log the answers."""
         turns.acting = None
-        if asked and self.policy is not None:
-            chosen = self.policy.choose(asked, turns.events.logger)
-            for each, answer in zip(asked, chosen, strict=True):
+        if pending and self.policy is not None:
+            chosen = self.policy.choose(pending, turns.events.logger)
+            for each, answer in zip(pending, chosen, strict=True):
                 each.answer = answer
-            self.decisions_asked += len(asked)
-            self.decisions_answered += len(asked)
-            asked = ()
-        if not (asked or writing):
+            self.decisions_asked += len(pending)
+            self.decisions_answered += len(pending)
+            pending = ()
+        if not (pending or writing):
             return
 
         calls = [each.call for each in writing]
-        _, texts = await all_of([self._decide(turns, asked), self._write(calls)])
+        _, texts = await all_of([self._decide(turns, pending), self._write(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=turns.events.logger)
@@ -206,18 +206,18 @@ class Answers:
             text.answer = written
             self.texts[written.source] += 1
 
-    async def _decide(self, turns: Any, asked: Sequence[Asked]) -> None:
+    async def _decide(self, turns: Any, pending: Sequence[Asked]) -> None:
         """Let the reasoner decide.
 
         Raises:
             ReasonerError: If a decision is none of the options.
         """
-        if not asked:
+        if not pending:
             return
         parameters = parameter_values(turns.world)
-        questions = [_question_of(turns, each, parameters) for each in asked]
+        questions = [_question_of(turns, each, parameters) for each in pending]
         decisions = await self.reasoner.decide_many(questions, logger=turns.events.logger)
-        for each, decision in zip(asked, decisions, strict=True):
+        for each, decision in zip(pending, decisions, strict=True):
             if decision.chosen not in each.options:
                 options = ", ".join(map(state_text, each.options))
                 raise ReasonerError(
@@ -242,16 +242,16 @@ class Answers:
 # Decisions
 
 
-def settle(turns: Any, asked: Asked) -> Any:
+def settle(turns: Any, decision: Asked) -> Any:
     """Carry out what leaves nothing to decide; return the new state, or the question itself."""
-    agent = asked.agent
-    asked.options = options = _options(asked.kind, agent, asked.trigger, asked.context)
+    agent = decision.agent
+    decision.options = options = _options(decision.kind, agent, decision.trigger, decision.context)
     if len(options) < 2:
-        return turns.fire(agent, asked.trigger, asked.context)
-    if asked.weights is not None:
-        asked.weights = _weights_of(asked, options)
-    asked.state, asked.since = agent.state, _last_of(agent)
-    return asked
+        return turns.fire(agent, decision.trigger, decision.context)
+    if decision.weights is not None:
+        decision.weights = _weights_of(decision, options)
+    decision.state, decision.since = agent.state, _last_of(agent)
+    return decision
 
 
 def _last_of(agent: Any) -> Any:
@@ -271,94 +271,92 @@ def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ..
         return ()
     is_open = state in chart.decision_states
     # without it, decisions took a sixth of the time of a rumour more
-    known: tuple[Any, ...] | None = kind.open.get((state, trigger))
-    if known is None:
+    targets: tuple[Any, ...] | None = kind.open.get((state, trigger))
+    if targets is None:
         is_open = is_open or (isinstance(state, Configuration) and chart.decides(state))
         return tuple(chart.enabled_targets(agent, trigger, context)) if is_open else ()
-    if not is_open and len(known) > 1:
-        targets = " and ".join(map(repr, map(state_text, known)))
+    if not is_open and len(targets) > 1:
+        listed = " and ".join(map(repr, map(state_text, targets)))
         raise DefinitionError(
-            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {targets}, but "
+            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {listed}, but "
             f"nobody decides there: add decision_states=[{type(state).__name__}.{state.name}]"
         )
-    return known if is_open else ()
+    return targets if is_open else ()
 
 
-def _question_of(turns: Any, asked: Asked, parameters: Mapping[str, Any]) -> Question:
+def _question_of(turns: Any, decision: Asked, parameters: Mapping[str, Any]) -> Question:
     """Return a decision as a reasoner is asked."""
-    agent = asked.agent
+    agent = decision.agent
     return Question(
         agent,
-        asked.state,
-        asked.trigger,
-        asked.options,
-        asked.context,
-        asked.weights,
-        asked.prompt,
-        asked.chart,
+        decision.state,
+        decision.trigger,
+        decision.options,
+        decision.context,
+        decision.weights,
+        decision.prompt,
+        decision.chart,
         parameters,
         agent.memories if turns.remembers else None,
     )
 
 
-def apply(turns: Any, asked: Asked) -> Any:
+def apply(turns: Any, decision: Asked) -> Any:
     """Make a decided transition, unless the agent has moved or left."""
-    agent, chosen = asked.agent, asked.answer
-    if agent.has_left or asked.is_stale:
-        discard(turns, asked)
+    agent, chosen = decision.agent, decision.answer
+    if agent.has_left or decision.is_stale:
+        discard(turns, decision)
         return None
-    if turns.remembers and chosen == asked.state:
-        agent._note(stay_in_words(asked.state, asked.trigger, asked.context))
-    turns.made[asked.trigger] += 1
-    chart = asked.kind.chart
-    return chart.fire_to(agent, asked.trigger, chosen, asked.context, asked_in=asked.state)
+    if turns.remembers and chosen == decision.state:
+        agent._note(stay_in_words(decision.state, decision.trigger, decision.context))
+    turns.made[decision.trigger] += 1
+    chart = decision.kind.chart
+    return chart.fire_to(agent, decision.trigger, chosen, decision.context, asked_in=decision.state)
 
 
-def discard(turns: Any, asked: Asked) -> None:
+def discard(turns: Any, decision: Asked) -> None:
     """Log an answer that comes too late."""
-    agent = asked.agent
+    agent = decision.agent
     if turns.events.are_heard:
         keys = {
-            "chart": asked.chart.name,
+            "chart": decision.chart.name,
             "agent_id": agent.agent_id,
-            "trigger": asked.trigger,
-            "asked_in": state_text(asked.state),
+            "trigger": decision.trigger,
+            "asked_in": state_text(decision.state),
             "now_in": state_text(agent.state),
-            "chosen": state_text(asked.answer),
+            "chosen": state_text(decision.answer),
             "reason": "left" if agent.has_left else "moved",
         }
         report(turns.events.logger, "warning", ANSWER_DISCARDED, keys)
 
 
-def _weights_of(asked: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
+def _weights_of(decision: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
     """Return the weights of the targets.
 
     Raises:
         FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
             are 0.
     """
-    weights = asked.weights or {}
+    weights = decision.weights or {}
     try:
         parts = [weights[each] for each in options]
         if len(parts) == len(weights) and min(parts) >= 0 and 0 < sum(parts) < inf:
             return weights
     except (KeyError, TypeError):
         pass
-    owner = f"the weights of {asked.agent.agent_id!r}"
+    owner = f"the weights of {decision.agent.agent_id!r} for {decision.trigger!r}"
     for state, weight in weights.items():
         if not (isinstance(weight, (int, float)) and 0 <= weight < float("inf")):
             raise FieldValueError(
-                f"{owner} for {asked.trigger!r}: {state_text(state)} must be a number, 0 or more, "
-                f"got {weight!r}"
+                f"{owner}: {state_text(state)} must be a number, 0 or more, got {weight!r}"
             )
-        if not all(map(asked.chart.leaves_of, leaves_in(state))):
+        if not all(map(decision.chart.leaves_of, leaves_in(state))):
             raise FieldValueError(
-                f"{owner} for {asked.trigger!r} name {state_text(state)!r}, which is no state of "
-                "the chart"
+                f"{owner} name {state_text(state)!r}, which is no state of the chart"
             )
     if not any(weights.get(each) for each in options):
         listed = ", ".join(map(state_text, options))
-        raise FieldValueError(f"{owner} for {asked.trigger!r} must be above 0 for one of {listed}")
+        raise FieldValueError(f"{owner} must be above 0 for one of {listed}")
     return weights
 
 

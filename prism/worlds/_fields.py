@@ -154,7 +154,7 @@ class Declares:
                 f"{cls.__name__}.__init__: declare fields with their types instead, and do the "
                 "rest in the world's setup or populate"
             )
-        own: dict[str, Field] = {}
+        fields: dict[str, Field] = {}
         for name, hint in vars(cls).get("__annotations__", {}).items():
             if name.startswith("_") or "ClassVar" in str(hint):
                 continue
@@ -162,20 +162,20 @@ class Declares:
             if callable(value) and not isinstance(value, (Field, Enum, type)):
                 continue
             refuse_shared(value, f"{name}: ... = state({type(value).__name__})")
-            own[name] = value if isinstance(value, Field) else Field(value)
+            fields[name] = value if isinstance(value, Field) else Field(value)
             if isinstance(value, Field):
                 delattr(cls, name)
         for name, value in [*vars(cls).items()]:
             # a new default, whose type is that of the base
-            if name in cls.fields and name not in own and not callable(value):
-                own[name] = replace(cls.fields[name], default=value, make=None, draw=None)
-        for name in own:
+            if name in cls.fields and name not in fields and not callable(value):
+                fields[name] = replace(cls.fields[name], default=value, make=None, draw=None)
+        for name in fields:
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
                     "give it another name, or set it without a type"
                 )
-        cls.fields = {**cls.fields, **own}
+        cls.fields = {**cls.fields, **fields}
 
     def _fill(
         self, arguments: Mapping[str, Any], stream: Callable[[str], RandomStream] | None
@@ -202,8 +202,8 @@ class Declares:
 
 def _above(cls: type) -> list[type]:
     """Return prism's own bases of a class."""
-    own = [base for base in cls.__mro__[1:] if base.__module__.startswith("prism.worlds.")]
-    return [base for base in own if base is not Declares]
+    bases = [base for base in cls.__mro__[1:] if base.__module__.startswith("prism.worlds.")]
+    return [base for base in bases if base is not Declares]
 
 
 def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
@@ -217,12 +217,12 @@ def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
             raise TypeError(unknown_name(cls, name, "field", cls.fields))
 
 
-def unknown_name(cls: type, name: str, what: str, known: Iterable[str]) -> str:
+def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(name, known, n=1)
+    near = get_close_matches(name, names, n=1)
     guess = f"; did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(known) or f"no {what}"
+    listed = ", ".join(names) or f"no {what}"
     return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
 
 
@@ -267,12 +267,12 @@ def during(
     if most is not None and not (callable(rate) and 0 <= most < inf):
         raise DefinitionError(f"@during(most={most!r}) is the largest value of a rate's function")
 
-    def mark(method: MethodT) -> MethodT:
+    def decorate(method: MethodT) -> MethodT:
         setattr(method, STEP, states)
         setattr(method, RATE, (rate, most))
         return method
 
-    return mark
+    return decorate
 
 
 @overload
@@ -314,20 +314,20 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
             as in ``treatments=["warning@12"]``.
     """
 
-    def mark(method: Any) -> Any:
+    def decorate(method: Any) -> Any:
         setattr(method, TREATMENT, round or 0)
         return method
 
-    return mark if method is None else mark(method)
+    return decorate if method is None else decorate(method)
 
 
-def marked(cls: type, mark: str) -> dict[str, Any]:
+def marked(cls: type, attribute: str) -> dict[str, Any]:
     """Return the methods of a class that have a mark, those of bases first, with its value."""
     members = {name: each for base in reversed(cls.__mro__) for name, each in vars(base).items()}
     return {
-        name: getattr(each, mark)
+        name: getattr(each, attribute)
         for name, each in members.items()
-        if isfunction(each) and hasattr(each, mark)
+        if isfunction(each) and hasattr(each, attribute)
     }
 
 

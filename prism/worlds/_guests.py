@@ -83,8 +83,8 @@ class Guest(Agent, Generic[ObjectT]):
 
     def act(self, world: Any) -> Any:
         """Let the object take its turn."""
-        own: Any = self.object
-        return own.act(world)
+        guest: Any = self.object
+        return guest.act(world)
 
     @property
     def state(self) -> Any:
@@ -109,8 +109,8 @@ class Guest(Agent, Generic[ObjectT]):
 
     def persona(self) -> str:
         """Describe the object: what its own ``persona()`` returns, if it has one."""
-        own = getattr(self.object, "persona", None)
-        return str(own()) if callable(own) else super().persona()
+        describe = getattr(self.object, "persona", None)
+        return str(describe()) if callable(describe) else super().persona()
 
 
 @lru_cache(maxsize=256)

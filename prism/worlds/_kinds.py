@@ -76,10 +76,10 @@ class Kind:
         steps = self.steps
         if type(state) is not Configuration:
             return steps.get(state)
-        own = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
-        if not own:
+        leaf_of = {steps[leaf]: leaf for leaf in reversed(state.leaves) if leaf in steps}
+        if not leaf_of:
             return None
-        return lambda world, agent: _several(world, agent, [*own.items()][::-1])
+        return lambda world, agent: _several(world, agent, [*leaf_of.items()][::-1])
 
 
 async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> None:
@@ -161,13 +161,13 @@ def _steps_of(world: type[World[Any]], cls: type[Agent]) -> Iterator[tuple[Any, 
 
 def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any, Step]:
     """Return the step for each leaf: that of the innermost enclosing state with one."""
-    found = {}
+    by_leaf = {}
     for leaf in definition.states:
         around = definition.hierarchy.around(leaf)
         owner = next((each for each in around if each in steps), None)
         if owner is not None:
-            found[leaf] = steps[owner]
-    return found
+            by_leaf[leaf] = steps[owner]
+    return by_leaf
 
 
 def _kind_wanted(method: Any) -> type:
@@ -233,15 +233,15 @@ def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
 def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
     """Return leaves inside a state of which one is active at a time: of regions, the first's."""
     tree = definition.hierarchy
-    found, numbers = [], [tree.numbers[state_text(state)]]
+    leaves, numbers = [], [tree.numbers[state_text(state)]]
     while numbers:
         node = tree.nodes[numbers.pop()]
         if not node.children:
-            found.append(node.state)
+            leaves.append(node.state)
         # all regions are active together: an event of the state around them happens once
         inside = node.children[:1] if node.kind == "parallel" else node.children
         numbers += reversed(inside)
-    return found
+    return leaves
 
 
 def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
@@ -262,9 +262,9 @@ def check_classes(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> None:
 
 
 def _refuse(problems: Iterable[str]) -> None:
-    found = [*dict.fromkeys(problems)]
-    if found:
-        raise DefinitionError("; ".join(found))
+    distinct = [*dict.fromkeys(problems)]
+    if distinct:
+        raise DefinitionError("; ".join(distinct))
 
 
 def _kind_problems(cls: Any) -> Iterator[str]:
@@ -283,8 +283,8 @@ def _kind_problems(cls: Any) -> Iterator[str]:
 
 
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
-    for mark in (STEP, MEASURE, TREATMENT, PICTURE):
-        for name in marked(cls, mark):
+    for attribute in (STEP, MEASURE, TREATMENT, PICTURE):
+        for name in marked(cls, attribute):
             if hasattr(World, name):
                 yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
     for name in ("tick", "close_round"):
@@ -299,9 +299,9 @@ def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
 
 def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
     """Yield steps in states that no kind has, and pairs of steps in one state."""
-    by_rate, known = is_by_rate(cls), {*kinds, *kinds_of(cls)}
-    charts = [each for each in known if isinstance(getattr(each, "chart", None), Statechart)]
-    taken: dict[tuple[type, Any], str] = {}
+    by_rate, all_kinds = is_by_rate(cls), {*kinds, *kinds_of(cls)}
+    charts = [each for each in all_kinds if isinstance(getattr(each, "chart", None), Statechart)]
+    step_by_state: dict[tuple[type, Any], str] = {}
     for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
@@ -318,7 +318,7 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
                     f"{state!r}"
                 )
             for kind in having:
-                other = taken.setdefault((kind, state), name)
+                other = step_by_state.setdefault((kind, state), name)
                 if other != name and not by_rate:
                     where = f"{kind.__name__} in {state_text(state)!r}"
                     yield f"{cls.__name__} has two steps of a {where}: {other} and {name}"

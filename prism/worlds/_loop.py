@@ -97,13 +97,13 @@ class Loop:
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
         is_ahead = runs_ahead(type(world)) and self._answers.concurrency
-        own: Any = logger
+        sink: Any = logger
         if is_ahead or covered is not None:
-            own = Relay(logger, self.clock)
+            sink = Relay(logger, self.clock)
         # ids of the agents that the log covers; None for all
         self._covered: frozenset[str] | None = None
         make = TurnsAhead if is_ahead else Turns
-        self.turns: Turns = make(world, run.seed, self._answers, own, self.clock, run.ticks)
+        self.turns: Turns = make(world, run.seed, self._answers, sink, self.clock, run.ticks)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
@@ -333,13 +333,13 @@ class Loop:
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the current measures of the world and of its agents."""
         cls = type(self.world)
-        found = {
+        measures = {
             name: require_number(
                 getattr(self.world, name)(), f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
             )
             for name in marked(cls, MEASURE)
         }
-        return found, [*agent_measures(self.turns.population.kinds, self.agents)]
+        return measures, [*agent_measures(self.turns.population.kinds, self.agents)]
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""

@@ -76,10 +76,10 @@ class AgentTable:
                 world makes a different number of agents.
         """
         made = self._made(world)
-        own = {name for agent in made for name in type(agent).fields}
-        taken = {*own, *_IDS, *_NAMES, _KIND, _STATE}
-        others = [name for name in self._columns if name not in taken]
-        unset = [name for name in own if name not in self._columns]
+        fields = {name for agent in made for name in type(agent).fields}
+        reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
+        others = [name for name in self._columns if name not in reserved]
+        unset = [name for name in fields if name not in self._columns]
         refuse_misspelt(self.path, others, unset)
         beyond = attributes_of(self._records, others)
         for agent, record, agent_id, attributes in zip(
@@ -153,7 +153,7 @@ def _called(record: Record, agent_id: str) -> dict[str, str]:
 
 def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
     hints = hints_of(cls)
-    found = {}
+    values = {}
     for name, field in cls.fields.items():
         cell = record.fields.get(name)
         if name in Agent.fields or cell is None:
@@ -162,9 +162,9 @@ def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
             continue
 
         with record.at(name):
-            found[name] = read_value(f"{cls.__name__}.{name}", field, hints.get(name, Any), cell)
+            values[name] = read_value(f"{cls.__name__}.{name}", field, hints.get(name, Any), cell)
 
-    return found
+    return values
 
 
 def _begin(agent: Agent, record: Record) -> None:

@@ -101,10 +101,10 @@ class Population:
         if agent.world is not None:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
-            own = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
+            own_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
             self._numbers[before or kind] += 1
             number = self._numbers[before or kind]
-            agent.agent_id = own or f"{before or f'{kind.__name__.lower()}_'}{number}"
+            agent.agent_id = own_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
         agent.name = agent.name or agent.agent_id
         if agent.agent_id in self._ids:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
@@ -251,7 +251,7 @@ class Members:
         """Remove an agent that leaves a state, and put the last one in its place."""
         for leaf in leaves_in(state):
             agents = self._lists[type(agent), leaf]
-            place, last = self._places.pop((agent, leaf)), agents.pop()
+            index, last = self._places.pop((agent, leaf)), agents.pop()
             if last is not agent:
-                agents[place] = last
-                self._places[last, leaf] = place
+                agents[index] = last
+                self._places[last, leaf] = index

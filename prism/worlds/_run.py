@@ -147,8 +147,8 @@ class Run(Generic[WorldT_co]):
     def __init__(self, world: Any, agents: Agents = None, **options: Any) -> None:
         if unknown := options.keys() - Arguments.__annotations__.keys():
             raise TypeError(f"Run() got an unexpected keyword argument {min(unknown)!r}")
-        found, self._address = class_of(world)
-        self.world_class: type[World[Any]] = found
+        cls, self._address = class_of(world)
+        self.world_class: type[World[Any]] = cls
         self._is_class = not isinstance(world, World)
         self._parameters: Any = options.get("parameters") or {}
         if self._parameters and not self._is_class:
@@ -237,8 +237,8 @@ class Run(Generic[WorldT_co]):
     @property
     def world(self) -> WorldT_co:
         """The world, with its agents."""
-        found: WorldT_co = self.loop.world
-        return found
+        world: WorldT_co = self.loop.world
+        return world
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -331,8 +331,8 @@ class Run(Generic[WorldT_co]):
             problem = "are objects, which another process could not recreate: give a number or a "
             raise InputError(f"{problem}file", field="agents")
         for name in ("reasoner", "writer"):
-            if is_own(asked := getattr(self, name)):
-                kept = f"a folder cannot keep a {type(asked).__name__}"
+            if is_own(service := getattr(self, name)):
+                kept = f"a folder cannot keep a {type(service).__name__}"
                 problem = f"is your own object, and {kept}: pass a model, or call run()"
                 raise InputError(problem, field=name)
         if self._logger is not None:
@@ -412,8 +412,8 @@ class Run(Generic[WorldT_co]):
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        place = self._where().rpartition(":")[0]
-        files = {place: Path(file_of(self.world_class))}
+        source = self._where().rpartition(":")[0]
+        files = {source: Path(file_of(self.world_class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
         policies = [each for each in self.later_deciders().values() if isinstance(each, Path)]

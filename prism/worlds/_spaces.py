@@ -100,8 +100,8 @@ class Space(_Ground[AgentT, int]):
 
     def near(self, cell: int) -> list[int]:
         """Return the cells around a cell, including corners, row by row."""
-        found = self._near.get(cell)
-        if found is None:
+        cells = self._near.get(cell)
+        if cells is None:
             row, column = divmod(cell, self.width)
             places = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
             if self.wraps:
@@ -112,8 +112,8 @@ class Space(_Ground[AgentT, int]):
                 if 0 <= down < self.height and 0 <= right < self.width
             )
             # in a small space that wraps, some of these cells are the same
-            found = self._near[cell] = [each for each in dict.fromkeys(inside) if each != cell]
-        return found
+            cells = self._near[cell] = [each for each in dict.fromkeys(inside) if each != cell]
+        return cells
 
     def put(self, agent: AgentT, cell: int) -> None:
         """Put an agent into a cell that has room. It leaves its previous cell.
@@ -365,7 +365,7 @@ class Plane(_Ground[AgentT, Position]):
         # a large distance covers everybody
         if len(across) * len(along) > len(cells):
             return cells.values()
-        return [cells[place] for place in product(across, along) if place in cells]
+        return [cells[cell] for cell in product(across, along) if cell in cells]
 
     def _span(self, middle: float, away: float, number: int) -> Sequence[int]:
         """Return the columns, or rows, that are near, from shares of the width, or height."""
@@ -375,7 +375,7 @@ class Plane(_Ground[AgentT, Position]):
         if last - first + 1 >= number:
             return range(number)
         if self.wraps:
-            return [place % number for place in range(first, last + 1)]
+            return [column % number for column in range(first, last + 1)]
         return range(max(0, first), min(number, last + 1))
 
 

@@ -121,8 +121,8 @@ class Treatments:
         treatment, cls = read_treatment(text), type(self._world)
         name, value = treatment.name, treatment.value
         if value is None and name not in self._own:
-            known = ", ".join(self._own) or "none"
-            raise FieldValueError(f"{cls.__name__} has no treatment {name!r}: it has {known}")
+            names = ", ".join(self._own) or "none"
+            raise FieldValueError(f"{cls.__name__} has no treatment {name!r}: it has {names}")
         if treatment.round > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
         if value is not None and not _decides(cls, treatment):

@@ -212,6 +212,12 @@ class Turns:
         if self.population.kinds[type(agent)].limits:
             self._look_at(agent)
 
+    def pause(self, agent: Any) -> None:
+        """Let a tick pass without an agent: neither its time-outs nor the log count it."""
+        agent._since += 1
+        if self.population.kinds[type(agent)].limits:
+            self._look_at(agent)
+
     def network_stream(self) -> RandomStream:
         """Return the random numbers of the next network."""
         self._networks += 1

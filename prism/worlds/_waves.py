@@ -155,8 +155,8 @@ def value_of(turns: Any, waits: Any) -> Any:
 
 def unawaited(decisions: Iterable[Asked]) -> SimulationError:
     """Return the error about the first of the decisions that nobody awaited."""
-    asked = next(iter(decisions))
+    decision = next(iter(decisions))
     return SimulationError(
-        f"the decision of {asked.agent!r} on {asked.trigger!r} was not awaited, so it was never "
-        f"made: write  await agent.decide({asked.trigger!r})  in an async step"
+        f"the decision of {decision.agent!r} on {decision.trigger!r} was not awaited, so it was "
+        f"never made: write  await agent.decide({decision.trigger!r})  in an async step"
     )

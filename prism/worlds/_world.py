@@ -116,8 +116,8 @@ class World(Declares, Generic[AgentT]):
     @property
     def charts(self) -> Sequence[Definition[Any]]:
         """The charts of all kinds of agents, of the class and of the population."""
-        found: Sequence[Definition[Any]] = self._running("charts").population.definitions
-        return found
+        charts: Sequence[Definition[Any]] = self._running("charts").population.definitions
+        return charts
 
     @property
     def tick_number(self) -> int:
@@ -359,7 +359,7 @@ def _kinds_in(written: Any) -> tuple[type[Agent], ...]:
     if not (isinstance(origin, type) and issubclass(origin, World)):
         return ()
 
-    named = [each for given in get_args(written) for each in (get_args(given) or (given,))]
+    named = [each for argument in get_args(written) for each in (get_args(argument) or (argument,))]
     # Any is also a class
     return tuple(each for each in named if isinstance(each, type) and each is not Any)
 

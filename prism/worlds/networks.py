@@ -85,13 +85,13 @@ class Network(Generic[AgentT]):
 
     def leave(self, agent: AgentT) -> None:
         """Remove an agent with all its connections."""
-        own = self._links.pop(agent, None)
-        if own is None:
+        others = self._links.pop(agent, None)
+        if others is None:
             return
-        for other in own:
+        for other in others:
             del self._links[other][agent]
         cast(Any, agent).neighbours = NOBODY
-        self._changed(*own)
+        self._changed(*others)
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return the places on a grid, or the connections if they have changed, for the log."""
@@ -254,14 +254,14 @@ def from_edges(world: Any, edges: Any) -> Network[Any]:
 
 def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
     """Return the place of an agent, given the agent, its id or its place."""
-    place = places.get(getattr(end, "agent_id", end))
+    position = places.get(getattr(end, "agent_id", end))
     # numpy has whole numbers of its own
-    if place is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
-        place = index(end)
-    if place is None:
+    if position is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
+        position = index(end)
+    if position is None:
         raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
 
-    return place
+    return position
 
 
 def _require_share(name: str, value: float) -> None:
@@ -290,9 +290,9 @@ def ring_pairs(size: int, neighbours: int) -> list[Pair]:
             f"got {neighbours}"
         )
     return [
-        (place, (place + away) % size)
+        (position, (position + away) % size)
         for away in range(1, neighbours // 2 + 1)
-        for place in range(size)
+        for position in range(size)
     ]
 
 

@@ -1,6 +1,8 @@
 """How active each agent is, and when it is awake."""
 
+import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,3 +101,11 @@ def test_the_hour_in_which_a_run_begins_may_be_drawn() -> None:
     hours = [first(seed) for seed in range(20)]
     assert len({*hours}) > 10
     assert hours[:2] == [first(seed) for seed in range(2)]
+
+
+def test_no_time_passes_for_those_who_sleep(tmp_path: Path) -> None:
+    """Who falls asleep over a post decides in the first tick awake, as the log says."""
+    Run(Feed(preset="rumour"), 100, rounds=3, seed=1).keep(tmp_path / "run")
+    lines = map(json.loads, (tmp_path / "run" / "events.jsonl").read_text().splitlines())
+    ticks = {each["ticks_in_state"] for each in lines if each.get("from_state") == "evaluating"}
+    assert ticks == {1}

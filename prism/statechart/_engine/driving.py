@@ -199,11 +199,11 @@ class Driving(Engine[StateT]):
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            asked = SimpleNamespace(
+            question = SimpleNamespace(
                 agent=agent, state=state, trigger=trigger, options=options, context=context
             )
-            asked.chart, how = self._definition, {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, asked, chosen, "policy", how, {})
+            question.chart, how = self._definition, {"reason": None, "probabilities": None}
+            announce(self._reporter.logger, question, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
@@ -280,13 +280,13 @@ class Driving(Engine[StateT]):
         """
         try:
             state = agent.state
-            arcs, listed, known, source, member = self._rows[state][trigger]
+            arcs, listed, edges, source, member = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError, ValueError):
             return None
         is_usual = arcs == listed and member is state and asked_in in (None, state)
         if not is_usual or source.on_exit or type(agent) not in self._quiet_writers:
             return None
-        for arc, dest, end, edge in known:
+        for arc, dest, end, edge in edges:
             if edge.to_state is target:
                 code = arc.conditions or arc.prepare or arc.before or arc.after or end.on_enter
                 return None if code or dest is None or arc.dest is not dest else edge

@@ -247,7 +247,7 @@ class Engine(Making[StateT]):
         # times as long. Each callback list is read anew, which costs less than to notice changes.
         try:
             state = agent.state
-            arcs, listed, known, source, member = self._rows[state][trigger]
+            arcs, listed, edges, source, member = self._rows[state][trigger]
         except (AttributeError, KeyError, TypeError, ValueError):
             # not `_through` from here: errors of guards would have this one as their context
             arcs, listed = (), None
@@ -255,7 +255,7 @@ class Engine(Making[StateT]):
         if arcs != listed or member is not state or source.on_exit:
             return self._through(agent, trigger, context)
 
-        for arc, dest, target, edge in known:
+        for arc, dest, target, edge in edges:
             if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
                 return self._through(agent, trigger, context, arc)
 

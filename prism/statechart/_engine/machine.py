@@ -290,12 +290,12 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
         if arc.source in machine.states and (arc.dest is None or arc.dest in machine.states)
     ]
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    own = [
+    declared = [
         (trigger, arc)
         for trigger, arc in every
         if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
     ]
-    return own or every
+    return declared or every
 
 
 def snapshot_of(machine: Machine) -> list[Any]:

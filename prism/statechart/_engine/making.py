@@ -221,17 +221,17 @@ class Making(Generic[StateT]):
 
     def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
         """Make a transition and everything that its actions queue, until the agent is at rest."""
-        key, own = id(agent), Run(get_ident())
-        run = self._firing.setdefault(key, own)
-        if run is not own:
+        key, new_run = id(agent), Run(get_ident())
+        run = self._firing.setdefault(key, new_run)
+        if run is not new_run:
             self._require_one_thread(agent, run.thread)
             run.is_between = False
             return make()
 
         try:
             made = make()
-            if own.queue:
-                self._drain(agent, own)
+            if new_run.queue:
+                self._drain(agent, new_run)
             return made
         finally:
             del self._firing[key]

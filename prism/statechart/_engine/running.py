@@ -187,7 +187,7 @@ class Steps:
             for state in plan.started:
                 faults.keep(self.schedule.begin, agent, state)
         if engine_hooks:
-            numbers = tuple(arc.place for arc in plan.arcs)
+            numbers = tuple(arc.number for arc in plan.arcs)
             observe("transition", TransitionDetails, self.definition, numbers, agent, context)
 
 
@@ -202,7 +202,7 @@ class _Asking(Moment):
 
     def judged(self, arc: Arc, verdict: Verdict) -> None:
         if engine_hooks and arc.written.guard is not None:
-            about = self._steps.definition, (arc.place,), self._agent, self._context
+            about = self._steps.definition, (arc.number,), self._agent, self._context
             observe("guard", GuardEvaluated, *about, *verdict)
         if verdict.error is not None:
             self._steps.report(verdict.error, self._agent, self._state, arc)

@@ -181,12 +181,12 @@ class Schedule:
             return float(rate)
         return self._result_of(agent, arc, partial(_checked_rate, rate, agent, context))
 
-    def _result_of(self, agent: Any, arc: Arc, said: Callable[[], float]) -> float:
+    def _result_of(self, agent: Any, arc: Arc, function: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
         # it may move the agent before it fails
         state = agent.state
         try:
-            return said()
+            return function()
         except Exception as error:
             self._steps.report(error, agent, state, arc)
             return 0

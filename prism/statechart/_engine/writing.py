@@ -64,9 +64,9 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
     is empty and either a deque or beside a whole ``ticks_in_state`` or ``max_history_depth``.
     Whatever else has that name is the application's, and is neither read nor written.
     """
-    own = field_of(agent, "state_history")
-    is_own = _is_prisms(agent, own) or (isinstance(own, tuple) and _holds_records(own))
-    records: Sequence[StateTransition] = own if is_own else records_beside(agent) or ()
+    history = field_of(agent, "state_history")
+    is_own = _is_prisms(agent, history) or (isinstance(history, tuple) and _holds_records(history))
+    records: Sequence[StateTransition] = history if is_own else records_beside(agent) or ()
     return records
 
 
@@ -139,12 +139,12 @@ def writes_quietly(cls: Any, writer: Writer) -> bool:
 
 
 def _require_arguments(cls: type) -> None:
-    own = inspect.getattr_static(cls, "transition_to")
+    method = inspect.getattr_static(cls, "transition_to")
     # of another kind of callable the signature may be unknown
-    if not inspect.isfunction(own):
+    if not inspect.isfunction(method):
         return
     try:
-        inspect.signature(own).bind("self", "new_state", "trigger", "context")
+        inspect.signature(method).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
         raise AgentError(
             f"{cls.__name__}.transition_to cannot write a transition ({error}): "
