@@ -8,7 +8,6 @@ from prism.telemetry.instruments import (
     GuardEvaluated,
     Instrument,
     LogEvent,
-    ModelSpans,
     TransitionDetails,
     instrumented,
 )
@@ -21,7 +20,6 @@ __all__ = [
     "GuardEvaluated",
     "Instrument",
     "LogEvent",
-    "ModelSpans",
     "StandardLogger",
     "TransitionDetails",
     "instrumented",

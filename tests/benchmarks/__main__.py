@@ -15,7 +15,7 @@ from rich.console import Console
 from tests.benchmarks.harness import FULL, QUICK, Claim, Effort, Table
 
 NAMES = (
-    *("fire", "nested", "imports", "memory", "simulation"),
+    *("fire", "imports", "memory", "simulation"),
     *("reasoner", "log_tables", "worlds", "wordings", "arrays"),
 )
 """The benchmarks: modules with ``run(effort) -> Sequence[Table]``."""

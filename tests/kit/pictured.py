@@ -6,8 +6,8 @@ from prism.examples.day import Day
 from prism.worlds import Plane, Space, World, during, grid, picture, ring, state
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
-from tests.kit.medley import Medley
 from tests.kit.textbook import Moran
+from tests.kit.worlds import Gossip
 
 
 class Row(World[Lamp]):
@@ -91,7 +91,7 @@ class Growing(Row):
 
 
 WORLDS: list[list[Any]] = [
-    [Medley(plan=1)],
+    [Gossip(), 12],
     [lamps.Street(), 501],
     [Moran(), 9],
     *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board, Growing)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,7 +14,6 @@ from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, WorldResults, during, ring, uniform
-from tests.kit.medley import Mood
 
 _SIZES = {"Schelling": 60, "Lake": 8, "Council": 3, "Bazaar": 4}
 SHIPPED: dict[type[World[Any]], int] = {
@@ -61,6 +61,9 @@ class Done:
         return [tuple(line.get(key) for key in keys) for line in self.events(*names)]
 
 
+Mood = StrEnum("Mood", ["CALM", "KEEN"])
+
+
 class Teller(Agent):
     """Somebody who hears things, and makes up their mind again and again."""
 
@@ -88,8 +91,9 @@ class Gossip(World[Teller]):
     loudness: float = 0.5
 
     def setup(self) -> None:
-        """Connect everybody."""
+        """Connect everybody, and say so."""
         self.network = ring(self, 2)
+        self.log("opened")
 
     @during(Mood.CALM)
     async def hear(self, teller: Teller) -> None:

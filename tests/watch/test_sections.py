@@ -236,7 +236,7 @@ def test_a_decision_says_what_it_was_about_and_what_was_chosen(client: Visitor) 
     last, first = client.html("/agent", agent="ada", round=1)["what-it-was-asked"].split(
         "</details>"
     )[:2]
-    assert "post_id p1" in first
+    assert "post_id: p1" in first
     assert re.findall(r"<li>(\w+) <b>chosen</b>", first) == ["write"]
     assert re.findall(r"<li>(\w+) <b>chosen</b>", last) == ["scroll"]
     assert "round 1, tick 2: a on go, chose scroll (model)" in last

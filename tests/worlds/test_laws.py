@@ -43,25 +43,6 @@ def test_the_voters_agree_with_the_share_that_began(blue: int) -> None:
 
 
 @pytest.mark.slow
-def test_voters_take_as_long_as_their_chain() -> None:
-    """Turns until two voters of four agree have the mean of the chain: 3 (n - 1) of 2 and 2."""
-    # from two of four a turn leads to one or three with 2/3; from there to an end with 1/4
-    found = finals(lambda: textbook.Voters(blue=2), 4, 80, lambda results: results.stopped["round"])
-    assert_mean(found, _turns(2, 4))
-
-
-def _turns(blue: int, of: int) -> float:
-    """Return the expected number of turns until all agree, by solving the chain."""
-    expected = [0.0] * (of + 1)
-    for _ in range(20_000):
-        for k in range(1, of):
-            moves = k * (of - k) / (of * (of - 1))
-            expected[k] = (1 / moves + expected[k - 1] + expected[k + 1]) / 2
-
-    return expected[blue]
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("fitness", [2.0, 0.8])
 def test_a_fitter_mutant_takes_over_as_moran_says(fitness: float) -> None:
     """A mutant of fitness r is fixed with probability (1 - 1/r^k) / (1 - 1/r^n)."""

@@ -15,17 +15,16 @@ from hypothesis import strategies as st
 import prism
 from prism import Run
 from prism.errors import SimulationError
-from prism.examples import Rumour, Schelling
+from prism.examples import Rumour, Schelling, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
 from prism.statechart import PolicyReasoner
 from prism.testing import LateReasoner
 from prism.worlds import World, measure, state, uniform
-from tests.kit.medley import Medley
-from tests.kit.worlds import WITHOUT_MODEL, run_in, run_logged
+from tests.kit.worlds import WITHOUT_MODEL, Gossip, run_in, run_logged
 
-WORLDS = [(Medley, 12), *WITHOUT_MODEL.items()]
-"""All worlds with a number of agents; the first one does everything that a world can."""
+WORLDS = [(Gossip, 12), *WITHOUT_MODEL.items()]
+"""Worlds with a number of agents; those of the first remember, decide and send messages."""
 
 FEW = settings(max_examples=max(1, settings().max_examples // 3))
 """For properties each of whose examples is a run and its twin."""
@@ -134,8 +133,8 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
 
 def test_a_reasoner_that_draws_more_shifts_no_step(tmp_path: Path) -> None:
     """The draws of steps, and so the first tick's questions, do not depend on the reasoner."""
-    plain = run_logged(tmp_path, Medley(), 12, rounds=1, ticks=1)
-    other = run_logged(tmp_path, Medley(), 12, rounds=1, ticks=1, reasoner=Drawing(0))
+    plain = run_logged(tmp_path, Vaccination(), 30, rounds=1, ticks=1)
+    other = run_logged(tmp_path, Vaccination(), 30, rounds=1, ticks=1, reasoner=Drawing(0))
     for agent, twin in zip(plain.run.agents, other.run.agents, strict=True):
         assert [agent.random.random() for _ in range(3)] == [twin.random.random() for _ in range(3)]
 
@@ -157,7 +156,7 @@ def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: i
 
 def test_setup_is_logged_once(tmp_path: Path) -> None:
     """The events of setup are in the log once, after those of the agents, however often it ran."""
-    options = Run(Medley, 8, rounds=3)
+    options = Run(Gossip, 8, rounds=3)
     run_in(tmp_path, options, stops=[1, 2])
     log = (tmp_path / "events.jsonl").read_bytes()
     names = [line.split(b'"')[3] for line in log.splitlines()]
@@ -214,6 +213,6 @@ def test_a_world_and_a_run_are_used_once() -> None:
 
 def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
     """Whether anybody listens changes no result."""
-    logged = run_logged(tmp_path, Medley(), 12, seed=6)
-    silent = Run(Medley(), 12, seed=6)
+    logged = run_logged(tmp_path, Gossip(), 12, seed=6)
+    silent = Run(Gossip(), 12, seed=6)
     assert silent.run().to_dict()["rounds"] == [each.to_dict() for each in logged.run.finished]

@@ -14,7 +14,6 @@ from prism.statechart import Statechart
 from prism.testing import RecordingReasoner, ScriptedReasoner
 from prism.worlds import Message, World, during
 from tests.kit.lamps import Lamp, Light, Room
-from tests.kit.medley import Medley
 from tests.kit.worlds import run_logged
 
 
@@ -207,7 +206,7 @@ class Wrong(Room):
         (forgets, "on 'pressed' was not awaited, so it was never made"),
         (raising, "mine"),
         (endless, "still waits after 10000 answers"),
-        (weighs(Medley), "is no state of the chart"),
+        (weighs(World), "is no state of the chart"),
         (weighs("brokn"), "name 'brokn', which is no state of the chart"),
         (weighs(Light.OFF), "above 0 for one of on, broken"),
         (weighs(Light.ON, -1), "must be a number, 0 or more, got -1"),

@@ -13,8 +13,7 @@ from prism.statechart import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room
-from tests.kit.medley import Medley
-from tests.kit.worlds import run_logged
+from tests.kit.worlds import Gossip, run_logged
 from tests.kit.writers import LateWriter
 
 
@@ -147,7 +146,7 @@ def test_a_text_is_as_long_and_in_the_language_that_is_asked_for() -> None:
 def test_a_writer_needs_a_model() -> None:
     """Where nobody decides by a model, the writer has to name one; its budget is the decider's."""
     with pytest.raises(InputError, match="needs a model, since none decides"):
-        _ = Run(Medley, writer=WriterOptions()).agents
+        _ = Run(Gossip, writer=WriterOptions()).agents
     both = WriterOptions(Model("small", max_calls=3))
     with pytest.raises(InputError, match="must have no max_calls"):
-        _ = Run(Medley, reasoner=Model("large"), writer=both).agents
+        _ = Run(Gossip, reasoner=Model("large"), writer=both).agents
