@@ -39,8 +39,8 @@ class _Step(NamedTuple):
 
     def is_by(self, trigger: str) -> bool:
         """Return whether an event makes it."""
-        own = self.trigger
-        return own.matches(trigger) if isinstance(own, EventDescriptor) else own == trigger
+        event = self.trigger
+        return event.matches(trigger) if isinstance(event, EventDescriptor) else event == trigger
 
 
 class Rules:
@@ -120,9 +120,9 @@ class Rules:
         strange = [str(each) for each in options or () if not self._allows(state, trigger, each)]
         if strange and not unknown:
             ends = [step.target for step in self._steps_of(state) if step.is_by(trigger)]
-            found = f"{', '.join(strange)} offered on {trigger}"
+            offered = f"{', '.join(strange)} offered on {trigger}"
             allowed = ", ".join(dict.fromkeys(ends)) or f"no {trigger}"
-            yield Fault("unknown_option", found, f"{state} allows {allowed}")
+            yield Fault("unknown_option", offered, f"{state} allows {allowed}")
 
         if options is not None and chosen not in options:
             allowed = f"its options {', '.join(map(str, options))}"
@@ -136,12 +136,12 @@ class Rules:
             return
 
         # A time-out is due in the first tick over the limit.
-        found, allowed = f"{ticks} ticks in {state}", f"a time-out after {limit + 1}"
+        stay, allowed = f"{ticks} ticks in {state}", f"a time-out after {limit + 1}"
         if ticks > limit + 1 and state in self._surely_left:
-            yield Fault("overstayed", found, allowed)
+            yield Fault("overstayed", stay, allowed)
 
         if trigger == TIMEOUT and ticks <= limit:
-            yield Fault("early_timeout", found, allowed)
+            yield Fault("early_timeout", stay, allowed)
 
     def _steps_of(self, state: str) -> list[_Step]:
         """Return the steps from a state; from each leaf of a configuration."""
@@ -276,16 +276,16 @@ def _note_faults(log: Log, rules: Rules) -> None:
         "statechart.transition": rules.transition_faults,
         "reasoner.decision": rules.decision_faults,
     }
-    place = 0
+    number = 0
     for event, keys in _CASES.items():
         names = ", ".join(f'"{key}"' for key in keys)
         cases = execute(f"select distinct {names} from checked where event = ?", [event]).fetchall()
         same = " and ".join(f'"{key}" is not distinct from ?' for key in keys)
         for case in cases:
             for fault in checks[event](*case):
-                place -= 1
+                number -= 1
                 execute(
                     "insert into faulty select run, line, agent_id, ?, ?, ?, ? from checked "
                     f"where event = ? and {same}",
-                    [*fault, place, event, *case],
+                    [*fault, number, event, *case],
                 )

@@ -83,11 +83,11 @@ class GrowingLog(Log):
     @property
     def notes(self) -> tuple[Note, ...]:
         """Notes on problems of the log; those on steps are of the last time they were followed."""
-        found = super().notes
+        notes = super().notes
         if "steps" in self._made:
-            self._path_notes = [each for each in found if each.kind in _OF_PATHS]
-            return found
-        return (*found, *self._path_notes)
+            self._path_notes = [each for each in notes if each.kind in _OF_PATHS]
+            return notes
+        return (*notes, *self._path_notes)
 
     def close(self) -> None:
         """Delete the database."""

@@ -141,15 +141,15 @@ def _load_file(kept: Path, path: Path, lines: int, all_runs: bool) -> None:
 
 def _digest(path: Path) -> tuple[str, int, int]:
     """Return the digest of a log, the number of its lines, and its bytes."""
-    found, lines, size, end = hashlib.sha256(), 0, 0, b"\n"
+    digest, lines, size, end = hashlib.sha256(), 0, 0, b"\n"
     with path.open("rb") as file:
         while block := file.read(MOST_BYTES):
             if not size and block.startswith(_GZIP):
                 lines = -1 << 62
-            found.update(block)
+            digest.update(block)
             lines += block.count(b"\n")
             size, end = size + len(block), block[-1:]
-    return found.hexdigest(), lines + (end != b"\n"), size
+    return digest.hexdigest(), lines + (end != b"\n"), size
 
 
 def load_lines(

@@ -178,11 +178,11 @@ class Log:
         Notes on agents whose steps do not follow from one another are there once a table has
         followed them, such as ``states``.
         """
-        found = self._rows("select run, kind, line, message from notes", "notes")
+        rows = self._rows("select run, kind, line, message from notes", "notes")
         if "steps" in self._made:
             query = "select run, kind, null, message from path_notes"
-            found += self._rows(query, "path_notes")
-        noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in found]
+            rows += self._rows(query, "path_notes")
+        noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in rows]
         return (*self._unreadable, *noted)
 
     def table(self, name: str, *arguments: object) -> duckdb.DuckDBPyRelation:
@@ -214,8 +214,8 @@ class Log:
         if name == "events_of":
             hidden |= self._empty(source, columns) - {"keys"}
         chosen = [f't."{each}"' for each in columns if each not in hidden]
-        if name in _SPREAD and (own := self._own_columns(source, _SPREAD[name], columns)):
-            chosen[chosen.index(f't."{_SPREAD[name]}"')] = own
+        if name in _SPREAD and (spread := self._own_columns(source, _SPREAD[name], columns)):
+            chosen[chosen.index(f't."{_SPREAD[name]}"')] = spread
         elif name in _SPREAD:
             chosen.remove(f't."{_SPREAD[name]}"')
         beside, joined = self._parameters(columns)
@@ -267,13 +267,13 @@ class Log:
         for label, path in self._paths.items():
             name = os.fsencode(path).decode("utf-8", "replace")
             execute("insert into logs values (?, ?)", [label, name])
-        known = [
+        rows = [
             [value]
             for name, value in vars(events).items()
             if name.isupper() and isinstance(value, str)
         ]
         execute("create table known_events (event varchar)")
-        self.connection.executemany("insert into known_events values (?)", known)
+        self.connection.executemany("insert into known_events values (?)", rows)
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects = [self._columns_of(schema, label) for schema, label in parts]
         damages = [
@@ -418,15 +418,15 @@ class Log:
 
     def _run(self, label: str, facts: dict[str, Any]) -> Run:
         for name in ("parameters", "charts"):
-            found = orjson.loads(facts[name] or "{}")
-            facts[name] = found if isinstance(found, dict) else {}
+            values = orjson.loads(facts[name] or "{}")
+            facts[name] = values if isinstance(values, dict) else {}
         if facts["charts"]:
             inside: dict[str, dict[str, list[str]]] = {}
             query = "select chart, around, state from inside where run = ?"
             self._make("inside")
             for chart, around, state in self.connection.execute(query, [label]).fetchall():
                 inside.setdefault(chart, {}).setdefault(around, []).append(state)
-            facts["charts"] = {name: own for name, own in facts["charts"].items() if name in inside}
+            facts["charts"] = {k: chart for k, chart in facts["charts"].items() if k in inside}
         return Run(label, self._paths[label], **facts)
 
 
@@ -438,12 +438,12 @@ def rows_of(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
 @cache
 def _statements() -> Mapping[str, str]:
     """Return the statement that makes each view and macro, by its name."""
-    found = {}
+    statements = {}
     for name in ("tables.sql", "levels.sql", "notes.sql"):
         for statement in duckdb.extract_statements(script(name)):
             text = statement.query
-            found[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
-    return found
+            statements[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
+    return statements
 
 
 @cache
@@ -454,21 +454,21 @@ def _needed(name: str, follows_lengths: bool) -> tuple[str, ...]:
         name: The name.
         follows_lengths: Whether ``paced`` needs the steps.
     """
-    found: dict[str, None] = {}
+    needed: dict[str, None] = {}
 
     def visit(each: str) -> None:
-        if each in found or each in waiting or each not in _statements():
+        if each in needed or each in waiting or each not in _statements():
             return
         waiting.add(each)
         text = re.sub(r"--.*", "", _statements()[each])
         for used in () if each == "paced" and not follows_lengths else _USED.findall(text):
             for other in used:
                 visit(other)
-        found[each] = None
+        needed[each] = None
 
     waiting: set[str] = set()
     visit(name)
-    return tuple(found)
+    return tuple(needed)
 
 
 def table_names() -> list[str]:
@@ -491,20 +491,20 @@ def read_log(*paths: PathLike[str] | str, all_runs: bool = False) -> Log:
     if not paths:
         raise InputError("no log given: give at least one run's folder or log")
 
-    found: list[Path] = []
+    logs: list[Path] = []
     unreadable: list[Note] = []
     problem: InputError | None = None
     for path in (each for pattern in paths for each in _matching(pattern)):
         try:
-            found.append(locate_log(path))
+            logs.append(locate_log(path))
         except InputError as error:
             problem = problem or error
             unreadable.append(Note("unreadable", str(error.path), error.line, error.problem))
-    if problem is not None and not found:
+    if problem is not None and not logs:
         raise problem
 
-    _require_different(found)
-    return Log(list(zip(found, _labels(found), strict=True)), unreadable, all_runs)
+    _require_different(logs)
+    return Log(list(zip(logs, _labels(logs), strict=True)), unreadable, all_runs)
 
 
 def _matching(pattern: PathLike[str] | str) -> list[Path]:

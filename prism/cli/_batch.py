@@ -64,8 +64,8 @@ def batch(
     if dry_run:
         from prism.cli._results import print_estimate
 
-        found = science.estimate_batch(read)
-        print_estimate(found, as_json=as_json)
+        estimated = science.estimate_batch(read)
+        print_estimate(estimated, as_json=as_json)
         return
 
     if out is None:
@@ -157,14 +157,14 @@ def calibrate(
     from prism import science
 
     logs = open_logs(runs)
-    found = science.calibrate(logs, least=least)
+    calibration = science.calibrate(logs, least=least)
 
-    print_table((row.values() for row in found.rows), *found.rows[0])
-    for reason, count in found.left_out.items():
+    print_table((row.values() for row in calibration.rows), *calibration.rows[0])
+    for reason, count in calibration.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
     if out is not None:
         with output_file(out, runs) as file:
-            file.write(found.policy.to_json().encode())
+            file.write(calibration.policy.to_json().encode())
         say(f"The policy is in {out}: prism run feed --policy {out}")
 
 
@@ -247,12 +247,12 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
             calls, tokens = done.spent["calls"], done.spent["tokens"]
             say(f"In total, the runs made {calls:,} calls and used {tokens:,} tokens.")
         say(f"{done.folder / 'results.csv'} has a row for each run, and rounds.csv for each round.")
-    asked = [row for row in rows if done.spent and row.get("decisions_asked")]
-    if asked and not as_json:
-        total = sum(row["decisions_asked"] for row in asked)
-        answered = sum(row["decisions_answered"] for row in asked)
+    deciding = [row for row in rows if done.spent and row.get("decisions_asked")]
+    if deciding and not as_json:
+        total = sum(row["decisions_asked"] for row in deciding)
+        answered = sum(row["decisions_answered"] for row in deciding)
         say(f"{answered:,} of {total:,} decisions are by the model.")
-    if fallen := [row["run"] for row in asked if not row["decisions_answered"]]:
+    if fallen := [row["run"] for row in deciding if not row["decisions_answered"]]:
         note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")
     if done.failed or fallen:
         raise typer.Exit(1)

@@ -51,10 +51,10 @@ def show(chart: ChartArgument) -> None:
     from prism.statechart.states import state_text
     from prism.statechart.transitions import target_text
 
-    found = chart_from(chart)
-    outline, written = to_outline(found.definition), found.transitions
+    statechart = chart_from(chart)
+    outline, written = to_outline(statechart.definition), statechart.transitions
     states = [name for name in outline.states if name not in outline.marks]
-    say(f"{found.name}: {len(states)} states, {len(written)} transitions")
+    say(f"{statechart.name}: {len(states)} states, {len(written)} transitions")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
     rows = [
         (
@@ -99,15 +99,15 @@ def check(
     from prism.cli._chart_argument import chart_from
     from prism.statechart.states import state_text
 
-    found = chart_from(chart)
-    findings = found.check()
+    statechart = chart_from(chart)
+    findings = statechart.check()
 
     listing = [
         {"kind": each.kind, "state": state_text(each.state), "message": each.message}
         for each in findings
     ]
     lines = [f"{each.kind}: {each}" for each in findings]
-    print_findings(lines, {"chart": found.name, "findings": listing}, as_json=as_json)
+    print_findings(lines, {"chart": statechart.name, "findings": listing}, as_json=as_json)
 
 
 @chart.command()
@@ -135,10 +135,10 @@ def explain(
     """
     from prism.cli._chart_argument import chart_from
 
-    found = chart_from(chart)
+    statechart = chart_from(chart)
     payload = [] if context is None else [_json("--context", context)]
-    subject = _agent(found, state, _json("--agent", agent))
-    explanation = found.explain(subject, trigger, *payload)
+    subject = _agent(statechart, state, _json("--agent", agent))
+    explanation = statechart.explain(subject, trigger, *payload)
     if as_json:
         print_json(explanation.to_dict())
     else:
@@ -155,7 +155,7 @@ def _notes_on(name: str, outline: Diagram) -> Iterator[str]:
         yield "initial"
     kinds = {"decision": outline.decision_states, "final": outline.final_states}
     yield from (kind for kind, states in kinds.items() if name in states)
-    yield from (f"in {box}" for box, found in outline.boxes.items() if name in found.inside)
+    yield from (f"in {box}" for box, content in outline.boxes.items() if name in content.inside)
     yield from outline.notes.get(name, ())
 
 

@@ -60,10 +60,10 @@ def _from_file(path: Path) -> Statechart[Any]:
         raise InputError(f"is longer than {_MOST_CHARACTERS:,} characters", path=path)
 
     transitions = social_media_chart().transitions
-    known = {each.guard.__name__: each.guard for each in transitions if each.guard is not None}
+    guards = {each.guard.__name__: each.guard for each in transitions if each.guard is not None}
     read = Statechart.from_scxml if path.suffix == ".scxml" else Statechart.from_json
     try:
-        return read(text, guards=_Functions(known), actions=_Functions({}))
+        return read(text, guards=_Functions(guards), actions=_Functions({}))
     except InputError as error:
         raise InputError(error.problem, path=path, line=error.line, field=error.field) from None
     except DefinitionError as error:
@@ -73,8 +73,8 @@ def _from_file(path: Path) -> Statechart[Any]:
 class _Functions(dict[str, Callable[[Any, Any], object]]):
     """Functions by name, with one that cannot be called for every unknown name."""
 
-    def __init__(self, known: Mapping[str, Callable[[Any, Any], object]]) -> None:
-        super().__init__(known)
+    def __init__(self, functions: Mapping[str, Callable[[Any, Any], object]]) -> None:
+        super().__init__(functions)
 
     def __missing__(self, name: str) -> Callable[[Any, Any], object]:
         def unknown(_agent: Any, _context: Any) -> object:
@@ -94,22 +94,22 @@ def _from_module(where: str) -> Statechart[Any]:
     from prism.worlds._kinds import chart_of
 
     module, _, attribute = where.rpartition(":")
-    found = module_at(module)
+    value = module_at(module)
     for name in attribute.split("."):
-        if not hasattr(found, name):
-            raise InputError(f"{where}: {getattr(found, '__name__', found)!r} has no {name!r}")
-        found = getattr(found, name)
+        if not hasattr(value, name):
+            raise InputError(f"{where}: {getattr(value, '__name__', value)!r} has no {name!r}")
+        value = getattr(value, name)
 
-    if isinstance(found, type) and issubclass(found, Agent):
-        found = chart_of(found)
-    elif callable(found) and not isinstance(found, Statechart):
+    if isinstance(value, type) and issubclass(value, Agent):
+        value = chart_of(value)
+    elif callable(value) and not isinstance(value, Statechart):
         try:
-            found = found()
+            value = value()
         except Exception as error:  # of the function that a user names
             raise InputError(f"{where}: {type(error).__name__}: {error}") from error
-    if not isinstance(found, Statechart):
+    if not isinstance(value, Statechart):
         raise InputError(
-            f"{where} is {type(found).__name__}, not a chart: name a Statechart, a function that "
+            f"{where} is {type(value).__name__}, not a chart: name a Statechart, a function that "
             "returns one, or a class of a world's agents"
         )
-    return found
+    return value

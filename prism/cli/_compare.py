@@ -71,7 +71,7 @@ def compare(
         require_page(page)
     from prism.science import compare as compare_groups
 
-    found = compare_groups(
+    comparison = compare_groups(
         *groups,
         by=by,
         paired=not unpaired,
@@ -79,26 +79,26 @@ def compare(
         from_round=from_round,
         to_round=to_round,
     )
-    for each in found.notes:
+    for each in comparison.notes:
         note(each)
 
-    reads = [run.path for run in found.runs]
+    reads = [run.path for run in comparison.runs]
     if out is not None and out.suffix == ".tex":
-        write_bytes(found.latex().encode(), out, reads)
+        write_bytes(comparison.latex().encode(), out, reads)
     elif as_json or out is not None:
-        write_table(found.table(), out, reads, as_json=as_json)
+        write_table(comparison.table(), out, reads, as_json=as_json)
     else:
-        _print(found, measures)
+        _print(comparison, measures)
     if page is not None:
-        write_page(found.html().encode(), page, reads)
+        write_page(comparison.html().encode(), page, reads)
     if paper is not None:
-        say(f"{paper}: {len(found.save_paper(paper))} files", err=True)
+        say(f"{paper}: {len(comparison.save_paper(paper))} files", err=True)
 
 
-def _print(found: Comparison, measures: list[str] | None) -> None:
+def _print(comparison: Comparison, measures: list[str] | None) -> None:
     """Print the differences; of what is the same in every run, only what was asked for by name."""
-    rows = [row for row in found.differences if row.difference or row.low is not None]
-    say(f"{found.title}, {found.pairing}")
+    rows = [row for row in comparison.differences if row.difference or row.low is not None]
+    say(f"{comparison.title}, {comparison.pairing}")
     if not rows:
         say("No measure differs.")
         return
@@ -106,13 +106,13 @@ def _print(found: Comparison, measures: list[str] | None) -> None:
     if same := [name for name in measures or () if name not in differs]:
         say(f"The same in every run: {', '.join(same)}.")
 
-    names = [name for name in _SHOWN if name != "second" or len(found.groups) > 2]
+    names = [name for name in _SHOWN if name != "second" or len(comparison.groups) > 2]
     draw_rows([{name: getattr(row, name) for name in names} for row in rows])
     if not any(row.p is not None for row in rows):
         say("There is no interval and no p of fewer than three pairs, or runs in a group.")
         return
     say(
-        f"low and high are the ends of the {100 * found.confidence:g} % interval of the difference "
-        f"({found.intervals}), p is of the same test, and p holm is corrected for all of them; "
-        "-o FILE.csv has more columns, -o FILE.tex is LaTeX."
+        f"low and high are the ends of the {100 * comparison.confidence:g} % interval of the "
+        f"difference ({comparison.intervals}), p is of the same test, and p holm is corrected for "
+        "all of them; -o FILE.csv has more columns, -o FILE.tex is LaTeX."
     )

@@ -41,11 +41,11 @@ def doctor(
     """
     import asyncio
 
-    asked = model_of(model, model_file)
-    if asked is None:
+    chosen = model_of(model, model_file)
+    if chosen is None:
         raise InputError("--model is missing: name the model to check")
-    asked.as_client()
-    if not asyncio.run(_is_well(asked, Screen(), strict=strict)):
+    chosen.as_client()
+    if not asyncio.run(_is_well(chosen, Screen(), strict=strict)):
         raise typer.Exit(1)
 
 
@@ -56,8 +56,8 @@ async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
     async with client:
         async for check in client.diagnose():
             well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
-            mark = _DOUBT if check.is_doubtful else _MARKS[well]
-            line = Text.assemble(mark, " ", shown(f"{check.what}: {check.found}"))
+            symbol = _DOUBT if check.is_doubtful else _MARKS[well]
+            line = Text.assemble(symbol, " ", shown(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)
 
     return bool(well) and not (strict and is_doubtful)

@@ -90,8 +90,8 @@ def table(
     opened = open_logs(runs, all_runs=all_runs)
     name, *arguments = _called(what)
     rows = opened.table(name, *arguments) if name else opened.sql(what)
-    shown = _SHOWN[name].split() if name in _SHOWN else None
-    write_table(rows, out, runs, as_json=as_json, shown=shown)
+    columns = _SHOWN[name].split() if name in _SHOWN else None
+    write_table(rows, out, runs, as_json=as_json, columns=columns)
 
 
 @log.command()
@@ -110,8 +110,8 @@ def agent(
     """
     rows = open_logs(runs, all_runs=all_runs).table("agent", agent_id)
     # without rounds, as in the log of a service, the time says when
-    shown = ["chart", *(("round", "tick") if "round" in rows.columns else ("timestamp",)), "what"]
-    write_table(rows, out, runs, as_json=as_json, shown=shown)
+    columns = ["chart", *(("round", "tick") if "round" in rows.columns else ("timestamp",)), "what"]
+    write_table(rows, out, runs, as_json=as_json, columns=columns)
 
 
 @log.command()
@@ -140,24 +140,24 @@ def check(
     """
     from prism.cli._chart_argument import chart_from
 
-    known, opened = chart_from(chart), open_logs(runs, all_runs=all_runs)
+    statechart, opened = chart_from(chart), open_logs(runs, all_runs=all_runs)
 
     from prism.analysis import check_log
 
-    found = check_log(opened, known)
-    others = ", ".join(sorted(found.other_charts))
-    if not found.checked:
-        by = f": its transitions are by the chart {others}, not {known.name}" if others else ""
+    result = check_log(opened, statechart)
+    others = ", ".join(sorted(result.other_charts))
+    if not result.checked:
+        by = f": its transitions are by the chart {others}, not {statechart.name}" if others else ""
         raise InputError(f"the log has nothing to check{by}")
 
-    if found.found or out is not None or as_json:
-        write_table(found.violations, out, runs, as_json=as_json)
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(found.found.items()))
-    steps = f"{found.checked:,} steps"
+    if result.found or out is not None or as_json:
+        write_table(result.violations, out, runs, as_json=as_json)
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(result.found.items()))
+    steps = f"{result.checked:,} steps"
     note(f"violations in {steps}: {kinds}" if kinds else f"{steps} agree")
     if others:
         note(f"transitions by the chart {others} were not checked")
-    if found.found:
+    if result.found:
         raise typer.Exit(1)
 
 
@@ -191,7 +191,7 @@ def decision(
     if ids:
         _show(run, ids[0], as_json=as_json)
         return
-    write_table(open_logs([run]).sql(_LISTED), None, as_json=as_json, shown=_LISTED_SHOWN)
+    write_table(open_logs([run]).sql(_LISTED), None, as_json=as_json, columns=_LISTED_SHOWN)
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
@@ -200,14 +200,14 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     from prism.runlog._reader import find_answers, locate_log
 
     table = open_logs([run]).sql(_ONE, id=record_id)
-    found = records_of(table)
-    if not found:
+    records = records_of(table)
+    if not records:
         problem = f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them"
         raise InputError(problem, path=run)
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))
     event = {
         key: json.loads(value) if kinds[key] == "JSON" else value
-        for key, value in found[0].items()
+        for key, value in records[0].items()
         if value is not None and key not in _ADDED
     }
     folder = locate_log(run).parent
@@ -233,11 +233,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
 
 def _called(what: str) -> list[Any]:
     """Return a table and its arguments, as in ``states_at(1)``; an empty name for a query."""
-    found = _CALL.match(what.strip())
-    if found is None:
+    match = _CALL.match(what.strip())
+    if match is None:
         return [""]
     try:
-        arguments = literal_eval(f"({found[2]},)") if found[2] else ()
+        arguments = literal_eval(f"({match[2]},)") if match[2] else ()
     except (ValueError, SyntaxError):
         return [""]
-    return [found[1].replace("-", "_"), *arguments]
+    return [match[1].replace("-", "_"), *arguments]

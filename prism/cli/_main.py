@@ -62,14 +62,14 @@ class _OnDemand(Group):
 def command_named(name: str) -> Any:
     """Return a command, or a group of commands."""
     module = import_module(f"prism.cli.{_ELSEWHERE.get(name, f'_{name}')}")
-    found = getattr(module, name)
+    command = getattr(module, name)
     holder = typer.Typer(rich_markup_mode="markdown", add_completion=False)
-    if isinstance(found, typer.Typer):
-        holder.add_typer(found, name=name, rich_help_panel=_PANELS[name])
+    if isinstance(command, typer.Typer):
+        holder.add_typer(command, name=name, rich_help_panel=_PANELS[name])
         group: Any = typer.main.get_command(holder)
         return group.commands[name]
 
-    holder.command(name, rich_help_panel=_PANELS[name])(found)
+    holder.command(name, rich_help_panel=_PANELS[name])(command)
     return typer.main.get_command(holder)
 
 
@@ -85,8 +85,8 @@ app: typer.Typer = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(value: bool) -> None:
+    if value:
         say(f"prism {__version__}")
         raise typer.Exit
 
@@ -160,20 +160,20 @@ def _tell_fault(error: Exception) -> bool:
     """Print where in the user's code an error is; return False if none of it was running."""
     from prism._faults import entry_of, place_of, suggestion
 
-    place, entry = place_of(error), entry_of(error)
+    source, entry = place_of(error), entry_of(error)
     notes = getattr(error, "__notes__", ())
-    others = [each for each in notes if not each.startswith(f"{place}: ")]
+    others = [each for each in notes if not each.startswith(f"{source}: ")]
     is_refused = isinstance(error, PrismError)
-    if place is None or entry is None:
+    if source is None or entry is None:
         return False
     # what prism itself refuses belongs to a line in a run, where it is noted, or in a module
     if is_refused and len(others) == len(notes) and entry.function != "<module>":
         return False
 
     kind = "" if is_refused else f"{type(error).__name__}: "
-    note(f"{place}: {kind}{' '.join(str(error).split())}{suggestion(error)}")
+    note(f"{source}: {kind}{' '.join(str(error).split())}{suggestion(error)}")
     cure = "correct it and try again; prism --traceback COMMAND shows the full traceback"
-    for line in (place.text, *others, *[cure] * (not is_refused)):
+    for line in (source.text, *others, *[cure] * (not is_refused)):
         say(f"  {line}", err=True)
 
     return True
@@ -182,8 +182,8 @@ def _tell_fault(error: Exception) -> bool:
 def _tell_input(error: Exception) -> bool:
     """Print what is wrong outside of prism, in one line or one for each problem."""
     if isinstance(error, PrismError):
-        told = naming_options(error) if isinstance(error, InputError) else error
-        first, *problems = str(told).split("\n  ")
+        named = naming_options(error) if isinstance(error, InputError) else error
+        first, *problems = str(named).split("\n  ")
         note(" ".join(first.split()))
         for problem in problems:
             say(f"  {' '.join(problem.split())}", err=True)

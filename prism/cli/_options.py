@@ -141,17 +141,17 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
     """
     from prism.llm import Model
 
-    given = {name: value for name, value in settings.items() if value is not None}
+    settings = {name: value for name, value in settings.items() if value is not None}
     table = {} if file is None else read_settings(file)
     named = text or table.pop("model", None)
     if named is None and file is not None:
         raise InputError('names no model: add  model = "...", or --model', path=file)
     if named is None:
-        for name in given:
+        for name in settings:
             raise InputError(f"{option_of(name)} needs --model")
         return None
     try:
-        return Model.of(named, **{**table, **given})
+        return Model.of(named, **{**table, **settings})
     except InputError as error:
         if error.field in table:
             raise InputError(error.problem, path=file, field=error.field) from None

@@ -49,10 +49,10 @@ def check(
     problems = _problems_of(file)
     listing = {"file": str(file), "problems": list(map(asdict, problems))}
     notes = [str(problem) for problem in problems if problem.severity == "note"]
-    found = [str(problem) for problem in problems if problem.severity != "note"]
+    mistakes = [str(problem) for problem in problems if problem.severity != "note"]
     for text in [] if as_json else notes:
         note(text)
-    print_findings(found, listing, as_json=as_json)
+    print_findings(mistakes, listing, as_json=as_json)
 
 
 def _problems_of(file: Path) -> Sequence[Problem]:

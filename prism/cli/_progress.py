@@ -57,11 +57,11 @@ class RunScreen(Observer):
     """Prints a run's messages on standard error, and its progress if that is a terminal.
 
     Args:
-        asked: What ``--agents`` asks for, if it was given.
+        agents: What ``--agents`` asks for, if it was given.
     """
 
-    def __init__(self, asked: str | None) -> None:
-        self.bar, self._asked = Bar(), asked
+    def __init__(self, agents: str | None) -> None:
+        self.bar, self._agents = Bar(), agents
 
     def note(self, message: str) -> None:
         """Print a note."""
@@ -71,9 +71,9 @@ class RunScreen(Observer):
 
     def started(self, run: Any) -> None:
         """Draw the bar, and note if a world makes fewer agents than it is asked for."""
-        asked, made = self._asked or "", len(run.agents)
-        if asked.isdecimal() and made < int(asked):
-            note(f"the world has made {made:,} agents, though --agents asks for {asked}")
+        wanted, made = self._agents or "", len(run.agents)
+        if wanted.isdecimal() and made < int(wanted):
+            note(f"the world has made {made:,} agents, though --agents asks for {wanted}")
         self.bar.begin("round", run.rounds, len(run.finished))
 
     def round_ended(self, summary: Any) -> None:
@@ -84,14 +84,14 @@ class RunScreen(Observer):
 
 
 @contextmanager
-def run_screen(folder: Path | None, asked: str | None = None) -> Iterator[RunScreen]:
+def run_screen(folder: Path | None, agents: str | None = None) -> Iterator[RunScreen]:
     """Show a run.
 
     Args:
         folder: The folder of the run, if it has one.
-        asked: What ``--agents`` asks for, if it was given.
+        agents: What ``--agents`` asks for, if it was given.
     """
-    screen = RunScreen(asked)
+    screen = RunScreen(agents)
     with warnings.catch_warnings(), hinting_at(folder, screen.bar), telling_warnings(screen):
         # as of a damaged file that was restored
         warnings.simplefilter("always", RuntimeWarning)

@@ -34,13 +34,13 @@ def report(
     from prism.cli._chart_argument import chart_from
 
     require_page(out)
-    own = [chart_from(name) for name in charts or ()]
+    statecharts = [chart_from(name) for name in charts or ()]
     # imported here, since other commands need no extra
     from prism.analysis import read_log
     from prism.report import make_report
 
     with Screen(err=True).status("Reading the log"):
-        made = make_report(read_log(run), own)
+        made = make_report(read_log(run), statecharts)
         page = made.html().encode()
     for each in made.notes:
         note(str(each))

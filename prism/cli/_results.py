@@ -66,9 +66,9 @@ def print_results(results: Any) -> None:
 
     totals = results.totals()
     print_facts("count", _facts(totals))
-    asked, answered = totals["decisions_asked"], totals["decisions_answered"]
-    if asked > answered * 2:
-        say(f"Only {answered:,} of {asked:,} decisions are the model's: the others fell back.")
+    total, answered = totals["decisions_asked"], totals["decisions_answered"]
+    if total > answered * 2:
+        say(f"Only {answered:,} of {total:,} decisions are the model's: the others fell back.")
 
 
 def _print_rounds(figures: Sequence[Mapping[str, Any]], absent: int | None) -> None:
@@ -95,8 +95,8 @@ def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
 def _has_failed(summary: Mapping[str, Any]) -> bool:
     """Return whether a model was asked for decisions, and every one fell back."""
     totals = summary["results"]["totals"]
-    asked, answered = totals["decisions_asked"], totals["decisions_answered"]
-    return "spent" in summary and bool(asked) and not answered
+    total, answered = totals["decisions_asked"], totals["decisions_answered"]
+    return "spent" in summary and bool(total) and not answered
 
 
 def _has_failed_alone(results: Any) -> bool:
@@ -148,21 +148,21 @@ def _costs(costs: Mapping[str, Any], tokens: int, of_them: str = "") -> str:
     return f"{counted(calls, 'call')}{of_them}, {counts}{price}"
 
 
-def print_estimate(found: Estimate, *, as_json: bool) -> None:
+def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
     """Print what a run will cost."""
     if as_json:
-        print_json(found.to_dict())
+        print_json(estimate.to_dict())
         return
 
-    tried = f"{found.rounds} of {counted(found.of_rounds, 'round')}"
-    agents = counted(found.agents, "agent")
-    of_agents = "" if found.agents == found.of_agents else f" of {found.of_agents:,}"
-    runs = "" if found.runs == 1 else f" in {found.runs:,} runs"
+    tried = f"{estimate.rounds} of {counted(estimate.of_rounds, 'round')}"
+    agents = counted(estimate.agents, "agent")
+    of_agents = "" if estimate.agents == estimate.of_agents else f" of {estimate.of_agents:,}"
+    runs = "" if estimate.runs == 1 else f" in {estimate.runs:,} runs"
     say(f"Nothing was sent: estimated from {tried} with {agents}{of_agents}{runs}, by the policy.")
-    draw_rows([{"model": model, **counts} for model, counts in found.models.items()])
+    draw_rows([{"model": model, **counts} for model, counts in estimate.models.items()])
     say(
         "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. "
         "The model may decide differently, and its tokenizer may count differently."
     )
-    if found.money is None:
+    if estimate.money is None:
         say("For money, give price_in and price_out of a million tokens in --model-file.")

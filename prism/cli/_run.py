@@ -67,24 +67,24 @@ def run(
     from prism.worlds._addresses import key_of
 
     values: dict[str, Any] = {**options.named_values(parameters)}
-    given: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
-    given |= {"treatments": treatments, "log_agents": log_agents}
+    arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
+    arguments |= {"treatments": treatments, "log_agents": log_agents}
     if key_of(world) is None:
         if memory is not None:
             raise InputError("--memory is for thinking agents: leave it out")
-        given |= _askers(model, model_file, writer, policy, max_calls)
+        arguments |= _askers(model, model_file, writer, policy, max_calls)
     else:
         # a run of a single agent refuses what is for worlds
-        given |= {"memory": memory, "writer": writer, "policy": policy}
-        given["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
+        arguments |= {"memory": memory, "writer": writer, "policy": policy}
+        arguments["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
         values = {name: _value(each) for name, each in values.items()}
-    given["parameters"] = values or None
-    given = {name: value for name, value in given.items() if value is not None}
-    _carry_out(world, given, out, dry_run=dry_run, as_json=as_json)
+    arguments["parameters"] = values or None
+    arguments = {name: value for name, value in arguments.items() if value is not None}
+    _carry_out(world, arguments, out, dry_run=dry_run, as_json=as_json)
 
 
 def _carry_out(
-    world: str, given: dict[str, Any], out: Path | None, *, dry_run: bool, as_json: bool
+    world: str, arguments: dict[str, Any], out: Path | None, *, dry_run: bool, as_json: bool
 ) -> None:
     """Carry out a run, or estimate its costs, and print the results."""
     from prism.cli._progress import run_screen
@@ -97,12 +97,12 @@ def _carry_out(
         from prism.cli._results import print_estimate
         from prism.runs._dry_run import estimate
 
-        print_estimate(estimate(Run(world, **given)), as_json=as_json)
+        print_estimate(estimate(Run(world, **arguments)), as_json=as_json)
         return
 
-    with run_screen(out, given.get("agents")) as screen:
+    with run_screen(out, arguments.get("agents")) as screen:
         outcome = carry_out(
-            Run(world, **given),
+            Run(world, **arguments),
             None if out is None else RunFolder.for_new(out),
             on_round=screen.round_ended,
             observer=screen,
@@ -211,13 +211,13 @@ def rerun(
     from prism.runs import PolicyOptions
 
     # a file alone changes settings of the run's own model
-    asked: Any = model_file and options.read_settings(model_file)
+    new_model: Any = model_file and options.read_settings(model_file)
     if model is not None:
-        asked = options.model_of(model, model_file) if model_file else model
+        new_model = options.model_of(model, model_file) if model_file else model
     changes: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
-    changes |= {"model": asked, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
+    changes |= {"model": new_model, "writer": writer, "reasoner": policy and PolicyOptions(policy)}
     with run_screen(out) as screen:
-        found = science.rerun(
+        repeated = science.rerun(
             run,
             out,
             from_round=from_round,
@@ -229,15 +229,15 @@ def rerun(
         )
     if as_json:
         about = {"run": str(run), "from_round": from_round, "folder": str(out)}
-        print_json({**about, "differences": found.differences})
+        print_json({**about, "differences": repeated.differences})
         return
-    print_results(found.outcome.results)
+    print_results(repeated.outcome.results)
     say(f"The log and its summary (run.json) are in {out}.")
-    for what, row in found.differences.items():
+    for what, row in repeated.differences.items():
         was, now = (shortened(row[side] or "nothing", _MOST_SHOWN) for side in ("was", "is_now"))
         when = f"round {row['round']}, tick {row['tick']}"
         say(f"The first {what} that differs: {when}: was {was}, is now {now}")
-    if not found.differences:
+    if not repeated.differences:
         say(f"Every decision and transition is the same as in {run}.")
 
 
@@ -253,14 +253,14 @@ def _askers(
 
     # a writer may be the only one that is asked
     decides = model is not None or writer is None
-    asked = options.model_of(model, file, max_calls=max_calls) if decides else None
-    if policy is not None and asked is not None:
+    decider = options.model_of(model, file, max_calls=max_calls) if decides else None
+    if policy is not None and decider is not None:
         raise InputError("--policy already decides: leave out --model")
     writes: Any = writer
-    if writer is not None and asked is None:
+    if writer is not None and decider is None:
         writes = options.model_of(writer, file, max_calls=max_calls)
     return {
-        "reasoner": PolicyOptions(policy) if policy is not None else asked,
+        "reasoner": PolicyOptions(policy) if policy is not None else decider,
         "writer": writes and WriterOptions(writes),
     }
 

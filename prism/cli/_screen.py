@@ -76,8 +76,8 @@ def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
         headings: The names of its columns.
     """
     table, kept = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0)), [*map(list, rows)]
-    for place, heading in enumerate(headings):
-        is_number = are_numbers([row[place] for row in kept])
+    for index, heading in enumerate(headings):
+        is_number = are_numbers([row[index] for row in kept])
         justify, overflow = ("right", "ellipsis") if is_number else ("left", "fold")
         table.add_column(Text(shown(heading)), justify=justify, overflow=overflow)  # type: ignore[arg-type]
     for row in kept:
@@ -88,8 +88,8 @@ def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
 
 def are_numbers(values: Sequence[Any]) -> bool:
     """Return whether all values are numbers, as far as there are any."""
-    known = [value for value in values if value is not None]
-    return bool(known) and all(isinstance(value, (int, float)) for value in known)
+    present = [value for value in values if value is not None]
+    return bool(present) and all(isinstance(value, (int, float)) for value in present)
 
 
 def cell(value: Any) -> str:

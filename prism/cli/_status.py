@@ -33,9 +33,9 @@ def status(
 
     * `prism status runs/first`
     """
-    found = [each for path in runs or [Path()] for each in _look(path)]
+    statuses = [each for path in runs or [Path()] for each in _look(path)]
     if as_json:
-        print_json([{**asdict(each), "path": str(each.path)} for each in found])
+        print_json([{**asdict(each), "path": str(each.path)} for each in statuses])
         return
 
     rows = [
@@ -45,10 +45,10 @@ def status(
             _out_of(each.round, each.rounds),
             _out_of(each.tick, each.ticks_per_round),
         )
-        for each in found
+        for each in statuses
     ]
     print_table(rows, "run", "state", "round", "tick")
-    for line in _lines(found[0]) if len(found) == 1 else ():
+    for line in _lines(statuses[0]) if len(statuses) == 1 else ():
         say(line)
 
 
@@ -62,11 +62,11 @@ def _look(path: Path) -> Iterator[RunStatus]:
         return
     if not below:
         raise InputError("is not a run, and holds none", path=path)
-    for found in below:
+    for folder in below:
         try:
-            yield run_status(found)
+            yield run_status(folder)
         except InputError as error:  # an unreadable run must not hide the others
-            yield RunStatus(found, "damaged", problem=str(error))
+            yield RunStatus(folder, "damaged", problem=str(error))
 
 
 def _lines(status: RunStatus) -> Iterator[str]:

@@ -53,7 +53,7 @@ def write_table(
     reads: Sequence[Path] = (),
     *,
     as_json: bool = False,
-    shown: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> None:
     """Draw the first rows of a table, or write all of them.
 
@@ -62,7 +62,7 @@ def write_table(
         out: File to write to, by its name CSV, JSON or Parquet; ``-`` is CSV on standard output.
         reads: The files that the table is made from.
         as_json: Whether to write JSON to standard output.
-        shown: Columns to draw, if the table has many others.
+        columns: Columns to draw, if the table has many others.
     """
     if as_json or str(out) == "-":
         write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
@@ -71,7 +71,7 @@ def write_table(
             raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
         write_bytes(_copied(table, out.suffix, out), out, reads)
     else:
-        draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), shown)
+        draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
 
 
 def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
@@ -80,14 +80,14 @@ def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
 
 
 def draw(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], shown: Sequence[str] | None = None
+    names: Sequence[str], rows: Sequence[Sequence[Any]], columns: Sequence[str] | None = None
 ) -> None:
     """Draw the first rows in as many columns as there is room for, and say what is left out."""
     if not rows:
         note("no rows: nothing of this kind is in the log")
         return
     first = rows[:_MOST_ROWS]
-    chosen = [name for name in names if shown is None or name in shown or name == "run"]
+    chosen = [name for name in names if columns is None or name in columns or name == "run"]
     drawn: list[str] = []
     room = Screen().width
     for name in chosen:

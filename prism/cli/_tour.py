@@ -49,7 +49,7 @@ def tour(
         for arm, treatments in _ARMS.items():
             run = Run(Rumour(friends=10), _AGENTS, seed=seed, treatments=treatments)
             results = run.keep(out / _FOLDERS[arm]).results if seed == 1 else run.run()
-            curves[arm].append([100 * (known or 0) for known in results.series("reached")])
+            curves[arm].append([100 * (share or 0) for share in results.series("reached")])
 
     events, warned = (_events(out / folder) for folder in _FOLDERS.values())
     _draw(out, curves, events)
@@ -79,10 +79,10 @@ def _draw(out: Path, curves: Mapping[str, Sequence[Sequence[float]]], events: Ev
     from prism.statechart.outline import to_outline
 
     made = [event for event in events if event["event"] == "statechart.transition"]
-    asked = [event for event in events if event["event"] == "reasoner.decision"]
+    decisions = [event for event in events if event["event"] == "reasoner.decision"]
     traffic = Counter((event["from_state"], event["to_state"]) for event in made)
     # a decision to stay is no transition
-    traffic.update((each["state"],) * 2 for each in asked if each["chosen"] == each["state"])
+    traffic.update((each["state"],) * 2 for each in decisions if each["chosen"] == each["state"])
     chart = draw_svg(to_outline(Person.chart.definition), traffic, caption=_CAPTION)
     (out / "chart.svg").write_text(chart, encoding="utf-8")
     drawn = draw_curves(curves, title=_TITLE, across="round", up="%")
@@ -107,9 +107,9 @@ def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
 
 def _story(events: Events, warned: Events) -> Iterator[str]:
     """Tell the story of an agent that heard it about three times and tired in the end."""
-    asked = Counter(each["agent_id"] for each in events if each["event"] == "reasoner.decision")
+    decisions = Counter(each["agent_id"] for each in events if each["event"] == "reasoner.decision")
     tired = {each["agent_id"] for each in events if each.get("trigger") == "tires"}
-    name = min(tired & set(asked), key=lambda each: (abs(asked[each] - 3), each))
+    name = min(tired & set(decisions), key=lambda each: (abs(decisions[each] - 3), each))
     for each in events:
         if each.get("agent_id") != name:
             continue
@@ -123,8 +123,8 @@ def _story(events: Events, warned: Events) -> Iterator[str]:
             chance = f"chance {each['probabilities'][chosen]:.0%}"
             yield f"round {each['round']:>2}: heard it from {friend}, {did} ({chance})"
 
-    own = [each for each in warned if each.get("agent_id") == name]
-    does = "tells" if any(each.get("to_state") == "spreader" for each in own) else "never tells"
+    theirs = [each for each in warned if each.get("agent_id") == name]
+    does = "tells" if any(each.get("to_state") == "spreader" for each in theirs) else "never tells"
     yield f"With the warning, and the same random numbers, {name} {does} the rumour."
 
 

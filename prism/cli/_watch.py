@@ -56,12 +56,12 @@ def watch(
 
     values = options.named_values(parameters) or None
     of_world = {"agents": agents, "seed": seed, "model": model, "parameters": values}
-    given: dict[str, Any] = {name: each for name, each in of_world.items() if each is not None}
+    arguments: dict[str, Any] = {name: each for name, each in of_world.items() if each is not None}
     is_world = names_a_world(run)
     if is_world and charts:
         raise InputError("--chart is for runs: a world has its own charts")
-    if given and not is_world:
-        option = options.option_of(next(iter(given)))
+    if arguments and not is_world:
+        option = options.option_of(next(iter(arguments)))
         raise InputError(f"{option} is only for a world: leave it out")
     if not is_loopback(host):
         note(f"{host}: anyone who can reach this machine and knows the address can see it")
@@ -69,7 +69,7 @@ def watch(
     if is_world:
         from prism.watch._server import play
 
-        watching = play(run, given, host=host, port=port)
+        watching = play(run, arguments, host=host, port=port)
     else:
         from prism.cli._chart_argument import chart_from
         from prism.watch import watch as serve
@@ -77,8 +77,8 @@ def watch(
         # the run that is watched comes first
         if hasattr(os, "nice"):
             os.nice(_NICENESS)
-        own = [chart_from(name) for name in charts or ()]
-        watching = serve(Path(run), own, host=host, port=port)
+        statecharts = [chart_from(name) for name in charts or ()]
+        watching = serve(Path(run), statecharts, host=host, port=port)
     say(watching.url)
     if not no_browser:
         watching.open()

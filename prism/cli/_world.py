@@ -37,15 +37,15 @@ def list_(as_json: options.AsJson = False) -> None:
     from prism.worlds._addresses import address_of, known_worlds, load_world
     from prism.worlds._checking import about_world
 
-    found = []
+    worlds = []
     for name in known_worlds():
         address = address_of(name)
         doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
-        found.append({"name": name, "address": address, "doc": doc})
+        worlds.append({"name": name, "address": address, "doc": doc})
     if as_json:
-        print_json(found)
+        print_json(worlds)
     else:
-        draw_rows(found, ["name", "doc"])
+        draw_rows(worlds, ["name", "doc"])
 
 
 @world.command()
@@ -169,8 +169,8 @@ def check(
         treatments=treatments,
     )
 
-    found = checked.findings
-    print_findings(list(map(str, found)), list(map(asdict, found)), as_json=as_json)
+    findings = checked.findings
+    print_findings(list(map(str, findings)), list(map(asdict, findings)), as_json=as_json)
     for each in () if as_json else checked.notes:
         note(each)
     if not as_json:

@@ -35,22 +35,22 @@ def draw_curves(
     step = _round_step(most / _LINES)
     top = step * ceil(most / step)
 
-    def x(place: float) -> float:
-        return _LEFT + place / (length - 1) * (_RIGHT - _LEFT)
+    def x(index: float) -> float:
+        return _LEFT + index / (length - 1) * (_RIGHT - _LEFT)
 
     def y(value: float) -> float:
         return _BOTTOM - value / top * (_BOTTOM - _TOP)
 
     def path(kind: str, curve: Sequence[float], look: str) -> str:
-        points = (f"{x(place):.1f} {y(value):.1f}" for place, value in enumerate(curve))
+        points = (f"{x(index):.1f} {y(value):.1f}" for index, value in enumerate(curve))
         return f'<path class="{kind}" d="M{" L".join(points)}" fill="none" {look}/>'
 
     parts = [_text(_LEFT, 19, title, "start", "name")]
     x_legend = _RIGHT
-    for place, name in reversed([*enumerate(groups)]):
+    for index, name in reversed([*enumerate(groups)]):
         x_legend -= 7.0 * len(name)
         parts.append(_text(x_legend, 38, name, "start"))
-        parts.append(f'<path class="c{place}" d="M{x_legend - 24:.1f} 38 h18" stroke-width="3"/>')
+        parts.append(f'<path class="c{index}" d="M{x_legend - 24:.1f} 38 h18" stroke-width="3"/>')
         x_legend -= 40.0
     for number in range(round(top / step) + 1):
         height = y(number * step)
@@ -64,10 +64,10 @@ def draw_curves(
     parts.append(_text(_LEFT, _TOP - 12, up, "start"))
 
     means = []
-    for place, group in enumerate(groups.values()):
-        parts += [path(f"one c{place}", curve, 'opacity="0.3"') for curve in group]
+    for index, group in enumerate(groups.values()):
+        parts += [path(f"one c{index}", curve, 'opacity="0.3"') for curve in group]
         mean = [sum(values) / len(values) for values in zip(*group, strict=True)]
-        means.append(path(f"mean c{place}", mean, 'stroke-width="3"'))
+        means.append(path(f"mean c{index}", mean, 'stroke-width="3"'))
 
     style = f"{_rules(_LIGHT)}@media (prefers-color-scheme: dark) {{{_rules(_DARK)}}}\n"
     return framed(title, _WIDTH, _HEIGHT, [*parts, *means], style)
@@ -75,7 +75,7 @@ def draw_curves(
 
 def _rules(colours: Sequence[str]) -> str:
     return "".join(
-        f"\n.prism-chart .c{place} {{ stroke: {each}; }}" for place, each in enumerate(colours)
+        f"\n.prism-chart .c{index} {{ stroke: {each}; }}" for index, each in enumerate(colours)
     )
 
 

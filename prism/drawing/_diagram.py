@@ -110,10 +110,10 @@ class Levels:
 
     def _path(self, state: str) -> list[str]:
         """Return a state and the states around it, outermost first."""
-        found = [state]
-        while found[0] in self._around:
-            found.insert(0, self._around[found[0]])
-        return found
+        path = [state]
+        while path[0] in self._around:
+            path.insert(0, self._around[path[0]])
+        return path
 
     def level_of(self, state: str | None) -> str | None:
         """Return the state around another one."""
@@ -171,7 +171,7 @@ class Levels:
         if not changed:
             changed = [self._kept(before)]
 
-        return dict.fromkeys(self._taken(*ends) for ends in changed)
+        return dict.fromkeys(self._used_arrow(*ends) for ends in changed)
 
     def _kept(self, active: Iterable[str]) -> tuple[str, str]:
         """Return the innermost self-transition, or the place to draw one."""
@@ -179,12 +179,12 @@ class Levels:
         loops = ((state, state) for state in inner)
         return next(filter(self.has, loops), (inner[0], inner[0]))
 
-    def _taken(self, source: str, target: str) -> tuple[str, str]:
+    def _used_arrow(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
         level, marks = self.level_of(source), self.diagram.marks
         ways = [
             (source, target),
-            *((source, mark) for mark in marks if self.level_of(mark) == level),
+            *((source, history) for history in marks if self.level_of(history) == level),
             *((state, state) for state in self._path(source)[-2::-1]),
         ]
         return next(filter(self.has, ways), (source, target))
@@ -199,11 +199,11 @@ class Levels:
         Args:
             counts: How often agents made each transition between states.
         """
-        found = Counter[tuple[str, str]]()
+        totals = Counter[tuple[str, str]]()
         for (source, target), count in counts.items():
-            found.update(dict.fromkeys(self.used(source, target), count))
+            totals.update(dict.fromkeys(self.used(source, target), count))
 
-        return found
+        return totals
 
     def agents(self, counts: Mapping[str, int]) -> Counter[str]:
         """Return the number of agents in each state, including the states inside it.
@@ -211,8 +211,8 @@ class Levels:
         Args:
             counts: The agents in each state or set of states.
         """
-        found = Counter[str]()
+        totals = Counter[str]()
         for state, count in counts.items():
-            found.update(dict.fromkeys(self.active(state), count))
+            totals.update(dict.fromkeys(self.active(state), count))
 
-        return found
+        return totals

@@ -183,4 +183,4 @@ class _Mermaid(_Language):
 
 def _escaped(text: str) -> str:
     """Return a text with all characters that Mermaid may interpret as codes, such as ``#34;``."""
-    return _SPECIAL.sub(lambda found: f"#{ord(found[0])};", showable(text))
+    return _SPECIAL.sub(lambda match: f"#{ord(match[0])};", showable(text))

@@ -74,7 +74,7 @@ class Node:
     """A placed box, which may be wider than requested for its arrows, or a dummy node.
 
     It extends by ``left`` and ``right`` from its x. ``pull`` is how strongly a dummy node attracts
-    its neighbours; it is 0 for a box. ``place`` is its number in its layer.
+    its neighbours; it is 0 for a box. ``index`` is its number in its layer.
     """
 
     left: float
@@ -84,7 +84,7 @@ class Node:
     pull: float = 0.0
     above: list[Node] = field(default_factory=list)
     below: list[Node] = field(default_factory=list)
-    place: int = 0
+    index: int = 0
     x: float = 0.0
     y: float = 0.0
 
@@ -215,35 +215,35 @@ def _chain(link: Link, boxes: _Row, rank: Sequence[int], used: list[float]) -> _
 
 def _parts(nodes: _Row) -> list[_Row]:
     """Return the connected parts, each depth first, so that near nodes start out close together."""
-    order = {node: place for place, node in enumerate(_walk(nodes, lambda node: node.below))}
+    order = {node: index for index, node in enumerate(_walk(nodes, lambda node: node.below))}
     parts: list[_Row] = []
-    seen = set[Node]()
+    visited = set[Node]()
     for start in order:
-        if start not in seen:
+        if start not in visited:
             part = _walk([start], lambda node: node.above + node.below)
             parts.append(sorted(part, key=order.__getitem__))
-            seen.update(part)
+            visited.update(part)
 
     return parts
 
 
 def _walk(starts: _Row, ahead: Callable[[Node], _Row]) -> _Row:
-    found: dict[Node, None] = {}
+    reached: dict[Node, None] = {}
     waiting = starts[::-1]
     while waiting:
         node = waiting.pop()
-        if node not in found:
-            found[node] = None
+        if node not in reached:
+            reached[node] = None
             waiting += reversed(ahead(node))
 
-    return list(found)
+    return list(reached)
 
 
 def _ordered(part: _Row, sweeps: int) -> list[_Row]:
     """Return the layers of a part, sorted by barycentres on the way down and up in turn."""
     rows: list[_Row] = [[] for _ in range(max(node.layer for node in part) + 1)]
     for node in part:
-        node.place = len(rows[node.layer])
+        node.index = len(rows[node.layer])
         rows[node.layer].append(node)
 
     best, fewest = [list(row) for row in rows], _crossings(rows)
@@ -251,8 +251,8 @@ def _ordered(part: _Row, sweeps: int) -> list[_Row]:
         is_down = sweep % 2 == 0
         for row in rows if is_down else rows[::-1]:
             row.sort(key=partial(_barycentre, above=is_down))
-            for place, node in enumerate(row):
-                node.place = place
+            for index, node in enumerate(row):
+                node.index = index
 
         crossings = _crossings(rows)
         if crossings < fewest:
@@ -263,7 +263,7 @@ def _ordered(part: _Row, sweeps: int) -> list[_Row]:
 
 def _barycentre(node: Node, *, above: bool) -> float:
     near = node.above if above else node.below
-    return sum(other.place for other in near) / len(near) if near else node.place
+    return sum(other.index for other in near) / len(near) if near else node.index
 
 
 def _crossings(rows: Sequence[_Row]) -> int:
@@ -271,7 +271,7 @@ def _crossings(rows: Sequence[_Row]) -> int:
     for row in rows:
         passed: list[int] = []
         for node in row:
-            ends = sorted(other.place for other in node.below)
+            ends = sorted(other.index for other in node.below)
             total += sum(len(passed) - bisect_right(passed, end) for end in ends)
             for end in ends:
                 insort(passed, end)
@@ -330,8 +330,8 @@ def _spread(
     """
     offsets = [0.0, *accumulate(distances)]
     pools: list[tuple[float, float, int]] = []
-    for place, weight, offset in zip(wanted, weights, offsets, strict=False):
-        value, total, count = place - offset, weight, 1
+    for preferred, weight, offset in zip(wanted, weights, offsets, strict=False):
+        value, total, count = preferred - offset, weight, 1
         while pools and pools[-1][0] > value:
             other, other_total, other_count = pools.pop()
             value = (value * total + other * other_total) / (total + other_total)
@@ -395,8 +395,8 @@ def _routes(chains: Sequence[_Chain], rows: Sequence[_Row]) -> Iterator[Route]:
             (end, last.y - half_heights[last.layer]),
             (end, last.y - last.height / 2),
         ]
-        way = points[::-1] if chain.is_reversed else points
-        yield Route(tuple(way), (chain.label.x, chain.label.y))
+        route = points[::-1] if chain.is_reversed else points
+        yield Route(tuple(route), (chain.label.x, chain.label.y))
 
 
 def _ports(chains: Sequence[_Chain], end: int, nearest: int) -> list[float]:
@@ -415,8 +415,8 @@ def _ports(chains: Sequence[_Chain], end: int, nearest: int) -> list[float]:
         room, gaps = max(0.0, box.left - _PORT_MARGIN), len(wanted) - 1
         slack = 2 * room - _PORT_SPACING * gaps
         placed = _spread([x for x, _ in wanted], [1.0] * len(wanted), [_PORT_SPACING] * gaps)
-        for place, (x, (_, number)) in enumerate(zip(placed, wanted, strict=True)):
-            least = box.x - room + _PORT_SPACING * place
+        for index, (x, (_, number)) in enumerate(zip(placed, wanted, strict=True)):
+            least = box.x - room + _PORT_SPACING * index
             ports[number] = min(max(x, least), least + slack)
 
     return ports

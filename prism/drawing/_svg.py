@@ -116,12 +116,12 @@ class _Picture(Levels):
 
     def _by_arrow(self, counts: Counts) -> Counter[Ends]:
         """Add up traffic by the ends of its arrow, a separate one or one from all states."""
-        found = Counter[Ends]()
+        totals = Counter[Ends]()
         for (source, target), count in self.traffic(counts).items():
             has_own = self.has((source, target)) or not self.has((None, target))
-            found[source if has_own else None, target] += count
+            totals[source if has_own else None, target] += count
 
-        return found
+        return totals
 
     def name(self, state: str) -> Text:
         """Return a state's name with what stands below it."""
@@ -141,8 +141,8 @@ class _Picture(Levels):
     def lines(self, level: str | None) -> Iterator[_Line]:
         """Yield the arrows of a level, and the one from the dot to its initial state."""
         for (source, target), labels in self.arrows.get(level, {}).items():
-            shown = "every other state" if source is None else source
-            full = f"{shown} → {target}: {', '.join(labels)}"
+            begin = "every other state" if source is None else source
+            full = f"{begin} → {target}: {', '.join(labels)}"
             unknown = None if source == target else 0
             counts = [each.get((source, target), unknown) for each in self._counts]
             count = counts[0] if counts else None

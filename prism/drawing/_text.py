@@ -111,9 +111,9 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
     if {*counts} <= {None}:
         return Text(tuple(lines), full)
 
-    shown = ["" if count is None else f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
-    room = max(map(text_width, shown)) * _FONTS["count"][0]
-    return Text((*lines, ("count", shown[0])), full, room)
+    counted = ["" if count is None else f"{count:,}\N{MULTIPLICATION SIGN}" for count in counts]
+    room = max(map(text_width, counted)) * _FONTS["count"][0]
+    return Text((*lines, ("count", counted[0])), full, room)
 
 
 def _lines_of(label: str) -> list[str]:

@@ -132,16 +132,16 @@ def read_part(kind: type[ModelT], value: Any, problems: Problems, top: Where = (
     return None
 
 
-def note_unknown(value: Any, known: Any, problems: Problems, top: Where = ()) -> None:
+def note_unknown(value: Any, accepted: Any, problems: Problems, top: Where = ()) -> None:
     """Note which keys of a part are ignored; a warning if one of them looks misspelt.
 
     Args:
         value: The part.
-        known: The same part with every key that it may have.
+        accepted: The same part with every key that it may have.
         problems: Collects the note.
         top: Where the part stands in its document.
     """
-    unknown = dict(_unknown(value, known, top))
+    unknown = dict(_unknown(value, accepted, top))
     if not unknown:
         return
     names = [key_of(where) + (f" (did you mean {n}?)" if n else "") for where, n in unknown.items()]
@@ -151,19 +151,19 @@ def note_unknown(value: Any, known: Any, problems: Problems, top: Where = ()) ->
     problems.add(next(iter(unknown)), message, "left_out", severity=severity)
 
 
-def _unknown(value: Any, known: Any, where: Where) -> Iterator[tuple[Where, str]]:
+def _unknown(value: Any, accepted: Any, where: Where) -> Iterator[tuple[Where, str]]:
     """Yield keys that are not known, with the one that may be meant."""
-    if isinstance(value, dict) and isinstance(known, dict):
+    if isinstance(value, dict) and isinstance(accepted, dict):
         for key, part in value.items():
-            if key in known:
-                yield from _unknown(part, known[key], (*where, key))
+            if key in accepted:
+                yield from _unknown(part, accepted[key], (*where, key))
             else:
-                near = get_close_matches(str(key), map(str, known), 1, _MISSPELT)
+                near = get_close_matches(str(key), map(str, accepted), 1, _MISSPELT)
                 yield (*where, key), "".join(near)
-    elif isinstance(value, list) and isinstance(known, list):
-        for number, pair in enumerate(zip(value, known, strict=False)):
+    elif isinstance(value, list) and isinstance(accepted, list):
+        for number, pair in enumerate(zip(value, accepted, strict=False)):
             yield from _unknown(*pair, (*where, number))
-    elif isinstance(known, dict) and not isinstance(value, str):
+    elif isinstance(accepted, dict) and not isinstance(value, str):
         yield where, ""
 
 
@@ -193,11 +193,11 @@ def is_placeholder(text: str, name: str = "") -> bool:
         text: The text.
         name: The name of the part that it is; what is no part of a form has no name.
     """
-    told = text.strip()
-    if _FORM.fullmatch(told) or not (told in _OPERATORS or any(map(_says_something, told))):
+    core = text.strip()
+    if _FORM.fullmatch(core) or not (core in _OPERATORS or any(map(_says_something, core))):
         return True
-    own = _words(name)
-    parts = own | (_PARTS - _TYPES if own & _KINDS else _PARTS)
+    named = _words(name)
+    parts = named | (_PARTS - _TYPES if named & _KINDS else _PARTS)
     words = _words(text)
     return bool(name and words & parts) and words <= parts | _ARTICLES
 

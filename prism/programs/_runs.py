@@ -92,15 +92,15 @@ class CognitiveRun(AloneRun):
         """Return the class of the agent in this run, and its configuration."""
         if self.file.suffix.lower() == ".json":
             return CognitiveAgent, Config.load(self.file)
-        own = found_at(str(self.file))
-        if not (isinstance(own, type) and issubclass(own, CognitiveAgent)):
+        cls = found_at(str(self.file))
+        if not (isinstance(cls, type) and issubclass(cls, CognitiveAgent)):
             raise InputError(f"{self.file} is no thinking agent", field="world")
-        return own, own.config
+        return cls, cls.config
 
     def _inputs(self) -> Sequence[Path]:
-        own, _ = self._agent()
+        cls, _ = self._agent()
         file = str(self.file).rpartition(":")[0] or str(self.file)
-        return [Path(file if file.endswith((".py", ".json")) else file_of(own))]
+        return [Path(file if file.endswith((".py", ".json")) else file_of(cls))]
 
 
 def _loop_of(run: AloneRun, agent: ProgramAgent[Any], logger: EventLogger | None) -> AloneLoop:

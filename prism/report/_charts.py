@@ -41,13 +41,13 @@ class Charts:
 
     Args:
         run: The run.
-        own: Charts of the user's, by which those of the log are drawn.
+        outlines: Charts of the user's, by which those of the log are drawn.
         traffic: Its transitions, by round, chart, states and trigger.
         joined: The agents that joined, by chart and state.
     """
 
     run: Run
-    own: Sequence[Diagram]
+    outlines: Sequence[Diagram]
     traffic: Rows
     joined: Rows
 
@@ -76,13 +76,13 @@ class Charts:
 
     def states(self, name: str | None) -> list[str]:
         """Return the states of one chart in the order of the log."""
-        own = self._of(name)
+        rows = self._of(name)
         joined = (
             row["state"]
             for row in self.joined
-            if row["chart"] == name or (row["chart"] is None and not own)
+            if row["chart"] == name or (row["chart"] is None and not rows)
         )
-        moved = chain.from_iterable((row["from_state"], row["to_state"]) for row in own)
+        moved = chain.from_iterable((row["from_state"], row["to_state"]) for row in rows)
         return list(dict.fromkeys(map(showable, chain(joined, moved))))
 
     def traffic_of(self, name: str | None) -> dict[int | None, Traffic]:
@@ -105,16 +105,16 @@ class Charts:
         return [row for row in self.traffic if row["chart"] == name]
 
     def _diagram(self, name: str | None) -> Diagram:
-        seen = self.states(name)
+        states = self.states(name)
         began = max(self.joined, key=lambda row: row["count"], default={"state": None})["state"]
-        diagram = Diagram((), (), began if began in seen else None, name or self.run.label)
-        defined = [each for each in (*self.own, *charts_kept(self.run)) if each.name == name]
+        diagram = Diagram((), (), began if began in states else None, name or self.run.label)
+        defined = [each for each in (*self.outlines, *charts_kept(self.run)) if each.name == name]
         drawn = defined[0] if defined else diagram
         if drawn.boxes:
             levels = Levels(drawn)
-            seen = [each for state in seen for each in levels.active(state)]
+            states = [each for state in states for each in levels.active(state)]
         return self._with_traffic(
-            replace(drawn, states=tuple(dict.fromkeys([*drawn.states, *seen]))), name
+            replace(drawn, states=tuple(dict.fromkeys([*drawn.states, *states]))), name
         )
 
     def _with_traffic(self, drawn: Diagram, name: str | None) -> Diagram:
@@ -129,15 +129,15 @@ class Charts:
         return replace(drawn, arrows=(*drawn.arrows, *arrows))
 
 
-def charts_of(log: Log, own: Sequence[Diagram] = ()) -> Charts:
+def charts_of(log: Log, outlines: Sequence[Diagram] = ()) -> Charts:
     """Return the charts that the run of a log follows.
 
     Args:
         log: The log, of one run.
-        own: Charts of the user's, by which those of the log are drawn.
+        outlines: Charts of the user's, by which those of the log are drawn.
     """
     tables = (rows_of(log.sql(query)) for query in (_TRAFFIC, _JOINED))
-    return Charts(log.runs[0], own, *tables)
+    return Charts(log.runs[0], outlines, *tables)
 
 
 def charts_kept(run: Run) -> tuple[Diagram, ...]:

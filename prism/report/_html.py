@@ -81,7 +81,7 @@ class Section:
 
     def body(self) -> Markup:
         """Return what is below its heading and how to read it."""
-        places = joined(_place(name, each) for name, each in self.figures.items())
+        places = joined(_element(name, each) for name, each in self.figures.items())
         kind = "figures" if len(self.figures) > 1 else ""
         parts = Markup('<div class="{}">{}</div>').format(kind, places) if places else places
         if self.rows:
@@ -91,7 +91,7 @@ class Section:
         return parts + self.more
 
 
-def _place(name: str, figure: Figure) -> Markup:
+def _element(name: str, figure: Figure) -> Markup:
     """Return the element in which a figure is drawn, or a drawing itself."""
     if isinstance(figure, str):
         return Markup('<div class="scroll" tabindex="0">{}</div>').format(Markup(figure))

@@ -60,9 +60,9 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
         raise InputError("; ".join(str(note) for note in log.notes))
 
     (run,) = log.runs
-    own = [to_outline(chart.definition) for chart in charts]
-    followed = charts_of(log, own)
-    for chart in own:
+    outlines = [to_outline(chart.definition) for chart in charts]
+    followed = charts_of(log, outlines)
+    for chart in outlines:
         if chart.name not in followed.names:
             raise InputError(f"the run has no transition by the chart {chart.name}", field="charts")
     sections = report_sections(log, followed)

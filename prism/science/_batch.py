@@ -84,8 +84,8 @@ class Carrying:
         """The number of runs to submit at a time."""
         if self.executor is not None:
             return _MOST_WORKERS
-        known = getattr(os, "sched_getaffinity", None)
-        return self.workers or (len(known(0)) if known is not None else os.cpu_count() or 1)
+        affinity = getattr(os, "sched_getaffinity", None)
+        return self.workers or (len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
 
     def pool(self) -> Executor:
         """Return the executor: that of the caller, or processes, new ones if some have died."""
@@ -150,9 +150,9 @@ def estimate_batch(plan: Plan | Path | str) -> Estimate:
     Raises:
         InputError: If no run asks a model, or a run is impossible.
     """
-    given = Plan.of(plan)
-    seeds = given.seeds
-    runs = [given.options(each, seeds[0]) for each in given.configurations()]
+    plan = Plan.of(plan)
+    seeds = plan.seeds
+    runs = [plan.options(each, seeds[0]) for each in plan.configurations()]
     return estimate(*runs, times=[len(seeds)] * len(runs))
 
 
@@ -202,10 +202,10 @@ def _require_measures(plan: Plan, configuration: Configuration) -> None:
         return
     results = done["results"]
     row = run_row({}, done["config"]["parameters"], results)
-    known = {*row, *flat(results["rounds"][0]), *(f"{name}_mean" for name in row)}
+    measured = {*row, *flat(results["rounds"][0]), *(f"{name}_mean" for name in row)}
     for key, names in wanted.items():
         for name in names:
-            if name not in known and "." not in name and not name.startswith(_ONLY_KNOWN_LATER):
+            if name not in measured and "." not in name and not name.startswith(_ONLY_KNOWN_LATER):
                 measures = ", ".join(final_measures(results) or row)
                 raise plan.error(f"has no measure {name!r}; there are {measures}", key)
 

@@ -85,13 +85,13 @@ class BatchFolder:
             problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
         try:
-            found = parse_json(path.read_bytes().decode(), path=path)
-            parts = [found["plan"], found["inputs"], *found.get("samples", ())]
+            data = parse_json(path.read_bytes().decode(), path=path)
+            parts = [data["plan"], data["inputs"], *data.get("samples", ())]
         except (UnicodeDecodeError, AttributeError, KeyError, TypeError):
             parts = [None]
         if not all(isinstance(part, dict) for part in parts):
             raise InputError("is damaged: prism did not write it like this", path=path)
-        return dict(found)
+        return dict(data)
 
     def rows(self) -> dict[str, Row]:
         """Return the rows of the runs that have ended, by name.

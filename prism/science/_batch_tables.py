@@ -256,13 +256,13 @@ def _joined(head: Mapping[str, Any], *parts: tuple[str, Mapping[str, Any]]) -> d
 
 def flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Return only numbers and texts; nested ones get the name of their group as a prefix."""
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, dict):
-            found |= flat(value, f"{before}{name}.")
+            row |= flat(value, f"{before}{name}.")
         elif isinstance(value, list):
-            found[f"{before}{name}"] = json.dumps(value)
+            row[f"{before}{name}"] = json.dumps(value)
         else:
-            found[f"{before}{name}"] = value
+            row[f"{before}{name}"] = value
 
-    return found
+    return row

@@ -53,13 +53,13 @@ class Calibration:
     @property
     def policy(self) -> Policy:
         """The policy: the shares wherever they are identified."""
-        found: dict[str, dict[str, dict[str, float]]] = {}
+        shares: dict[str, dict[str, dict[str, float]]] = {}
         for row in self.rows:
             if row["probability"] is not None:
-                options = found.setdefault(row["state"], {}).setdefault(row["event"], {})
+                options = shares.setdefault(row["state"], {}).setdefault(row["event"], {})
                 options[row["option"]] = row["probability"]
 
-        return Policy(found)
+        return Policy(shares)
 
 
 def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:

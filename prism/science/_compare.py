@@ -125,8 +125,8 @@ def compare(
     if not 0 < confidence < 1:
         raise FieldValueError(f"confidence must be between 0 and 1, got {confidence}")
     if from_round < 1 or (to_round is not None and to_round < from_round):
-        asked = f"{from_round} to {to_round}"
-        raise FieldValueError(f"from_round and to_round must be rounds in order, got {asked}")
+        bounds = f"{from_round} to {to_round}"
+        raise FieldValueError(f"from_round and to_round must be rounds in order, got {bounds}")
 
     folder, notes = _batch_in(groups), list[str]()
     measures = [measures] if isinstance(measures, str) else measures
@@ -177,8 +177,8 @@ def _measures_of_world(runs: Sequence[ComparedRun]) -> list[str] | None:
     """Return the measures to compare by default, few, since each adds a test."""
     # only the final value of a measure, not its mean over the rounds as well
     kinds = _kinds_of(runs).items()
-    own = [name for name, kind in kinds if kind == "own" and not name.endswith("_mean")]
-    return own or None
+    names = [name for name, kind in kinds if kind == "own" and not name.endswith("_mean")]
+    return names or None
 
 
 def _long_enough(
@@ -235,12 +235,12 @@ def _fallbacks(runs: Sequence[ComparedRun]) -> Iterator[str]:
     """Yield for each group how many decisions its models left to fallbacks, if they left any."""
     for group in dict.fromkeys(run.group for run in runs):
         models = [run.values for run in runs if run.group == group and "model_calls" in run.values]
-        asked, answered = (
+        total, answered = (
             sum(each.get(f"decisions_{how}", 0) for each in models) for how in ("asked", "answered")
         )
-        if answered < asked:
+        if answered < total:
             yield (
-                f"{group}: {answered:,.0f} of {asked:,.0f} decisions are by the model, and the "
+                f"{group}: {answered:,.0f} of {total:,.0f} decisions are by the model, and the "
                 "others are fallbacks"
             )
 
@@ -327,17 +327,17 @@ def _difference(
     if not ones or not others:
         return replace(row, remark="no run of one group has it")
 
-    found = estimate(ones, others, paired=paired, confidence=confidence)
+    estimated = estimate(ones, others, paired=paired, confidence=confidence)
     remark = FEW if min(len(ones), len(others)) < LEAST_RUNS else ""
     return replace(
         row,
         mean_first=sum(ones) / len(ones),
         mean_second=sum(others) / len(others),
-        difference=found.difference,
-        low=found.low,
-        high=found.high,
-        p=found.p,
-        effect=found.effect,
+        difference=estimated.difference,
+        low=estimated.low,
+        high=estimated.high,
+        p=estimated.p,
+        effect=estimated.effect,
         remark=SAME if len({*ones, *others}) == 1 else remark,
     )
 

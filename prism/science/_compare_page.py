@@ -66,13 +66,13 @@ def _effects(comparison: Differences) -> Iterator[Section]:
 
 def _differences(comparison: Differences) -> Section:
     # counts that are 0 in every run say nothing
-    shown = [row for row in comparison.differences if row.mean_first or row.mean_second]
+    differing = [row for row in comparison.differences if row.mean_first or row.mean_second]
     columns = [
         name
         for name in ("title", "setting", "second", *_COLUMNS, "remark")
-        if any(getattr(row, name) not in (None, "") for row in shown)
+        if any(getattr(row, name) not in (None, "") for row in differing)
     ]
-    rows = [{name: getattr(row, name) for name in columns} for row in shown]
+    rows = [{name: getattr(row, name) for name in columns} for row in differing]
     most = max(1, len(rows))
     return Section("Differences", _DIFFERENCES, rows=rows, most=most, headings=_HEADINGS)
 

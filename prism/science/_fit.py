@@ -75,9 +75,9 @@ class Fit:
         """
         missed, kept = self._missed(), self.kept
         rows = []
-        for place, name in enumerate(self.parameters):
+        for column, name in enumerate(self.parameters):
             bound = bound_of(self.batch.plan.data["bounds"][name])
-            ends = quantiles(kept.points[:, place], kept.weights, _INTERVAL)
+            ends = quantiles(kept.points[:, column], kept.weights, _INTERVAL)
             at_ends = values_at(self.batch.plan, (name,), [[end] for end in ends])
             low, median, high = (float(each[name]) for each in at_ends)
             bounds = {"least": float(bound.least), "most": float(bound.most)}
@@ -137,19 +137,19 @@ class Fit:
             InputError: If fewer than two samples have complete runs.
         """
         targets = self.batch.plan.data["target"]
-        fitted = [place for place, each in enumerate(targets) if not each.get("held_out")]
-        found = posterior_of(
+        fitted = [index for index, each in enumerate(targets) if not each.get("held_out")]
+        posterior = posterior_of(
             np.array(self.points),
             self._figures[:, fitted],
             *(np.array([targets[each][name] for each in fitted]) for name in ("value", "spread")),
             seed=self.seed,
             size=max(_LEAST_SAMPLES, round(KEPT * len(self.points))),
         )
-        if len(found.places) < 2:
+        if len(posterior.places) < 2:
             failed = [f"; {run.name} failed: {run.error}" for run in self.batch.failed]
-            counts = f"{len(found.places)} of {len(self.points)} samples are complete"
+            counts = f"{len(posterior.places)} of {len(self.points)} samples are complete"
             raise InputError(f"{counts}{''.join(failed[:1])}", path=self.batch.folder)
-        return found
+        return posterior
 
     @cached_property
     def _figures(self) -> Array:
@@ -189,9 +189,9 @@ def fit(
             impossible, or if no run has the measure of a target.
         MissingExtraError: If scipy is not installed.
     """
-    given = Plan.of(plan)
-    names = sampled(given, ("vary",))
-    _require_targets(given)
+    plan = Plan.of(plan)
+    names = sampled(plan, ("vary",))
+    _require_targets(plan)
     if samples < _LEAST_SAMPLES:
         raise InputError(f"must be {_LEAST_SAMPLES} or more", field="samples")
 
@@ -199,11 +199,11 @@ def fit(
     about = {"seed": seed, "parameters": list(names), "points": points}
     more = {"seeds_by_sample": True, _TABLE: about}
     how = Carrying(workers, executor, observer or BatchObserver())
-    values = values_at(given, names, points)
-    begin_batch(given, Path(folder), how, keep="tables", samples=values, more=more)
-    found = read_fit(folder)
-    found.write()
-    return found
+    values = values_at(plan, names, points)
+    begin_batch(plan, Path(folder), how, keep="tables", samples=values, more=more)
+    result = read_fit(folder)
+    result.write()
+    return result
 
 
 def _require_targets(plan: Plan) -> None:
@@ -248,13 +248,13 @@ def _mean_and_ends(values: Array, weights: Array) -> tuple[float, float, float]:
 
     A figure held out may be missing where the fitted ones are not, as that of another arm.
     """
-    known = ~np.isnan(values)
-    if not known.any():
+    present = ~np.isnan(values)
+    if not present.any():
         return np.nan, np.nan, np.nan
 
-    shares = weights[known] / weights[known].sum()
-    low, _, high = quantiles(values[known], shares, _INTERVAL)
-    return float(shares @ values[known]), low, high
+    shares = weights[present] / weights[present].sum()
+    low, _, high = quantiles(values[present], shares, _INTERVAL)
+    return float(shares @ values[present]), low, high
 
 
 def remark_on(low: float, median: float, high: float) -> str:
@@ -312,8 +312,8 @@ class Posterior:
 
 def even_points(size: int, parameters: int, seed: int) -> Array:
     """Return points that fill the unit cube evenly, a row each (Latin hypercube)."""
-    found: Array = qmc.LatinHypercube(parameters, rng=_dice(seed, "points")).random(size)
-    return found
+    points: Array = qmc.LatinHypercube(parameters, rng=_dice(seed, "points")).random(size)
+    return points
 
 
 def posterior_of(
@@ -352,18 +352,18 @@ def noise_of(points: Array, figures: Array, spreads: Array) -> Array:
     there are too few of them. A figure that depends mostly on the parameters counts for more than
     one that is mostly chance.
     """
-    known = ~np.isnan(figures).any(axis=1)
+    complete = ~np.isnan(figures).any(axis=1)
     columns = points.shape[1]
     pairs = [points[:, i] * points[:, j] for i in range(columns) for j in range(i, columns)]
-    design = np.column_stack([np.ones(len(points)), points, *pairs])[known]
+    design = np.column_stack([np.ones(len(points)), points, *pairs])[complete]
     if len(design) <= design.shape[1]:
         design = design[:, :1]
 
-    fitted = design @ np.linalg.lstsq(design, figures[known], rcond=None)[0]
+    fitted = design @ np.linalg.lstsq(design, figures[complete], rcond=None)[0]
     free = max(len(design) - design.shape[1], 1)
-    rest = ((figures[known] - fitted) ** 2).sum(axis=0) / free
-    found = np.maximum(np.sqrt(rest), spreads)
-    return np.where(found > 0, found, 1.0)
+    rest = ((figures[complete] - fitted) ** 2).sum(axis=0) / free
+    noise = np.maximum(np.sqrt(rest), spreads)
+    return np.where(noise > 0, noise, 1.0)
 
 
 def _adjusted(points: Array, off: Array, weights: Array) -> Array:
@@ -373,8 +373,8 @@ def _adjusted(points: Array, off: Array, weights: Array) -> Array:
     design = np.column_stack([np.ones(len(off)), off])
     roots = np.sqrt(weights)[:, None]
     slopes = np.linalg.lstsq(design * roots, logits * roots, rcond=None)[0][1:]
-    found: Array = 1 / (1 + np.exp(-np.clip(logits - off @ slopes, -40, 40)))
-    return found
+    adjusted: Array = 1 / (1 + np.exp(-np.clip(logits - off @ slopes, -40, 40)))
+    return adjusted
 
 
 def quantiles(values: Array, weights: Array, levels: Sequence[float]) -> list[float]:

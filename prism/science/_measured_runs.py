@@ -119,26 +119,26 @@ def runs_of_groups(
     Raises:
         InputError: If there is no such file, no run in it, no second group, or a run is in two.
     """
-    given = [[source] if isinstance(source, PathLike | str) else [*source] for source in sources]
-    found = [[run for source in group for run in _paths_of(source)] for group in given]
+    listed = [[source] if isinstance(source, PathLike | str) else [*source] for source in sources]
+    groups = [[run for source in group for run in _paths_of(source)] for group in listed]
     names = [
         Path(group[0]) if len(group) == 1 else _common(paths)
-        for group, paths in zip(given, found, strict=True)
+        for group, paths in zip(listed, groups, strict=True)
     ]
-    if len(found) == 1:
-        names = [*dict.fromkeys(path.parent for path in found[0])]
-        found = [[path for path in found[0] if path.parent == name] for name in names]
-    if len(found) < 2:
+    if len(groups) == 1:
+        names = [*dict.fromkeys(path.parent for path in groups[0])]
+        groups = [[path for path in groups[0] if path.parent == name] for name in names]
+    if len(groups) < 2:
         problem = "is only one group of runs: give two, or a folder that holds several"
-        raise InputError(problem, path=_common(found[0]))
+        raise InputError(problem, path=_common(groups[0]))
 
-    every = [path.resolve() for path in chain(*found)]
+    every = [path.resolve() for path in chain(*groups)]
     for path in every:
         if every.count(path) > 1:
             problem = "is given more than once: each run belongs to only one group"
             raise InputError(problem, path=path)
     runs = []
-    for label, paths in zip(distinct_ends(names), found, strict=True):
+    for label, paths in zip(distinct_ends(names), groups, strict=True):
         for path in paths:
             summary = read_summary(path)
             seed = summary["config"].get("seed", 0)

@@ -89,27 +89,27 @@ class Plan:
     @property
     def seeds(self) -> tuple[int, ...]:
         """The seeds. Every configuration runs with each of them."""
-        given = self.data.get("seeds", 1)
-        return tuple(range(given)) if isinstance(given, int) else tuple(given)
+        seeds = self.data.get("seeds", 1)
+        return tuple(range(seeds)) if isinstance(seeds, int) else tuple(seeds)
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Self:
         """Return the same plan with other seeds: a list, or their number, counted from 0."""
-        given = seeds if isinstance(seeds, int) else list(seeds)
-        return replace(self, data={**self.data, "seeds": given})
+        plain = seeds if isinstance(seeds, int) else list(seeds)
+        return replace(self, data={**self.data, "seeds": plain})
 
     def configurations(self) -> tuple[Configuration, ...]:
         """Return the configurations: every combination of varied values in every arm."""
         vary: Mapping[str, Sequence[Any]] = self.data.get("vary", {})
         arms: Sequence[Mapping[str, Any]] = self.data.get("arm", [{}])
-        found = []
+        configurations = []
         for arm in arms:
             for values in product(*vary.values()):
                 varied = dict(zip(vary, values, strict=True))
-                parts = [f"{key}={_shown(key, value)}" for key, value in varied.items()]
+                parts = [f"{key}={_value_text(key, value)}" for key, value in varied.items()]
                 name = _folder_name(arm, parts)
-                found.append(_configuration(self.data, arm, varied, name))
+                configurations.append(_configuration(self.data, arm, varied, name))
 
-        return tuple(_named_apart(found))
+        return tuple(_named_apart(configurations))
 
     def samples(
         self, parameters: Sequence[Mapping[str, Any]], *, with_seeds: bool = False
@@ -121,15 +121,15 @@ class Plan:
             with_seeds: Whether each sample gets its own seeds, as many as the plan has.
         """
         count, first = len(self.seeds), min(self.seeds)
-        found = []
+        configured = []
         for number, each in enumerate(parameters):
             begin = first + number * count
             seeds = tuple(range(begin, begin + count)) if with_seeds else ()
             for arm in self.data.get("arm", [{}]):
                 name = _folder_name(arm, [f"sample-{number + 1:05}"])
-                found.append(replace(_configuration(self.data, arm, each, name), seeds=seeds))
+                configured.append(replace(_configuration(self.data, arm, each, name), seeds=seeds))
 
-        return tuple(found)
+        return tuple(configured)
 
     def options(self, configuration: Configuration, seed: int, *, of: int = 1) -> Run[Any]:
         """Return one run of the plan.
@@ -143,7 +143,7 @@ class Plan:
             InputError: If the configuration describes an impossible run.
         """
         settings = configuration.settings
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "seed": seed,
             "reasoner": _within(_reasoner(settings), self.data.get("budget", {}), of),
             "writer": WriterOptions(**settings["writer"]) if "writer" in settings else None,
@@ -151,11 +151,11 @@ class Plan:
         }
         world = settings.get("world", FEED)
         if "treatments" in settings:
-            given["treatments"] = tuple(settings["treatments"])
+            arguments["treatments"] = tuple(settings["treatments"])
         of_feed = {name: settings[key] for key, name in _OF_FEED.items() if key in settings}
-        given["parameters"] = {**of_feed, **configuration.parameters}
+        arguments["parameters"] = {**of_feed, **configuration.parameters}
 
-        return Run(world, **given)
+        return Run(world, **arguments)
 
     def check(self, configurations: Sequence[Configuration] = ()) -> None:
         """Check the configurations before any run begins.
@@ -195,11 +195,11 @@ def inputs_of(plan: Plan) -> dict[str, str]:
     Raises:
         InputError: If one cannot be read.
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     for each in _kinds(plan.configurations()).values():
-        found.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
+        digests.update(plan.options(each, plan.seeds[0]).to_config()["inputs"])
 
-    return found
+    return digests
 
 
 _OF_FEED = {"preset": "preset", "posts": "first_posts"}
@@ -231,19 +231,19 @@ def _configuration(
     data: Mapping[str, Any], arm: Mapping[str, Any], varied: Mapping[str, Any], name: str
 ) -> Configuration:
     common = {key: value for key, value in data.items() if key not in _OF_PLAN}
-    own = {key: value for key, value in arm.items() if key not in ("name", "parameters")}
-    if "treatments" in own:
+    of_arm = {key: value for key, value in arm.items() if key not in ("name", "parameters")}
+    if "treatments" in of_arm:
         # an arm adds to the treatments of all arms
-        own["treatments"] = [*common.get("treatments", ()), *own["treatments"]]
-    if "reasoner" in own:
-        own["reasoner"] = {**common.get("reasoner", {}), **own["reasoner"]}
+        of_arm["treatments"] = [*common.get("treatments", ()), *of_arm["treatments"]]
+    if "reasoner" in of_arm:
+        of_arm["reasoner"] = {**common.get("reasoner", {}), **of_arm["reasoner"]}
 
     sizes, parameters = dict(varied), dict(data.get("parameters", {}))
     for key in varied:
         if key not in VARIED_SETTINGS:
             parameters[key] = sizes.pop(key)
 
-    settings = {**common, **own, **sizes}
+    settings = {**common, **of_arm, **sizes}
     return Configuration(
         name, arm.get("name"), {**parameters, **arm.get("parameters", {})}, settings
     )
@@ -253,18 +253,18 @@ def _reasoner(settings: Mapping[str, Any]) -> Model | PolicyOptions | None:
     if "reasoner" not in settings:
         return None
 
-    given = dict(settings["reasoner"])
-    if "policy" in given:
-        if len(given) > 1:
+    options = dict(settings["reasoner"])
+    if "policy" in options:
+        if len(options) > 1:
             problem = "decides instead of a model: leave out the options of a model"
             raise InputError(problem, field="policy")
-        return PolicyOptions(Path(given["policy"]))
+        return PolicyOptions(Path(options["policy"]))
 
-    given = from_plain(given)
-    if "model" not in given:
+    options = from_plain(options)
+    if "model" not in options:
         raise InputError("needs the name of a model, as the server lists it", field="reasoner")
 
-    return Model.of(given.pop("model"), **given)
+    return Model.of(options.pop("model"), **options)
 
 
 def _within(
@@ -278,8 +278,8 @@ def _within(
         part = limit if name == "deadline" else limit // runs
         if not part:
             raise InputError(f"{limit} is less than 1 for each of {runs} runs", field=name)
-        own = getattr(reasoner, name)
-        limits[name] = part if own is None else min(part, own)
+        limit_of_model = getattr(reasoner, name)
+        limits[name] = part if limit_of_model is None else min(part, limit_of_model)
     return replace(reasoner, **limits)
 
 
@@ -289,23 +289,23 @@ def _folder_name(arm: Mapping[str, Any], parts: Sequence[str]) -> str:
     return _UNSAFE.sub("-", text).strip(".-")[:_MOST_NAME] or "all"
 
 
-def _shown(key: str, value: Any) -> str:
+def _value_text(key: str, value: Any) -> str:
     """Return a varied value as it stands in a name; a file of agents without its folder."""
     if isinstance(value, list):
-        return "+".join(_shown(key, each) for each in value)
+        return "+".join(_value_text(key, each) for each in value)
     if key == "agents":
         return Path(str(value)).name
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _named_apart(found: Sequence[Configuration]) -> Iterator[Configuration]:
+def _named_apart(configurations: Sequence[Configuration]) -> Iterator[Configuration]:
     """Yield the configurations with distinct names; those that clash get numbers."""
     # names become folders, and some file systems ignore case
-    seen: set[str] = set()
-    for each in found:
+    names: set[str] = set()
+    for each in configurations:
         name, number = each.name, 1
-        while name.casefold() in seen:
+        while name.casefold() in names:
             number += 1
             name = f"{each.name}-{number}"
-        seen.add(name.casefold())
+        names.add(name.casefold())
         yield replace(each, name=name)

@@ -107,14 +107,14 @@ def _distinct(values: Any) -> Any:
     return values
 
 
-def _ordered(given: Bound | tuple[float, ...]) -> Any:
+def _ordered(value: Bound | tuple[float, ...]) -> Any:
     """Refuse a bound without values."""
-    bound = given if isinstance(given, Bound) else bound_of(given)
+    bound = value if isinstance(value, Bound) else bound_of(value)
     if not bound.least < bound.most:
         raise ValueError(f"must have least below most, got {bound.least} and {bound.most}")
     if bound.scale == "log" and bound.least <= 0:
         raise ValueError(f"must be above 0 for a logarithmic scale, got {bound.least}")
-    return given
+    return value
 
 
 Seeds = Count | Annotated[Listed[int], Field(min_length=1)]
@@ -158,9 +158,9 @@ def require_plan(source: Source) -> None:
     problems.raise_if_any()
 
 
-def bound_of(given: Any) -> Bound:
+def bound_of(value: Any) -> Bound:
     """Return a bound, which a plan may give by its two ends alone."""
-    ends = given if isinstance(given, Mapping) else dict(zip(("least", "most"), given, strict=True))
+    ends = value if isinstance(value, Mapping) else dict(zip(("least", "most"), value, strict=True))
     return Bound(**ends)
 
 
@@ -171,43 +171,43 @@ def placed(data: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     }
 
 
-def _beside(given: Any, folder: Path) -> Any:
+def _beside(value: Any, folder: Path) -> Any:
     # "12" is a number of agents, as on the command line
-    is_file = isinstance(given, str) and not given.isdecimal()
-    return str(folder / given) if is_file else given
+    is_file = isinstance(value, str) and not value.isdecimal()
+    return str(folder / value) if is_file else value
 
 
-def _world_beside(given: str, folder: Path) -> str:
+def _world_beside(world: str, folder: Path) -> str:
     # file.py:Name names a file, package.module:Name does not
-    return str(folder / given) if given.rpartition(":")[0].endswith(".py") else given
+    return str(folder / world) if world.rpartition(":")[0].endswith(".py") else world
 
 
 _PLACED: Mapping[str, Callable[[Any, Path], Any]] = {
     "agents": _beside,
     "posts": _beside,
     "world": _world_beside,
-    "vary": lambda given, folder: {
+    "vary": lambda value, folder: {
         key: [_beside(each, folder) for each in values] if key == "agents" else values
-        for key, values in given.items()
+        for key, values in value.items()
     },
-    "reasoner": lambda given, folder: {
-        key: str(folder / value) if key == "policy" else value for key, value in given.items()
+    "reasoner": lambda value, folder: {
+        key: str(folder / value) if key == "policy" else value for key, value in value.items()
     },
-    "arm": lambda given, folder: [placed(arm, folder) for arm in given],
+    "arm": lambda value, folder: [placed(arm, folder) for arm in value],
 }
 """How to resolve the paths in each part of a plan."""
 
 
-def plan_path(given: Path | str) -> Path:
+def plan_path(plan: Path | str) -> Path:
     """Return the path of a plan: the given file, or a plan that comes with prism.
 
     Raises:
         InputError: If neither exists.
     """
-    path = Path(given)
+    path = Path(plan)
     shipped = sorted(each.stem for each in _SHIPPED.glob("*.toml"))
-    if not path.exists() and str(given) in shipped:
-        return _SHIPPED / f"{given}.toml"
+    if not path.exists() and str(plan) in shipped:
+        return _SHIPPED / f"{plan}.toml"
     if not path.exists() and not path.suffix:
         problem = f"there is no such file; the plans that come with prism are {', '.join(shipped)}"
         raise InputError(problem, path=path)

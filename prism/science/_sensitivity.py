@@ -106,11 +106,11 @@ class Sensitivity:
 
     def _rows(self) -> Iterator[dict[str, Any]]:
         for outcome, values in self.outcomes().items():
-            found = _analyse(self, values)
+            analysed = _analyse(self, values)
             for index, interval in _INDICES[self.method].items():
-                for place, name in enumerate(self.parameters):
-                    half = None if interval is None else _known(found[interval][place])
-                    value = {"value": _known(found[index][place]), "interval": half}
+                for column, name in enumerate(self.parameters):
+                    half = None if interval is None else _or_none(analysed[interval][column])
+                    value = {"value": _or_none(analysed[index][column]), "interval": half}
                     yield {"outcome": outcome, "index": index, "parameter": name, **value}
 
     def write(self) -> None:
@@ -165,25 +165,25 @@ def sensitivity(
         InputError: If the plan has no bounds or varies anything else, or if a run is impossible.
         MissingExtraError: If SALib is not installed.
     """
-    given = Plan.of(plan)
-    names = sampled(given, ("vary", "arm"))
+    plan = Plan.of(plan)
+    names = sampled(plan, ("vary", "arm"))
     if samples < 2 or (method == "sobol" and samples & (samples - 1)):
         wanted = "2 or more" if method == "morris" else "a power of 2"
         raise InputError(f"must be {wanted} for {method}, got {samples}", field="samples")
 
     # problems that do not involve bounds are reported before thousands of samples are drawn
-    given.check(given.samples([{}]))
-    drawn = _SAMPLE[method](_problem(names), samples, seed=_seed_of(given), **_SETTINGS[method])
+    plan.check(plan.samples([{}]))
+    drawn = _SAMPLE[method](_problem(names), samples, seed=_seed_of(plan), **_SETTINGS[method])
     points = [[float(each) for each in point] for point in drawn]
     more = {_TABLE: {"method": method, "parameters": [*names], "points": points}}
-    values = values_at(given, names, points)
+    values = values_at(plan, names, points)
     how = Carrying(workers, executor, observer or BatchObserver())
-    begin_batch(given, Path(folder), how, keep=keep, samples=values, more=more)
-    found = read_sensitivity(folder)
+    begin_batch(plan, Path(folder), how, keep=keep, samples=values, more=more)
+    result = read_sensitivity(folder)
     # if runs failed, there is a table of the failures and none of indices
-    if found.batch.is_complete:
-        found.write()
-    return found
+    if result.batch.is_complete:
+        result.write()
+    return result
 
 
 def read_sensitivity(folder: Path | str) -> Sensitivity:
@@ -210,14 +210,14 @@ def _seed_of(plan: Plan) -> int:
     return abs(plan.seeds[0]) % 2**32 or 2**32 - 1
 
 
-def _analyse(found: Sensitivity, values: Sequence[float]) -> Mapping[str, Any]:
-    inputs = [np.array(found.points)] if found.method == "morris" else []
-    settings = {**_SETTINGS[found.method], "seed": _seed_of(found.batch.plan)}
+def _analyse(result: Sensitivity, values: Sequence[float]) -> Mapping[str, Any]:
+    inputs = [np.array(result.points)] if result.method == "morris" else []
+    settings = {**_SETTINGS[result.method], "seed": _seed_of(result.batch.plan)}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         # for an outcome that is always the same
         warnings.simplefilter("ignore")
-        problem = _problem(found.parameters)
-        analyse = _ANALYSE[found.method]
+        problem = _problem(result.parameters)
+        analyse = _ANALYSE[result.method]
         return dict(analyse(problem, *inputs, np.array(values), conf_level=0.95, **settings))
 
 
@@ -225,7 +225,7 @@ def _problem(names: Sequence[str]) -> dict[str, Any]:
     return {"num_vars": len(names), "names": [*names], "bounds": [[0.0, 1.0]] * len(names)}
 
 
-def _known(value: float) -> float | None:
+def _or_none(value: float) -> float | None:
     """Return a number; None for NaN."""
     return float(value) if value == value else None
 

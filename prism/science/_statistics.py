@@ -84,8 +84,8 @@ def _rounded(differences: Array, values: Array) -> Array:
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return p-values corrected for all of them that there are (Holm 1979)."""
-    known = [p for p in p_values if p is not None]
-    corrected = iter(multipletests(known, method="holm")[1] if known else ())
+    present = [p for p in p_values if p is not None]
+    corrected = iter(multipletests(present, method="holm")[1] if present else ())
     return [None if p is None else float(next(corrected)) for p in p_values]
 
 

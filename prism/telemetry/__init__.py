@@ -8,6 +8,7 @@ from prism.telemetry.instruments import (
     GuardEvaluated,
     Instrument,
     LogEvent,
+    ModelSpans,
     TransitionDetails,
     instrumented,
 )
@@ -20,6 +21,7 @@ __all__ = [
     "GuardEvaluated",
     "Instrument",
     "LogEvent",
+    "ModelSpans",
     "StandardLogger",
     "TransitionDetails",
     "instrumented",

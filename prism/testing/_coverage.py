@@ -101,14 +101,14 @@ class ChartUse:
         name: Name of the chart.
         states: Its states, in definition order.
         moves: Its transitions, in definition order.
-        seen: The states in which an agent was; pairs of the place of a transition and what became
-            of it: ``made``, or its guard ``passed``, ``failed`` or ``raised``.
+        exercised: The states in which an agent was; pairs of the place of a transition and what
+            became of it: ``made``, or its guard ``passed``, ``failed`` or ``raised``.
     """
 
     name: str
     states: tuple[str, ...]
     moves: tuple[Move, ...]
-    seen: set[str | tuple[int, str]] = field(default_factory=set)
+    exercised: set[str | tuple[int, str]] = field(default_factory=set)
 
     def totals(self) -> dict[str, int]:
         """Return how many states, transitions and outcomes of guards there are."""
@@ -119,13 +119,13 @@ class ChartUse:
         """Return the states, transitions and outcomes of guards that were never exercised."""
         moves = list(enumerate(self.moves))
         return {
-            "states": [text for text in self.states if text not in self.seen],
-            "transitions": [move.text for at, move in moves if (at, "made") not in self.seen],
+            "states": [text for text in self.states if text not in self.exercised],
+            "transitions": [move.text for at, move in moves if (at, "made") not in self.exercised],
             "guards": [
                 f"{move.text}: never {outcome}"
                 for at, move in moves
                 for outcome in ("passed", "failed")
-                if move.is_guarded and (at, outcome) not in self.seen
+                if move.is_guarded and (at, outcome) not in self.exercised
             ],
         }
 
@@ -149,35 +149,35 @@ class Recorder(Instrument):
     def guard(self, details: GuardEvaluated, /) -> None:
         """Note the outcome of a guard."""
         use = self._use_of(details.chart)
-        for place in _places(details.number):
-            use.seen |= {use.moves[place].source, (place, details.outcome)}
+        for number in _places(details.number):
+            use.exercised |= {use.moves[number].source, (number, details.outcome)}
 
     def transition(self, details: TransitionDetails, /) -> None:
         """Note a transition that was made."""
         use = self._use_of(details.chart)
-        for place in _places(details.number):
-            use.seen |= {*use.moves[place][:2], (place, "made")}
+        for number in _places(details.number):
+            use.exercised |= {*use.moves[number][:2], (number, "made")}
 
         # a target names only one of the states that a chart with composites enters
         if details.chart.is_nested:
             around = map(details.chart.hierarchy.around, leaf_texts(details.agent.state))
-            use.seen.update(state_text(each) for states in around for each in states)
+            use.exercised.update(state_text(each) for states in around for each in states)
 
     def used(self) -> list[ChartUse]:
         """Return the charts of which anything was exercised."""
-        return [chart for chart in self.charts.values() if chart.seen]
+        return [chart for chart in self.charts.values() if chart.exercised]
 
     def dump(self) -> str:
         """Return everything as a text, for the `load` of another process."""
         return json.dumps(
-            [(use.name, use.states, use.moves, [*use.seen]) for use in self.charts.values()]
+            [(use.name, use.states, use.moves, [*use.exercised]) for use in self.charts.values()]
         )
 
     def load(self, text: str) -> None:
         """Add what another process has recorded."""
-        for name, states, moves, seen in json.loads(text):
-            use = self._known(ChartUse(name, tuple(states), tuple(Move(*move) for move in moves)))
-            use.seen.update(each if isinstance(each, str) else tuple(each) for each in seen)
+        for name, states, moves, entries in json.loads(text):
+            use = self._merged(ChartUse(name, tuple(states), tuple(Move(*move) for move in moves)))
+            use.exercised.update(each if isinstance(each, str) else tuple(each) for each in entries)
 
     def report(self) -> Iterator[str]:
         """Yield the lines of the report: a table of the charts, then what was never exercised."""
@@ -198,19 +198,19 @@ class Recorder(Instrument):
             for kind, text in missing:
                 yield f"  {kind.removesuffix('s'):<10}  {text}"
 
-        if unused := sorted({chart.name for chart in self.charts.values() if not chart.seen}):
+        if unused := sorted({chart.name for chart in self.charts.values() if not chart.exercised}):
             yield f"built but never used: {', '.join(unused)}"
 
     def _use_of(self, chart: Definition[Any]) -> ChartUse:
         use = self._uses.get(chart)
         if use is None:
             moves = tuple(map(_move, chart.transitions))
-            use = self._known(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), moves))
+            use = self._merged(ChartUse(chart.name, tuple(chart.hierarchy.texts[1:]), moves))
             self._uses[chart] = use
 
         return use
 
-    def _known(self, use: ChartUse) -> ChartUse:
+    def _merged(self, use: ChartUse) -> ChartUse:
         # by what it is, as the workers of pytest-xdist build charts of their own
         return self.charts.setdefault(json.dumps([use.name, use.states, use.moves]), use)
 
@@ -229,8 +229,8 @@ def _places(number: int | tuple[int, ...]) -> tuple[int, ...]:
 def _row(name: str, charts: Sequence[ChartUse]) -> tuple[str, ...]:
     cells = []
     for kind in KINDS:
-        seen, total = _counted(charts, [kind])
-        cells.append(f"{seen}/{total} {_percent(charts, [kind]):4.0f}%")
+        used, total = _counted(charts, [kind])
+        cells.append(f"{used}/{total} {_percent(charts, [kind]):4.0f}%")
 
     return name, *cells, f"{_percent(charts, KINDS):g}%"
 
@@ -240,10 +240,10 @@ def _percent(charts: Sequence[ChartUse], kinds: Sequence[str]) -> float:
 
     Of nothing, nothing is missing; but without any chart it is 0.
     """
-    seen, total = _counted(charts, kinds)
-    if seen == total:
+    used, total = _counted(charts, kinds)
+    if used == total:
         return 100.0 * bool(charts)
-    return min(round(100 * seen / total, 1), 99.9)
+    return min(round(100 * used / total, 1), 99.9)
 
 
 def _counted(charts: Sequence[ChartUse], kinds: Sequence[str]) -> tuple[int, int]:

@@ -68,24 +68,24 @@ class FakeOllama(ModelServer):
             case _:
                 exchange.respond(404, b"404 page not found")
 
-    def _reply(self, asked: Asked, fault: Fault | None) -> dict[str, Any]:
-        if asked.path != self._chat:
-            return {**_envelope(asked.model), "response": "", "done_reason": "load"}
+    def _reply(self, question: Asked, fault: Fault | None) -> dict[str, Any]:
+        if question.path != self._chat:
+            return {**_envelope(question.model), "response": "", "done_reason": "load"}
 
-        said = self._said(asked, fault)
-        tokens = self._tokens_of(asked, said, fault)
+        reply = self._answer_to(question, fault)
+        tokens = self._tokens_of(question, reply, fault)
         # whole, also where it may be a stream, whose only line it is then
         return {
-            **_envelope(asked.model),
-            "done_reason": said.ended,
-            "prompt_eval_count": said.read,
-            "eval_count": said.written,
-            "message": {"role": "assistant", "content": said.text},
+            **_envelope(question.model),
+            "done_reason": reply.ended,
+            "prompt_eval_count": reply.read,
+            "eval_count": reply.written,
+            "message": {"role": "assistant", "content": reply.text},
             **({} if tokens is None else {"logprobs": tokens}),
         }
 
-    def _most_tokens(self, asked: Asked) -> int | None:
-        most: int | None = (asked.body.get("options") or {}).get("num_predict")
+    def _most_tokens(self, question: Asked) -> int | None:
+        most: int | None = (question.body.get("options") or {}).get("num_predict")
         return most
 
 

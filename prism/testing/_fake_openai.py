@@ -74,17 +74,17 @@ class FakeOpenAI(ModelServer):
             case _:
                 exchange.respond(404, {"detail": "Not Found"})
 
-    def _most_tokens(self, asked: Asked) -> int | None:
-        most: int | None = asked.body.get("max_tokens")
+    def _most_tokens(self, question: Asked) -> int | None:
+        most: int | None = question.body.get("max_tokens")
         return most
 
-    def _reply(self, asked: Asked, fault: Fault | None) -> dict[str, Any]:
-        self._require_supported(asked.body)
-        said = self._said(asked, fault)
-        tokens = self._tokens_of(asked, said, fault)
-        message = {"role": "assistant", "content": said.text, "refusal": None}
-        chances = None if tokens is None else {"content": tokens}
-        return _completion(asked.model, message, said.ended, chances, (said.read, said.written))
+    def _reply(self, question: Asked, fault: Fault | None) -> dict[str, Any]:
+        self._require_supported(question.body)
+        reply = self._answer_to(question, fault)
+        tokens = self._tokens_of(question, reply, fault)
+        message = {"role": "assistant", "content": reply.text, "refusal": None}
+        odds = None if tokens is None else {"content": tokens}
+        return _completion(question.model, message, reply.ended, odds, (reply.read, reply.written))
 
     def _require_supported(self, body: Mapping[str, Any]) -> None:
         for name in self.refuses:

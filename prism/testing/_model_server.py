@@ -161,7 +161,7 @@ class ModelServer(ABC):
         """Answer a request with this JSON; None without a body."""
 
     @abstractmethod
-    def _reply(self, asked: Asked, fault: Fault | None) -> Any:
+    def _reply(self, question: Asked, fault: Fault | None) -> Any:
         """Return the whole reply to a question."""
 
     def _answer(self, exchange: Exchange) -> None:
@@ -193,12 +193,12 @@ class ModelServer(ABC):
         is_chat = exchange.path == self._chat
         try:
             prompt = str(body["messages"][-1]["content"]) if is_chat else body.get("prompt", "")
-            asked = Asked(exchange.path, body["model"], prompt, body)
+            question = Asked(exchange.path, body["model"], prompt, body)
         except (AttributeError, IndexError, KeyError, TypeError) as error:
             raise RefusedError(400, f"invalid request: {type(error).__name__}: {error}") from error
 
         if is_chat:
-            self.questions.append(asked)
+            self.questions.append(question)
         with self._slot(exchange):
             fault = self._next_fault(_ANY_QUESTION)
             if fault is not None and fault.reply is not None:
@@ -206,10 +206,10 @@ class ModelServer(ABC):
                 return
 
             exchange.wait(self.latency() if callable(self.latency) else self.latency)
-            if asked.model not in self.models:
-                raise RefusedError(404, f"model {asked.model!r} not found")
+            if question.model not in self.models:
+                raise RefusedError(404, f"model {question.model!r} not found")
 
-            exchange.respond(200, self._reply(asked, fault))
+            exchange.respond(200, self._reply(question, fault))
 
     @contextmanager
     def _slot(self, exchange: Exchange) -> Iterator[None]:
@@ -228,40 +228,40 @@ class ModelServer(ABC):
             if self._free is not None:
                 self._free.release()
 
-    def _said(self, asked: Asked, fault: Fault | None) -> Said:
+    def _answer_to(self, question: Asked, fault: Fault | None) -> Said:
         """Return what the model says, as many tokens as the reply may have."""
-        read, most = count_tokens(asked.prompt), self._most_tokens(asked)
+        read, most = count_tokens(question.prompt), self._most_tokens(question)
         if fault is not None and fault.content is not None:
             return Said(fault.content, read, len(fault.content.split()))
 
-        text = self._content(asked)
+        text = self._content(question)
         if most is None or count_tokens(text) <= most:
             return Said(text, read, len(text.split()))
         kept, count = first_tokens(text, most)
         return Said(kept, read, count, "length")
 
-    def _tokens_of(self, asked: Asked, said: Said, fault: Fault | None) -> list[Any] | None:
+    def _tokens_of(self, question: Asked, answer: Said, fault: Fault | None) -> list[Any] | None:
         """Return the tokens of a reply with their alternatives, if the request asks for them."""
-        if not (self.logprobs and asked.body.get("logprobs")):
+        if not (self.logprobs and question.body.get("logprobs")):
             return None
-        return likely_tokens(asked, said.text, None if fault is None else fault.probabilities)
+        return likely_tokens(question, answer.text, None if fault is None else fault.probabilities)
 
     @abstractmethod
-    def _most_tokens(self, asked: Asked) -> int | None:
+    def _most_tokens(self, question: Asked) -> int | None:
         """Return the tokens that a reply may have by its request; None for any number."""
 
-    def _content(self, asked: Asked) -> str:
+    def _content(self, question: Asked) -> str:
         """Return what the model writes; the functions of a test are called one at a time."""
         with self._lock:
-            if not asked.options:
+            if not question.options:
                 if self.write is None:
-                    return self.choose(asked)
-                text = self.write(asked.prompt, asked.schema)
+                    return self.choose(question)
+                text = self.write(question.prompt, question.schema)
                 return text if isinstance(text, str) else json.dumps(text)
 
-            chosen = self.choose(asked)
+            chosen = self.choose(question)
         reply = {"next_state": chosen}
-        if letters := {text: letter for letter, text in asked.letters.items()}:
+        if letters := {text: letter for letter, text in question.letters.items()}:
             reply = {"letter": letters.get(chosen, chosen)}
         return json.dumps(reply)
 

@@ -77,15 +77,15 @@ def assert_path(
 
 def _require_states(agent: Any, states: Sequence[str]) -> None:
     state = getattr(agent, "state", None)
-    known = [state_text(member) for member in type(state)] if isinstance(state, Enum) else states
+    valid = [state_text(member) for member in type(state)] if isinstance(state, Enum) else states
     # a configuration is written as its states, joined
     unknown = [
-        repr(text) for text in states if text not in known and not {*text.split("+")} <= {*known}
+        repr(text) for text in states if text not in valid and not {*text.split("+")} <= {*valid}
     ]
     if unknown or not states:
         problem = f"names {', '.join(unknown)}" if unknown else "is empty"
         raise FieldValueError(
-            f"the path {problem}: use the states {', '.join(known)}, such as 'a > b'"
+            f"the path {problem}: use the states {', '.join(valid)}, such as 'a > b'"
         )
 
 
@@ -146,18 +146,18 @@ def _missing(
         return
 
     pairs = zip_longest(expected, states)
-    place = next(place for place, (wanted, state) in enumerate(pairs) if wanted != state)
-    if not 0 < place < len(expected):
+    index = next(index for index, (wanted, state) in enumerate(pairs) if wanted != state)
+    if not 0 < index < len(expected):
         return
 
-    record = records[place - 1]
+    record = records[index - 1]
     if record is not None:
         yield f"instead, {record.trigger!r} led to {state_text(record.to_state)!r}"
     if chart is None:
         yield "to see which guard failed, pass chart="
         return
 
-    yield from _explained(agent, expected[place - 1], expected[place], record, chart, context)
+    yield from _explained(agent, expected[index - 1], expected[index], record, chart, context)
 
 
 def _explained(

@@ -76,7 +76,7 @@ class Scripted(ABC, Generic[AskedT]):
     def __init__(self, script: Any) -> None:
         super().__init__()
         self.complaints: list[str] = []
-        self._asked: list[AskedT] = []
+        self._requests: list[AskedT] = []
         if isinstance(script, Mapping):
             self._rules = [
                 _Rule(key, each if isinstance(each, self._single) else deque(each))
@@ -96,7 +96,7 @@ class Scripted(ABC, Generic[AskedT]):
         """List the unused replies of the script by rule."""
         return [
             ("" if rule.matcher is None else f"{_name_of(rule.matcher)}: ")
-            + ", ".join(map(_shown, left))
+            + ", ".join(map(_reply_text, left))
             for rule in self._rules
             if (left := rule.left())
         ]
@@ -112,39 +112,39 @@ class Scripted(ABC, Generic[AskedT]):
             raise AssertionError("\n\n".join(self.complaints))
 
         if left := self.left_over():
-            asked = f"{len(self._asked)} {self._kinds[0]}{'s' * (len(self._asked) != 1)}"
+            calls = f"{len(self._requests)} {self._kinds[0]}{'s' * (len(self._requests) != 1)}"
             raise AssertionError(
-                f"after {asked} the script has {self._kinds[1]} left over: {'; '.join(left)}"
+                f"after {calls} the script has {self._kinds[1]} left over: {'; '.join(left)}"
             )
 
-    def _next(self, asked: AskedT) -> Any:
+    def _next(self, request: AskedT) -> Any:
         """Return the next reply of the first rule that matches a call and has a reply left."""
         __tracebackhide__ = True
         for rule in self._rules:
-            if rule.is_open and (rule.matcher is None or self._expects(rule.matcher, asked)):
+            if rule.is_open and (rule.matcher is None or self._expects(rule.matcher, request)):
                 rule.used = True
                 reply = rule.replies.popleft() if isinstance(rule.replies, deque) else rule.replies
-                return reply(asked) if callable(reply) else reply
+                return reply(request) if callable(reply) else reply
 
-        raise self._complaint(asked, f"the script has no {self._kinds[1]} for it")
+        raise self._complaint(request, f"the script has no {self._kinds[1]} for it")
 
-    def _complaint(self, asked: AskedT, problem: str) -> AssertionError:
-        call, prompt = self._described(asked)
-        complaint = f"{self._kinds[0]} {len(self._asked)}, {call}: {problem}\n{prompt}"
+    def _complaint(self, request: AskedT, problem: str) -> AssertionError:
+        call, prompt = self._described(request)
+        complaint = f"{self._kinds[0]} {len(self._requests)}, {call}: {problem}\n{prompt}"
         self.complaints.append(complaint)
         return AssertionError(complaint)
 
-    def _expects(self, matcher: Any, asked: AskedT) -> bool:
+    def _expects(self, matcher: Any, request: AskedT) -> bool:
         if callable(matcher):
-            return bool(matcher(asked))
-        return _name_of(matcher) in self._names(asked)
+            return bool(matcher(request))
+        return _name_of(matcher) in self._names(request)
 
     @abstractmethod
-    def _names(self, asked: AskedT) -> tuple[str, ...]:
+    def _names(self, request: AskedT) -> tuple[str, ...]:
         """Return the names by which a rule can match a call."""
 
     @abstractmethod
-    def _described(self, asked: AskedT) -> tuple[str, str]:
+    def _described(self, request: AskedT) -> tuple[str, str]:
         """Return what a call is, and what its model would have been given."""
 
 
@@ -154,7 +154,7 @@ def _name_of(matcher: Any) -> str:
     return state_text(matcher) if isinstance(matcher, str | Enum) else id_text(matcher)
 
 
-def _shown(reply: Any) -> str:
+def _reply_text(reply: Any) -> str:
     text = state_text(reply) if isinstance(reply, str | Enum) else repr(reply)
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
@@ -182,7 +182,7 @@ class ScriptedReasoner(Scripted[Question], BaseReasoner):
 
     def __init__(self, script: Script) -> None:
         super().__init__(script)
-        self.questions: list[Question] = self._asked
+        self.questions: list[Question] = self._requests
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions from the script.
@@ -244,7 +244,7 @@ class ScriptedWriter(Scripted[TextCall], BaseWriter):
 
     def __init__(self, script: TextScript) -> None:
         super().__init__(script)
-        self.calls: list[TextCall] = self._asked
+        self.calls: list[TextCall] = self._requests
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer text calls from the script.

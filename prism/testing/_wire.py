@@ -84,18 +84,18 @@ class Said:
 
 
 def likely_tokens(
-    asked: Asked, text: str, probabilities: Mapping[str, Any] | None
+    question: Asked, text: str, probabilities: Mapping[str, Any] | None
 ) -> list[dict[str, Any]]:
     """Return the tokens of a reply with their alternatives: those of its letter, if it has one.
 
     Args:
-        asked: The question.
+        question: The question.
         text: The reply.
         probabilities: Those of the options or of other tokens; if None, the letter is certain.
     """
-    by_text = {state: letter for letter, state in asked.letters.items()}
+    by_text = {state: letter for letter, state in question.letters.items()}
     written = _WRITTEN.findall(text)
-    chosen = next((letter for letter in asked.letters if letter in written), "")
+    chosen = next((letter for letter in question.letters if letter in written), "")
     weights: Mapping[str, Any] = {chosen: 1.0}
     if probabilities is not None:
         weights = {by_text.get(each, each): chance for each, chance in probabilities.items()}
@@ -106,8 +106,8 @@ def likely_tokens(
 def _with_alternatives(text: str, weights: Mapping[str, Any]) -> dict[str, Any]:
     likely = weights if text in weights else {text: 1.0}
     alternatives = [_token(each, chance) for each, chance in likely.items()]
-    own = next(each for each in alternatives if each["token"] == text)
-    return {**own, "top_logprobs": alternatives[:_MOST_ALTERNATIVES]}
+    token = next(each for each in alternatives if each["token"] == text)
+    return {**token, "top_logprobs": alternatives[:_MOST_ALTERNATIVES]}
 
 
 def _token(text: str, chance: Any) -> dict[str, Any]:
@@ -118,16 +118,16 @@ def _token(text: str, chance: Any) -> dict[str, Any]:
 
 def count_tokens(text: str) -> int:
     """Count tokens as servers roughly do: a short word, three digits or a mark is one."""
-    return sum(_tokens_in(found[0]) for found in _COUNTED.finditer(text))
+    return sum(_tokens_in(match[0]) for match in _COUNTED.finditer(text))
 
 
 def first_tokens(text: str, most: int) -> tuple[str, int]:
     """Return the beginning of a text that has so many tokens at most, and how many it has."""
     count = 0
-    for found in _COUNTED.finditer(text):
-        more = _tokens_in(found[0])
+    for match in _COUNTED.finditer(text):
+        more = _tokens_in(match[0])
         if count + more > most:
-            return text[: found.start()], count
+            return text[: match.start()], count
         count += more
 
     return text, count

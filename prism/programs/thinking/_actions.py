@@ -180,11 +180,11 @@ def action(function: Any = None, *, outside: bool = False) -> Any:
         DefinitionError: If no reply could ask for it.
     """
 
-    def mark(method: FunctionT) -> FunctionT:
+    def decorate(method: FunctionT) -> FunctionT:
         setattr(method, _ACTION, _action_of(method, is_outside=outside))
         return method
 
-    return mark if function is None else mark(function)
+    return decorate if function is None else decorate(function)
 
 
 def _action_of(function: Callable[..., Any], *, is_outside: bool) -> Action:
@@ -230,8 +230,8 @@ def _problem_of(
 def actions_of(cls: type) -> dict[str, Action]:
     """Return the actions of a class, by name."""
     names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
-    marks = {name: getattr(getattr(cls, name, None), _ACTION, None) for name in names}
-    return {name: mark for name, mark in marks.items() if mark is not None}
+    actions = {name: getattr(getattr(cls, name, None), _ACTION, None) for name in names}
+    return {name: each for name, each in actions.items() if each is not None}
 
 
 def _kind_of(schema: Mapping[str, Any]) -> str:
@@ -269,7 +269,7 @@ class Acting(ProgramAgent[Step]):
     world: Any
     _pager: Any
 
-    async def _do(self, asked: AskedAction) -> ActionResult:
+    async def _do(self, request: AskedAction) -> ActionResult:
         """Carry out an action; one with outside effects at most once in a run and its repetitions.
 
         Raises:
@@ -277,23 +277,23 @@ class Acting(ProgramAgent[Step]):
                 the action refuses.
         """
         offered = self._pager.form.offered
-        chosen = offered.get(asked.type)
+        chosen = offered.get(request.type)
         if chosen is None:
-            what = f"{asked.type!r} is no action" if asked.type else "the action has no type"
-            close = get_close_matches(asked.type, offered, n=1)
+            what = f"{request.type!r} is no action" if request.type else "the action has no type"
+            close = get_close_matches(request.type, offered, n=1)
             meant = f"; did you mean {close[0]}?" if close else ""
             raise ActionRefusedError(f"{what} that can be carried out: {', '.join(offered)}{meant}")
-        fields = chosen.values_of(asked)
+        fields = chosen.values_of(request)
         if chosen.takes_world:
             if self.world is None:
                 raise ActionRefusedError("the agent is in no world")
             fields["world"] = self.world
         if not chosen.is_outside:
-            return _result_of(asked, chosen.function(self, **fields))
+            return _result_of(request, chosen.function(self, **fields))
 
         async def effect() -> Any:
             try:
-                return {"answer": _result_of(asked, chosen.function(self, **fields)).answer}
+                return {"answer": _result_of(request, chosen.function(self, **fields)).answer}
             except ActionRefusedError as error:
                 return {"refused": str(error)}
 
@@ -301,7 +301,7 @@ class Acting(ProgramAgent[Step]):
         outcome = await self.once(key, effect, {"refused": _INTERRUPTED})
         if "refused" in outcome:
             raise ActionRefusedError(outcome["refused"])
-        return _result_of(asked, outcome["answer"])
+        return _result_of(request, outcome["answer"])
 
     @action
     def working_memory_add(self, tags: Tag, value: Content) -> ActionResult:
@@ -343,9 +343,9 @@ class Acting(ProgramAgent[Step]):
     @action
     def storage_search(self, tags: Tag) -> ActionResult:
         """Find memories in storage by a few words."""
-        found = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), _MOST_FOUND))
-        if found:
-            return ActionResult("storage_search", tags, found=found)
+        matches = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), _MOST_FOUND))
+        if matches:
+            return ActionResult("storage_search", tags, found=matches)
         none = "no memory in storage contains any of these words"
         return ActionResult("storage_search", tags, "missing", none)
 
@@ -362,7 +362,7 @@ class Acting(ProgramAgent[Step]):
         return ActionResult(kind, tag, reason=reason)
 
 
-def _result_of(asked: AskedAction, answer: Any) -> ActionResult:
+def _result_of(request: AskedAction, answer: Any) -> ActionResult:
     if isinstance(answer, ActionResult):
         return answer
-    return ActionResult(asked.type, asked.tags, answer=None if answer is None else str(answer))
+    return ActionResult(request.type, request.tags, answer=None if answer is None else str(answer))

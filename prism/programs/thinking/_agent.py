@@ -340,21 +340,21 @@ class CognitiveAgent(Acting):
 
     async def _execute(self, reply: AgentReply) -> str:
         """Carry out the action of a reply; return to thinking, whatever the result."""
-        asked = reply.action
-        assert asked is not None
+        request = reply.action
+        assert request is not None
         try:
-            done = await self._do(asked)
+            done = await self._do(request)
         except ActionRefusedError as error:
-            self._refuse(asked, str(error))
+            self._refuse(request, str(error))
             self._note(outcome="refused", reason=str(error))
             return "thinking"
 
-        deed = json.dumps([asdict(asked), asdict(done)], sort_keys=True)
+        deed = json.dumps([asdict(request), asdict(done)], sort_keys=True)
         if self.memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason=_REPEATS_ACTION)
         self._note(action=done)
         about = {"tags": "", "reason": None, **done.to_dict()}
-        self._say(events.COGNITION_ACTION, **about, fields=dict(asked.fields))
+        self._say(events.COGNITION_ACTION, **about, fields=dict(request.fields))
         return "thinking"
 
     def _page(self) -> str:
@@ -369,8 +369,8 @@ class CognitiveAgent(Acting):
     def _note(self, **notes: Any) -> None:
         self._noted |= notes
 
-    def _refuse(self, asked: AskedAction | None, reason: str) -> None:
-        kind, tags = (asked.type, asked.tags) if asked is not None else ("", "")
+    def _refuse(self, request: AskedAction | None, reason: str) -> None:
+        kind, tags = (request.type, request.tags) if request is not None else ("", "")
         self._note(action=ActionResult(kind, tags, "refused", reason))
         about = {"state": self._noted["state"], "type": kind, "tags": tags, "reason": reason}
         self._say(events.COGNITION_REFUSED, is_warning=True, **about)

@@ -155,8 +155,8 @@ class Config(Declaration, Document):
         config = read_part(cls, agent, problems, ("agent",) if is_inside else ())
         problems.raise_if_any()
         assert config is not None
-        known = config.to_dict()
-        note_unknown(document, known if is_inside else known["agent"], problems)
+        accepted = config.to_dict()
+        note_unknown(document, accepted if is_inside else accepted["agent"], problems)
         return config
 
     def to_dict(self) -> dict[str, Any]:

@@ -120,18 +120,18 @@ class Cycle:
     def tell(self, own: Own) -> None:
         """Note for the next prompt what was done, and the result."""
         result = self.action
-        place, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
+        where, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
         if result is not None and result.type:
             what = f"{result.type} {result.tags}".strip()
             reasons = filter(None, (result.reason, result.answer))
             own.last_action = ". ".join(
-                (f"{place}{what}: {result.outcome}", *map(_shortened, reasons))
+                (f"{where}{what}: {result.outcome}", *map(_shortened, reasons))
             )
             own.found = list(result.found)
             own.refused = result.type if result.outcome == "refused" else ""
         elif (reason := self.brought_nothing) is not None:
             outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
-            lines.append(f"{place}{outcome}{_shortened(reason)}")
+            lines.append(f"{where}{outcome}{_shortened(reason)}")
         if tags := [tag for paged in self.paged for tag in paged.moved_out]:
             lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
         own.fault = "\n".join(lines)

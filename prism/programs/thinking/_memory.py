@@ -160,7 +160,7 @@ class Memory:
         own, others = document.prism, dict(document.model_extra or {})
         thoughts: dict[str, str] = {}
         is_thought = re.compile(re.escape(own.thought_prefix) + r"(\d{3,15})").fullmatch
-        numbers = {int(found[1]): key for key in others if (found := is_thought(key))}
+        numbers = {int(match[1]): key for key in others if (match := is_thought(key))}
         for number in sorted(numbers):
             thoughts[numbers[number]] = to_text(others.pop(numbers[number]))
             own.next_thought = max(own.next_thought, number + 1)

@@ -104,8 +104,8 @@ class Form:
     def offered(self) -> dict[str, Action]:
         """The actions: the application's, which small models should see first, and the memory's."""
         texts = dict(self.config.available_actions)
-        own = {name: each for name, each in self.actions.items() if name not in texts}
-        return {**own, **{name: self.actions[name] for name, text in texts.items() if text}}
+        application = {name: each for name, each in self.actions.items() if name not in texts}
+        return {**application, **{name: self.actions[name] for name, text in texts.items() if text}}
 
     def schema(self, state: str) -> dict[str, Any]:
         """Return the JSON Schema of what a model replies, for servers that take one."""
@@ -128,22 +128,22 @@ class Form:
         yield f"You are in the state {state}."
         if state == "thinking":
             # an agent that knows what it can do decides better whether to do it
-            own = [name for name in self.actions if name not in AvailableActions.model_fields]
-            if own:
-                yield _section("own_actions", map(self._described, own))
-            yield self._shown({"next_state": "executing", "thinking_log": ""})
+            names = [name for name in self.actions if name not in AvailableActions.model_fields]
+            if names:
+                yield _section("own_actions", map(self._described, names))
+            yield self._form_of({"next_state": "executing", "thinking_log": ""})
             return
 
         offered = self.offered
         yield _section("available_actions", map(self._described, offered))
         # small models do what the form shows: not again what was refused just now
         first = min(offered, key=lambda name: name == refused)
-        yield self._shown({"action": {"type": first, **dict.fromkeys(offered[first].fields, "")}})
+        yield self._form_of({"action": {"type": first, **dict.fromkeys(offered[first].fields, "")}})
 
     def _described(self, name: str) -> str:
         return self.actions[name].text(getattr(self.config.available_actions, name, None))
 
-    def _shown(self, agent: Mapping[str, Any]) -> str:
+    def _form_of(self, agent: Mapping[str, Any]) -> str:
         """Return the form of a reply, with nothing in it that could be taken for content."""
         if self.is_json:
             return f"{_JSON_FORM}\n{json.dumps({'agent': agent})}"
@@ -170,8 +170,8 @@ def _memory_sections(seen: Seen) -> Iterator[str]:
     kept = f"{seen.stored:,} memories are stored" if seen.stored != 1 else "1 memory is stored"
     yield _section("storage", [f"{kept}."])
     if seen.last_action:
-        found = ["It found:", *_elements("memory", "tag", seen.found)] if seen.found else []
-        yield _section("last_action", [_escaped(seen.last_action), *found])
+        lines = ["It found:", *_elements("memory", "tag", seen.found)] if seen.found else []
+        yield _section("last_action", [_escaped(seen.last_action), *lines])
 
 
 def _section(name: str, lines: Iterable[str]) -> str:
@@ -317,12 +317,12 @@ class Pager:
         """Return a prompt within the hard limit, and what has to move to storage for it."""
         seen, hard = self._seen(memory), self.hard or inf
         # of a tag in working memory, storage may have an older value
-        found = {
+        texts = {
             tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
             for tag in memory.own.found
             if tag in memory.storage and tag not in memory.working
         }
-        whole = self._made(state, replace(seen, found=found))
+        whole = self._made(state, replace(seen, found=texts))
         if whole.tokens <= min(hard, self.soft or inf):
             return whole
         whole = self._made(state, seen)

@@ -244,20 +244,20 @@ def _agent_in(data: Any) -> dict[str, Any]:
 def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
     if any(part in agent for part in _PARTS):
         raise ValueError("parts of the action stand outside of it")
-    thought, asked = agent.get("thinking_log"), agent.get("action")
-    if isinstance(asked, list):
-        if len(asked) > 1:
+    thought, action = agent.get("thinking_log"), agent.get("action")
+    if isinstance(action, list):
+        if len(action) > 1:
             raise ValueError("there is more than one action: ask for one")
-        asked = asked[0] if asked else None
+        action = action[0] if action else None
     return AgentReply(
         _word(agent.get("next_state")) or None,
         None if thought is None else clean(to_text(thought)).strip() or None,
-        _action_of(asked) if isinstance(asked, dict) else None,
+        _action_of(action) if isinstance(action, dict) else None,
     )
 
 
-def _action_of(asked: Mapping[str, Any]) -> AskedAction:
-    fields = {key: clean(part) if isinstance(part, str) else part for key, part in asked.items()}
+def _action_of(action: Mapping[str, Any]) -> AskedAction:
+    fields = {key: clean(part) if isinstance(part, str) else part for key, part in action.items()}
     return AskedAction(_word(fields.pop("type", "")), fields)
 
 

@@ -242,11 +242,11 @@ class WorkflowAgent(ProgramAgent[Step]):
             return
         key = self.key(step)
         # the application may change its copy: log and context have what the model wrote
-        asked = Action(self.agent_id, key, self.turn_number, step.name, deepcopy(action))
+        request = Action(self.agent_id, key, self.turn_number, step.name, deepcopy(action))
 
         async def effect() -> dict[str, Any]:
             try:
-                returned = act(asked)
+                returned = act(request)
                 result = await returned if inspect.isawaitable(returned) else returned
                 return {"result": as_data(result, "the result of an action"), "succeeded": True}
             except Exception as error:  # the workflow goes on, and the log says what failed

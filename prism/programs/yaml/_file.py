@@ -191,8 +191,8 @@ class Template:
 
     def __init__(self, *parts: str) -> None:
         self._parts = [(part, _DOUBLED if "{{" in part else _VARIABLE) for part in parts]
-        found = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
-        self._keys = [key for key in found if key]
+        keys = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
+        self._keys = [key for key in keys if key]
         self.reads: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
 
     def fill(self, values: Mapping[str, Any]) -> str:
@@ -202,13 +202,13 @@ class Template:
             StepFailedError: If it is too long.
         """
         forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
-        shown = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
-        if sum(len(shown.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
+        texts = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        if sum(len(texts.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
             problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
             raise StepFailedError(problem)
 
-        def filled(found: re.Match[str]) -> str:
-            return shown.get(found[1], found[0]) if found[1] else found[0][0]
+        def filled(match: re.Match[str]) -> str:
+            return texts.get(match[1], match[0]) if match[1] else match[0][0]
 
         return "\n".join(pattern.sub(filled, part) for part, pattern in self._parts)
 
@@ -313,11 +313,11 @@ def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
         reply = read_data(text, {})
     except ValueError:
         reply = None
-    found = reply if isinstance(reply, dict) else {}
+    data = reply if isinstance(reply, dict) else {}
     return {
-        "decision": _decided(text, answers) if answers else _text_in(found, "decision"),
-        "reasoning": _text_in(found, "reasoning") or ("" if found else spoken(text).strip()),
-        "next_focus": _text_in(found, "next_focus"),
+        "decision": _decided(text, answers) if answers else _text_in(data, "decision"),
+        "reasoning": _text_in(data, "reasoning") or ("" if data else spoken(text).strip()),
+        "next_focus": _text_in(data, "next_focus"),
     }
 
 

@@ -256,9 +256,9 @@ class _Reader:
         for answer, state in answers.items():
             targets[*where, "transition_map", answer] = state
         states = sorted({*(step.in_state or self.workflow.state_machine.states)})
-        for place, state in targets.items():
-            self._require_states([state], place)
-            self._targets.append((place, states, state))
+        for key, state in targets.items():
+            self._require_states([state], key)
+            self._targets.append((key, states, state))
         retries = step.max_retries
         if retries is None:
             retries = self._usual(_DEFAULT_RETRIES, "max_retries", "default_max_retries")
