@@ -18,12 +18,7 @@ from prism.runlog._reader import read_line
 from prism.runlog._writer import RunLog, line_of, with_traceback
 from prism.telemetry import events
 from prism.telemetry.instruments import join_hooks
-from prism.telemetry.loggers import (
-    StandardLogger,
-    describe,
-    report,
-    structlog_is_configured,
-)
+from prism.telemetry.loggers import StandardLogger, describe, report, structlog_is_configured
 
 Event = MutableMapping[str, Any]
 
