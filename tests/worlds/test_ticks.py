@@ -340,3 +340,29 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
     run = Run(Waiting(), 2)
     run.run()
     assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
+
+
+class Telling(Room):
+    """The first lamp says two things to the second, which notes what it hears."""
+
+    async def tick(self) -> None:
+        """Let the first speak, and then the second listen."""
+        await self.activate(self.agents)
+
+    @during(Light.OFF)
+    async def talk(self, lamp: Lamp) -> None:
+        """Speak or listen."""
+        first, second = self.agents
+        if lamp is first:
+            first.send(second, "one")
+            first.send(second, "two")
+        else:
+            heard = [await second.receive(), await second.receive()]
+            self.closed.extend(each.content for each in heard if each)
+
+
+def test_the_oldest_message_is_received_first() -> None:
+    """Messages are read in the order in which they were sent."""
+    run = Run(Telling(), 2, rounds=1, ticks=1)
+    run.run()
+    assert run.world.closed == ["one", "two"]
