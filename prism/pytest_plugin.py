@@ -15,18 +15,8 @@ import pytest
 # pytest loads this module for every suite of the machine, most of which have no agents:
 # a fixture imports what it needs when it is used
 if TYPE_CHECKING:
+    from prism import testing
     from prism.statechart import AgentState, Statechart
-    from prism.testing import (
-        AgentMaker,
-        FakeOllama,
-        FakeOpenAI,
-        FrozenClock,
-        ScriptedReasoner,
-        ScriptedWriter,
-        ScriptMaker,
-        TransitionLog,
-        WriterMaker,
-    )
     from prism.testing._coverage import CoveragePlugin
 
 __all__ = [
@@ -40,7 +30,7 @@ __all__ = [
     "transition_log",
 ]
 
-MadeT = TypeVar("MadeT", "ScriptedReasoner", "ScriptedWriter")
+MadeT = TypeVar("MadeT", "testing.ScriptedReasoner", "testing.ScriptedWriter")
 
 _COVERAGE: pytest.StashKey[CoveragePlugin] = pytest.StashKey()
 _ENDED_EARLY: pytest.StashKey[bool] = pytest.StashKey()
@@ -65,7 +55,7 @@ def social_chart(request: pytest.FixtureRequest) -> Statechart[AgentState]:
 
 
 @pytest.fixture
-def make_agent() -> AgentMaker:
+def make_agent() -> testing.AgentMaker:
     """A function that makes social agents: ``make_agent("ada", interests=["travel"])``."""
     from prism.testing import AgentMaker
 
@@ -73,7 +63,7 @@ def make_agent() -> AgentMaker:
 
 
 @pytest.fixture
-def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
+def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[testing.ScriptMaker]:
     """A function that makes a reasoner from a script: ``scripted_reasoner(["scrolling"])``.
 
     An unexpected question fails the test and shows the prompt; so do answers left over at its end.
@@ -84,7 +74,7 @@ def scripted_reasoner(request: pytest.FixtureRequest) -> Iterator[ScriptMaker]:
 
 
 @pytest.fixture
-def scripted_writer(request: pytest.FixtureRequest) -> Iterator[WriterMaker]:
+def scripted_writer(request: pytest.FixtureRequest) -> Iterator[testing.WriterMaker]:
     """A function that makes a writer from a script: ``scripted_writer(["a text"])``.
 
     An unexpected call fails the test and shows the prompt; so do texts left over at its end.
@@ -108,7 +98,7 @@ def _used_up(kind: type[MadeT], request: pytest.FixtureRequest) -> Iterator[Call
 
 
 @pytest.fixture
-def transition_log() -> Iterator[TransitionLog]:
+def transition_log() -> Iterator[testing.TransitionLog]:
     """The events of charts and reasoners during the test, whichever logger they use."""
     from prism.telemetry import instrumented
     from prism.testing import TransitionLog
@@ -118,7 +108,7 @@ def transition_log() -> Iterator[TransitionLog]:
 
 
 @pytest.fixture
-def fake_ollama() -> Iterator[FakeOllama]:
+def fake_ollama() -> Iterator[testing.FakeOllama]:
     """A programmable model server on loopback; ``fake_ollama.url`` is its address."""
     from prism.testing import FakeOllama
 
@@ -127,7 +117,7 @@ def fake_ollama() -> Iterator[FakeOllama]:
 
 
 @pytest.fixture
-def fake_openai() -> Iterator[FakeOpenAI]:
+def fake_openai() -> Iterator[testing.FakeOpenAI]:
     """A programmable OpenAI-compatible server on loopback; ``fake_openai.url`` is its address."""
     from prism.testing import FakeOpenAI
 
@@ -136,7 +126,7 @@ def fake_openai() -> Iterator[FakeOpenAI]:
 
 
 @pytest.fixture
-def frozen_clock() -> FrozenClock:
+def frozen_clock() -> testing.FrozenClock:
     """A clock that only the test moves, for ``Statechart(..., clock=frozen_clock)``."""
     from prism.testing import FrozenClock
 

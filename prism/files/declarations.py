@@ -22,14 +22,7 @@ from reprlib import repr as brief
 from types import UnionType
 from typing import Annotated, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
 
-from pydantic import (
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    TypeAdapter,
-    ValidationError,
-)
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
 from prism.files._source import Problems, Source
 from prism.files._yaml import Where

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
-from math import exp, floor, inf, isfinite, lgamma, log, log1p, sqrt
+from math import exp, floor, inf, isfinite, log1p
 from random import Random
 from typing import Any, cast
 
@@ -110,7 +110,12 @@ class Distributions(ABC):
         """
         require(0 <= mean < inf, "poisson(mean)", (mean,), "the mean 0 or more")
         if mean > _COUNTED_BELOW:
-            return self._many_events(mean)
+            # when so many of the events have happened (Ahrens and Dieter 1974)
+            events = floor(mean * 7 / 8)
+            time = self._standard_gamma(events)
+            if time > mean:
+                return self.binomial(events - 1, mean / time)
+            return events + self.poisson(mean - time)
 
         return self._counted(exp(-mean), lambda number: mean / number)
 
@@ -132,7 +137,12 @@ class Distributions(ABC):
         if probability > 0.5:
             return number - self.binomial(number, 1 - probability)
         if number * probability > _COUNTED_BELOW:
-            return self._many_trials(number, probability)
+            # the middle one of as many uniform numbers in order (Relles 1972)
+            middle = number // 2 + 1
+            value = self.beta(middle, number - middle + 1)
+            if value >= probability:
+                return self.binomial(middle - 1, probability / value)
+            return middle + self.binomial(number - middle, (probability - value) / (1 - value))
 
         odds = probability / (1 - probability)
         none = exp(number * log1p(-probability))
@@ -144,51 +154,6 @@ class Distributions(ABC):
 
     def _standard_gamma(self, shape: float) -> float:
         return Random.gammavariate(cast("Random", self), shape, 1.0)
-
-    def _many_events(self, mean: float) -> int:
-        """Draw from a Poisson distribution by rejection (Hoermann 1993, algorithm PTRS)."""
-        b = 0.931 + 2.53 * sqrt(mean)
-        a = -0.059 + 0.02483 * b
-        log_height = log(1.1239 + 1.1328 / (b - 3.4))
-        quick = 0.9277 - 3.6224 / (b - 2)
-        while True:
-            number, u, v = self._from_hat(a, b, mean + 0.43)
-            if u >= 0.07 and v <= quick:
-                return number
-            if number < 0 or (u < 0.013 and v > u):
-                continue
-
-            bound = number * log(mean) - mean - lgamma(number + 1)
-            if log(v) + log_height - log(a / u**2 + b) <= bound:
-                return number
-
-    def _many_trials(self, trials: int, probability: float) -> int:
-        """Draw from a binomial distribution by rejection (Hoermann 1993, algorithm BTRS)."""
-        spread = sqrt(trials * probability * (1 - probability))
-        b = 1.15 + 2.53 * spread
-        a = -0.0873 + 0.0248 * b + 0.01 * probability
-        height = (2.83 + 5.1 / b) * spread
-        quick = 0.92 - 4.2 / b
-        log_odds = log(probability) - log1p(-probability)
-        mode = floor((trials + 1) * probability)
-        at_mode = lgamma(mode + 1) + lgamma(trials - mode + 1)
-        while True:
-            number, u, v = self._from_hat(a, b, trials * probability + 0.5)
-            if not 0 <= number <= trials:
-                continue
-            if u >= 0.07 and v <= quick:
-                return number
-
-            bound = at_mode - lgamma(number + 1) - lgamma(trials - number + 1)
-            if log(v * height / (a / u**2 + b)) <= bound + (number - mode) * log_odds:
-                return number
-
-    def _from_hat(self, a: float, b: float, centre: float) -> tuple[int, float, float]:
-        """Draw a number from the hat of Hoermann's rejection, with what decides about it."""
-        away = (self.random() or _SMALLEST) - 0.5
-        u = 0.5 - abs(away)
-
-        return floor((2 * a / u + b) * away + centre), u, self.random() or _SMALLEST
 
     def _counted(self, none: float, ratio: Any) -> int:
         """Draw a count by adding its probabilities.

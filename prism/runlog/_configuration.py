@@ -16,20 +16,9 @@ import structlog
 from prism.errors import InputError
 from prism.runlog._reader import read_line
 from prism.runlog._writer import RunLog, line_of, with_traceback
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    EVENT_REFUSED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-)
+from prism.telemetry import events
 from prism.telemetry.instruments import join_hooks
-from prism.telemetry.loggers import (
-    StandardLogger,
-    describe,
-    report,
-    structlog_is_configured,
-)
+from prism.telemetry.loggers import StandardLogger, describe, report, structlog_is_configured
 
 Event = MutableMapping[str, Any]
 
@@ -117,7 +106,7 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _begin(self) -> None:
-        report(None, "info", RUN_STARTED, {"schema": SCHEMA_VERSION})
+        report(None, "info", events.RUN_STARTED, {"schema": events.SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS_TRANSITIONS, path=self.path)
 
@@ -126,7 +115,7 @@ class _ConfiguredLog(RunLog):
         if (chart, agent_id) not in self._joined:
             self._joined.add((chart, agent_id))
             about = {"agent_id": agent_id, "chart": chart, "state": state}
-            report(None, "info", AGENT_JOINED, about)
+            report(None, "info", events.AGENT_JOINED, about)
 
     def _end(self) -> None:
         if not (self._is_in_use() and self._copy in self._processors):
@@ -135,7 +124,7 @@ class _ConfiguredLog(RunLog):
         # in an interactive session, the last exception is that of some earlier line
         last = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
         error = self._error or last
-        report(None, "info", RUN_ENDED, {} if error is None else {"error": describe(error)})
+        report(None, "info", events.RUN_ENDED, {} if error is None else {"error": describe(error)})
 
     def _detach(self) -> None:
         join_hooks.remove(self._join)
@@ -150,7 +139,7 @@ class _ConfiguredLog(RunLog):
 
     def _copy(self, _logger: Any, _method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
-        is_wanted = self._details or event.get("event") != EVENT_REFUSED
+        is_wanted = self._details or event.get("event") != events.EVENT_REFUSED
         if is_wanted and not self._file.closed:
             keys = with_traceback(event) if "exc_info" in event else event
             self._write(line_of({"event": None, **self._clock.moment.stamp, **keys}))

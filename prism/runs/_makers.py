@@ -19,14 +19,7 @@ from prism.runs._options import (
     WriterOptions,
 )
 from prism.runs._policy_file import Policy
-from prism.statechart import (
-    BaseReasoner,
-    BaseWriter,
-    Budget,
-    PolicyReasoner,
-    Reasoner,
-    Writer,
-)
+from prism.statechart import BaseReasoner, BaseWriter, Budget, PolicyReasoner, Reasoner, Writer
 
 PATIENCE_SECONDS = 60.0
 """The default seconds that a run waits for a failing server."""

@@ -14,13 +14,7 @@ from prism.files._source import Source
 from prism.llm import Model
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
-from prism.science._plan_file import (
-    FEED,
-    VARIED_SETTINGS,
-    placed,
-    plan_path,
-    require_plan,
-)
+from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
 from prism.worlds import Run
 
 _MOST_NAME = 80

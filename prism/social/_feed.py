@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from prism.agents import (
-    SocialAgent,
-    load_population,
-    synthetic_population,
-)
+from prism.agents import SocialAgent, load_population, synthetic_population
 from prism.errors import AgentError, SimulationError
 from prism.randomness import RandomStream
 from prism.social._acting import (
@@ -42,11 +38,7 @@ from prism.statechart.social import (
     ROUND_ENDS,
     SEES_POST,
 )
-from prism.telemetry.events import (
-    POST_DISLIKED,
-    POST_LIKED,
-    POST_WEIGHED,
-)
+from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
 from prism.worlds import AgentTable, during
 
 _COUNTS = (*COUNTERS.values(), "likes")

@@ -8,15 +8,7 @@ from enum import Enum
 from functools import partial
 from inspect import isfunction
 from math import inf
-from typing import (
-    Any,
-    ClassVar,
-    TypeVar,
-    cast,
-    dataclass_transform,
-    get_type_hints,
-    overload,
-)
+from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
 
 from prism.errors import DefinitionError
 from prism.randomness import RandomStream

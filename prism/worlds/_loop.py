@@ -20,15 +20,7 @@ from prism.runs import WriterOptions
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
-from prism.telemetry.events import (
-    AGENTS_MEASURED,
-    AGENTS_PICTURED,
-    ROUND_ENDED,
-    ROUND_STARTED,
-    RUN_ENDED,
-    RUN_STARTED,
-    SCHEMA_VERSION,
-)
+from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
@@ -168,7 +160,7 @@ class Loop:
                     break
 
             results = self._results()
-            self.turns.events.emit(RUN_ENDED, **results.totals())
+            self.turns.events.emit(events.RUN_ENDED, **results.totals())
             self._warn_of_idle_events()
 
         return results
@@ -224,8 +216,8 @@ class Loop:
             # in continuous time, whose unit is a round
             more["seconds_per_round"] = self.clock.seconds_per_tick * self.ticks_per_round
         turns.events.emit(
-            RUN_STARTED,
-            schema=SCHEMA_VERSION,
+            events.RUN_STARTED,
+            schema=events.SCHEMA_VERSION,
             chart=", ".join(charts),
             agents=len(self.agents),
             rounds=self.rounds,
@@ -264,7 +256,7 @@ class Loop:
         stream = RandomStream(self._seed, "world", "", number)
         vars(world).update(round=number, _stream=stream)
         self.clock.begin_round(number)
-        turns.events.emit(ROUND_STARTED, round=number)
+        turns.events.emit(events.ROUND_STARTED, round=number)
         turns.begin_round()
         with self._explaining():
             self._treatments.apply(number)
@@ -285,7 +277,7 @@ class Loop:
             world.round_ends()
             turns.log_assigned()
         for keys in of_agents:
-            turns.events.emit(AGENTS_MEASURED, **keys)
+            turns.events.emit(events.AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
         summary = WorldRound(
@@ -302,7 +294,7 @@ class Loop:
             turns.stopped,
             world.round_counts(),
         )
-        turns.events.emit(ROUND_ENDED, **summary.to_dict())
+        turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
 
     async def _ticks(self) -> None:
@@ -352,7 +344,7 @@ class Loop:
 
     def _emit_picture(self, keys: Mapping[str, Any]) -> None:
         if keys:
-            self.turns.events.emit(AGENTS_PICTURED, **keys)
+            self.turns.events.emit(events.AGENTS_PICTURED, **keys)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -8,13 +8,7 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    ids_of,
-    read_table,
-    refuse_misspelt,
-)
+from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
 from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
 from prism.statechart.states import state_text

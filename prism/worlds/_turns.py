@@ -14,11 +14,7 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
-from prism.errors import (
-    FieldValueError,
-    SimulationError,
-    UnknownTriggerError,
-)
+from prism.errors import FieldValueError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.randomness._stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock

@@ -13,15 +13,7 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.statechart import Written
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import (
-    Asked,
-    Receiving,
-    Waits,
-    Writing,
-    apply,
-    discard,
-    settle,
-)
+from prism.worlds._decisions import Asked, Receiving, Waits, Writing, apply, discard, settle
 from prism.worlds._guests import Guest
 
 MOST_WAVES = 10_000

@@ -11,12 +11,7 @@ import pytest
 
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import (
-    MAX_FILE_BYTES,
-    MAX_LINE_CHARACTERS,
-    distinct_ends,
-    read_csv,
-)
+from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS, distinct_ends, read_csv
 from tests.kit.files import place
 
 Write = Callable[[str, str | bytes], Path]

@@ -7,15 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import InputError
-from prism.science import (
-    BatchObserver,
-    BatchRun,
-    Configuration,
-    Plan,
-    fit,
-    read_fit,
-    resume_batch,
-)
+from prism.science import BatchObserver, BatchRun, Configuration, Plan, fit, read_fit, resume_batch
 from tests.kit.commands import Prism
 from tests.kit.kept import tree
 

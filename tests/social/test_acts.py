@@ -8,12 +8,7 @@ import pytest
 
 from prism.agents import SocialAgent, synthetic_population
 from prism.social import Draft, Feed, Post
-from prism.statechart import (
-    AgentState,
-    Decision,
-    PolicyReasoner,
-    Question,
-)
+from prism.statechart import AgentState, Decision, PolicyReasoner, Question
 from prism.testing import ScriptedWriter
 from tests.kit.worlds import Done
 from tests.kit.writers import LateWriter

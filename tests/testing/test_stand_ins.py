@@ -8,12 +8,7 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.statechart import (
-    AgentState,
-    PolicyReasoner,
-    Question,
-    social_media_chart,
-)
+from prism.statechart import AgentState, PolicyReasoner, Question, social_media_chart
 from prism.telemetry import instrumented
 from prism.testing import (
     AgentMaker,

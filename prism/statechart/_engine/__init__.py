@@ -2,7 +2,7 @@
 
 A fire is in three modules: `firing` chooses the transition, `making` runs its actions and what they
 fire, and `writing` leaves state, ticks and a record in the agent. In charts with composites `rows`
-and `running` choose, and `timing` says what a tick makes. `driving` has what else moves agents:
+and `running` choose, also what a tick makes. `driving` has what else moves agents:
 beginning, ticks and decisions. `machine` adapts the package transitions, and `adopted` an
 application's own Machine.
 """

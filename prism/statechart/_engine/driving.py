@@ -20,7 +20,7 @@ from prism.telemetry.instruments import engine_hooks
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.timing import Schedule
+    from prism.statechart._engine.running import Schedule
 
 
 class Driving(Engine[StateT]):

@@ -2,27 +2,31 @@
 
 After every step eventless transitions are made, then what was raised is answered, until the agent
 has settled (SCXML, appendix D, ``mainEventLoop``). Only then follows what its actions have queued.
+
+In a tick, time-outs come first, then ``after`` (both outermost first), rates, and settling.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
+from math import expm1, isfinite
+from operator import index
 from typing import Any
 
-from prism.errors import RunawayError
+from prism.errors import FieldValueError, RunawayError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
-from prism.statechart._engine.timing import Schedule
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart.memory import forget, memory_of, remember
+from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
 from prism.statechart.names import agent_name, shown_name
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Edge, trigger_text
+from prism.statechart.transitions import TIMEOUT, Edge, trigger_text
 from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
 
@@ -206,3 +210,187 @@ class _Asking(Moment):
             observe("guard", GuardEvaluated, *about, *verdict)
         if verdict.error is not None:
             self._steps.report(verdict.error, self._agent, self._state, arc)
+
+
+# Ticks
+
+
+class Schedule:
+    """The timers and rates that a tick checks in a chart with composites.
+
+    Args:
+        chart: The chart.
+        steps: What makes its transitions.
+    """
+
+    def __init__(self, chart: Any, steps: Steps) -> None:
+        self._chart, self._steps = chart, steps
+        hierarchy = steps.rows.tree
+        texts = hierarchy.texts
+        # all by the texts of states; the timers of one by a key for the agent's memory, too
+        limits = chart.definition.timeouts.items()
+        self._limits = {state_text(state): ticks for state, ticks in limits}
+        self._after: dict[str, dict[str, Arc]] = {}
+        self._rates: dict[str, list[Arc]] = {}
+        for arc in hierarchy.arcs:
+            if arc.written.after is not None:
+                timers = self._after.setdefault(texts[arc.source], {})
+                timers[f"{arc.written.trigger} {len(timers)}"] = arc
+            if arc.written.rate is not None:
+                self._rates.setdefault(texts[arc.source], []).append(arc)
+        self._timed = frozenset(texts[number] for number in hierarchy.timed)
+        self._settles = bool(hierarchy.eventless)
+
+    def tick(self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True) -> Any:
+        """Make the transitions of one tick; return the new state, or None if there were none.
+
+        An error of one keeps none of the others from being made: the first is raised in the end.
+
+        Args:
+            agent: The agent.
+            ticks: How many it has spent in its state, this one included.
+            context: What guards and actions get.
+            by_chance: Whether rates are looked at; whoever has a time for each event does it.
+        """
+        made, faults = None, Faults()
+        for make in self._due(agent, ticks, context, by_chance=by_chance):
+            made = faults.keep(make) or made
+        faults.raise_first()
+        return made
+
+    def _due(
+        self, agent: Any, ticks: int, context: Any, *, by_chance: bool
+    ) -> Iterator[Callable[[], Any]]:
+        """Yield what makes each transition that may be due, in turn."""
+        active = self._active(agent)
+        if self._timed:
+            count(memory_of(agent), [state for state in active if state in self._timed])
+        yield from self._time_outs(agent, ticks, context, active)
+        for state in active:
+            for key, arc in self._after.get(state, {}).items():
+                yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
+        for state in active if by_chance else ():
+            if state in self._rates and state in self._active(agent):
+                yield partial(self._make_by_chance, agent, context, self._rates[state])
+        if self._settles:
+            yield partial(self._steps.run, agent, None, context)
+
+    def _time_outs(
+        self, agent: Any, ticks: int, context: Any, active: Iterable[str]
+    ) -> Iterator[Callable[[], Any]]:
+        if TIMEOUT not in self._steps.rows.tree.triggers:
+            return
+        fire = partial(self._chart.fire, agent, TIMEOUT, context)
+        limited = [state for state in active if state in self._limits]
+        threshold = count_of(agent, "timeout_threshold")
+        # the agent's own limit is for states that the chart sets none for
+        if not limited and threshold is not None and ticks > threshold:
+            yield fire
+        for state in limited:
+            if self._time_in(agent, state, ticks) > self._limits[state]:
+                yield fire
+
+    def _active(self, agent: Any) -> tuple[str, ...]:
+        """Return the texts of the active states, outermost first."""
+        return self._steps.rows.place(agent.state).texts
+
+    def _time_in(self, agent: Any, state: str, ticks: int) -> int:
+        """Return the ticks for which a state has been active; -1 if it is not."""
+        if state not in self._active(agent):
+            return -1
+        time: int = memory_of(agent).get("ticks", {}).get(state, ticks)
+        return time
+
+    # After a time
+
+    def begin(self, agent: Any, state: str) -> None:
+        """Let functions say the time-outs of a state that is entered."""
+        if state in self._after:
+            self._delays(agent, state)
+
+    def _delays(self, agent: Any, state: str) -> dict[str, int]:
+        """Return what is remembered of a state's timers: what functions said, and 0 if it came."""
+        kept = memory_of(agent).setdefault("after", {})
+        delays: dict[str, int] = kept.setdefault(state, {})
+        for key, arc in self._after[state].items():
+            after: Any = arc.written.after
+            if callable(after) and key not in delays:
+                delays[key] = int(self._result_of(agent, arc, partial(_whole_ticks, after, agent)))
+        return delays
+
+    def _make_in_time(
+        self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc
+    ) -> Any:
+        """Make a transition if its time has come; unless it raises, it has then had its time."""
+        time = self._time_in(agent, state, ticks)
+        if time < 0:
+            return None
+        delays = self._delays(agent, state)
+        limit: Any = delays.get(key, arc.written.after)
+        if not limit or time < limit:
+            return None
+
+        made = self._steps.alone(arc, agent, context)
+        if self._time_in(agent, state, ticks) == time:
+            delays[key] = 0
+        return made
+
+    # At a rate
+
+    def rated(self) -> Iterator[tuple[Any, float | Callable[[Any], float], Callable[[Any], Any]]]:
+        """Yield the transitions that happen at rates, for whoever has a time for each event.
+
+        Each comes as the state that it leaves, how often a tick it happens (or a function that
+        returns it for an agent now), and what makes it for an agent and returns the new state.
+        """
+        for arc in chain.from_iterable(self._rates.values()):
+            rate: Any = arc.written.rate
+            often = partial(self._rate_of, arc) if callable(rate) else float(rate)
+            yield (
+                self._steps.rows.tree.nodes[arc.source].state,
+                often,
+                partial(self._steps.alone, arc),
+            )
+
+    def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
+        """Make the one of the competing transitions that happens, if any does.
+
+        One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
+        has the share of its rate, as for exponential times of which the first counts.
+        """
+        sums = [*accumulate(self._rate_of(arc, agent, context) for arc in arcs)]
+        chance = -expm1(-sums[-1])
+        # no number is drawn where nothing can happen
+        number = random_of(agent).random() if chance > 0 else 1
+        if number >= chance:
+            return None
+        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
+        return self._steps.alone(arcs[happening], agent, context)
+
+    def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
+        """Return how often a tick a transition happens now."""
+        rate: Any = arc.written.rate
+        if not callable(rate):
+            return float(rate)
+        return self._result_of(agent, arc, partial(_checked_rate, rate, agent, context))
+
+    def _result_of(self, agent: Any, arc: Arc, function: Callable[[], float]) -> float:
+        """Return what a function of a transition says; if it fails, report that, and return 0."""
+        # it may move the agent before it fails
+        state = agent.state
+        try:
+            return function()
+        except Exception as error:
+            self._steps.report(error, agent, state, arc)
+            return 0
+
+
+def _whole_ticks(after: Callable[[Any], Any], agent: Any) -> int:
+    return max(1, index(after(agent)))
+
+
+def _checked_rate(function: Callable[..., Any], *arguments: Any) -> float:
+    rate = float(function(*arguments))
+    if not (isfinite(rate) and rate >= 0):
+        raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
+    return rate

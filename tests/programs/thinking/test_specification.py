@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism.programs.thinking import (
-    CognitiveAgent,
-    Config,
-    Cycle,
-    Iterate,
-    Memory,
-    ThinkingLog,
-)
+from prism.programs.thinking import CognitiveAgent, Config, Cycle, Iterate, Memory, ThinkingLog
 from prism.programs.thinking import action as own_action
 from tests.kit.cognition import action, add, thought
 from tests.kit.writers import Reply, prompts_of, writer_of

@@ -8,13 +8,7 @@ import pytest
 
 from prism.agents import SocialAgent, StatechartMixin
 from prism.errors import AgentError, UnknownStateError, UnknownTriggerError
-from prism.statechart import (
-    AgentState,
-    Statechart,
-    Transition,
-    social,
-    social_media_chart,
-)
+from prism.statechart import AgentState, Statechart, Transition, social, social_media_chart
 from tests.kit.moves import DRIVES, StateOnly, chart_of, snapshot
 
 S = AgentState

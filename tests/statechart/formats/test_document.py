@@ -7,11 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import DefinitionError
-from prism.statechart import (
-    Statechart,
-    Transition,
-    state_enum,
-)
+from prism.statechart import Statechart, Transition, state_enum
 
 Mood = state_enum("Mood", ["calm", "angry"])
 CALM, ANGRY = Mood
