@@ -8,7 +8,7 @@ import typer
 from rich.text import Text
 
 from prism.cli._options import ModelFile, ModelText, model_of
-from prism.cli._screen import Screen, shown
+from prism.cli._screen import Screen, one_line
 from prism.errors import InputError
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
         async for check in client.diagnose():
             well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
             symbol = _DOUBT if check.is_doubtful else _MARKS[well]
-            line = Text.assemble(symbol, " ", shown(f"{check.what}: {check.found}"))
+            line = Text.assemble(symbol, " ", one_line(f"{check.what}: {check.found}"))
             screen.print(line, soft_wrap=True)
 
     return bool(well) and not (strict and is_doubtful)

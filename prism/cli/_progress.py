@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from prism.cli._screen import Screen, note, shown
+from prism.cli._screen import Screen, note, one_line
 from prism.errors import TooManyFallbacksError, UnreachableError
 from prism.runs import Observer
 from prism.runs._folder import is_begun
@@ -45,7 +45,7 @@ class Bar:
     def advance(self, text: str = "") -> None:
         """Move the bar on, with a text beside it."""
         if self._drawn is not None:
-            self._drawn.update(self._drawn.task_ids[0], advance=1, description=shown(text))
+            self._drawn.update(self._drawn.task_ids[0], advance=1, description=one_line(text))
 
     def end(self) -> None:
         """Leave the bar as it is; messages can be printed below it."""

@@ -1,7 +1,7 @@
 """Printing for all commands, and the one command whose output goes to a file: safely.
 
 Names of files, logs, servers and replies may contain any characters. Everything that a command
-prints passes through `shown`, so a terminal obeys none of it.
+prints passes through `one_line`, so a terminal obeys none of it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from rich.text import Text
 from prism.errors import InputError
 
 
-def shown(text: str) -> str:
+def one_line(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
     # help is printed by rich and needs neither room
     from prism.drawing import printable
@@ -34,7 +34,7 @@ def shown(text: str) -> str:
 
 def say(text: str, *, err: bool = False) -> None:
     """Print a text as one line, without the characters that a terminal would obey."""
-    typer.echo(shown(text), err=err)
+    typer.echo(one_line(text), err=err)
 
 
 def note(text: str) -> None:
@@ -50,7 +50,7 @@ def print_json(data: Any) -> None:
 
 
 class Screen(Console):
-    """A console of rich that shows every text as `shown` does."""
+    """A console of rich that shows every text as `one_line` does."""
 
     def __init__(self, *, err: bool = False) -> None:
         super().__init__(stderr=err)
@@ -64,8 +64,8 @@ class Screen(Console):
 
 
 def _lines(text: str) -> str:
-    """Return a text as shown, but keep its line breaks, which rich needs."""
-    return text if text.isprintable() else "\n".join(map(shown, text.split("\n")))
+    """Return a text as `one_line` does, but keep its line breaks, which rich needs."""
+    return text if text.isprintable() else "\n".join(map(one_line, text.split("\n")))
 
 
 def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
@@ -79,7 +79,7 @@ def print_table(rows: Iterable[Iterable[Any]], *headings: str) -> None:
     for index, heading in enumerate(headings):
         is_number = are_numbers([row[index] for row in kept])
         justify, overflow = ("right", "ellipsis") if is_number else ("left", "fold")
-        table.add_column(Text(shown(heading)), justify=justify, overflow=overflow)  # type: ignore[arg-type]
+        table.add_column(Text(one_line(heading)), justify=justify, overflow=overflow)  # type: ignore[arg-type]
     for row in kept:
         table.add_row(*(Text(cell(value)) for value in row))
 
@@ -100,12 +100,12 @@ def cell(value: Any) -> str:
         return f"{value:,.4g}" if 1e-4 <= abs(value) < 1e4 or not value else f"{value:.4g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
-    return shown(", ".join(map(str, value)) if isinstance(value, list) else str(value))
+    return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 
 def print_heading(text: str) -> None:
     """Print a line in bold."""
-    Screen().print(Text(shown(text)), style="bold", soft_wrap=True)
+    Screen().print(Text(one_line(text)), style="bold", soft_wrap=True)
 
 
 def print_facts(name: str, facts: Mapping[str, Any]) -> None:
@@ -130,7 +130,7 @@ def print_findings(lines: Sequence[str], listing: Any, *, as_json: bool) -> None
 
 def shortened(text: str, most: int) -> str:
     """Return a text on one line, cut after so many characters."""
-    line = shown(text)
+    line = one_line(text)
     return line if len(line) <= most else f"{line[:most]}..."
 
 

@@ -131,9 +131,9 @@ class Router(BaseReasoner, BaseWriter):
         """Whether agents of the feed choose among all acts, now or after a switch."""
         return any(part.chooses_acts for part in self.parts.values())
 
-    def skip(self, asked: Any, answer: Any = None) -> None:
+    def skip(self, request: Any, answer: Any = None) -> None:
         """Let the part know of a question or text call that was answered elsewhere."""
-        self.part.skip(asked, answer)
+        self.part.skip(request, answer)
 
     async def close(self) -> None:
         """Close the connections of all parts."""

@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape
 
 from prism.programs.thinking import CognitiveAgent, Config, Limit, Memory
 from prism.programs.thinking._actions import actions_of
-from prism.programs.thinking._prompts import Form, Seen
+from prism.programs.thinking._prompts import Form, View
 from prism.statechart import BaseWriter, TextCall
 from tests.kit.writers import Reply, writer_of
 
@@ -56,7 +56,7 @@ def letters(prompt: str) -> int:
 
 
 _FORM = Form(Config(), actions_of(CognitiveAgent))
-_LEAST = Seen(stored=10**9)
+_LEAST = View(stored=10**9)
 FIXED = len(_FORM.prompt("thinking", _LEAST))
 """Letters of a thinking prompt without memories."""
 

@@ -40,14 +40,14 @@ _JSON_FORM = "Reply with one JSON object of this form, and fill in its parts:"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class View:
     """The part of its memory that an agent sees.
 
     Args:
         working: The working memory.
         thoughts: The log, oldest first.
         stored: How many memories are in storage.
-        found: Memories that the last action found, by tag.
+        results: Memories that the last action found, by tag.
         last_action: The last action and its result, and what has failed since.
         refused: The type of the last action, if it was refused.
         news: What the agent has been told, oldest first.
@@ -56,13 +56,13 @@ class Seen:
     working: Mapping[str, Any] = field(default_factory=dict)
     thoughts: Mapping[str, str] = field(default_factory=dict)
     stored: int = 0
-    found: Mapping[str, Any] = field(default_factory=dict)
+    results: Mapping[str, Any] = field(default_factory=dict)
     last_action: str = ""
     refused: str = ""
     news: Sequence[str] = ()
 
     def without(self, gone: Iterable[str]) -> Self:
-        """Return what is seen without some memories and thoughts."""
+        """Return the view without some memories and thoughts."""
         tags = frozenset(gone)
         return replace(
             self,
@@ -85,14 +85,14 @@ class Form:
     actions: Mapping[str, Action]
     is_json: bool = False
 
-    def prompt(self, state: str, seen: Seen) -> str:
+    def prompt(self, state: str, view: View) -> str:
         """Return the prompt of a cycle."""
         goal = self.config.goal
         parts = [
             *self._beginning(),
             _section("goal", [_escaped(goal)]) if goal else "",
-            *_memory_sections(seen),
-            *self._end(state, seen.refused),
+            *_memory_sections(view),
+            *self._end(state, view.refused),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -161,17 +161,17 @@ def _object(**parts: Any) -> dict[str, Any]:
     return {"type": "object", "properties": parts, "required": list(parts)}
 
 
-def _memory_sections(seen: Seen) -> Iterator[str]:
+def _memory_sections(view: View) -> Iterator[str]:
     """Yield what a prompt shows of a memory, part by part; empty for what there is not."""
-    yield _section("working_memory", _elements("memory", "tag", seen.working))
-    yield _section("thinking_log", _elements("thought", "key", seen.thoughts))
-    if seen.news:
-        yield _section("news", (f"<new>{_escaped(each)}</new>" for each in seen.news))
-    kept = f"{seen.stored:,} memories are stored" if seen.stored != 1 else "1 memory is stored"
+    yield _section("working_memory", _elements("memory", "tag", view.working))
+    yield _section("thinking_log", _elements("thought", "key", view.thoughts))
+    if view.news:
+        yield _section("news", (f"<new>{_escaped(each)}</new>" for each in view.news))
+    kept = f"{view.stored:,} memories are stored" if view.stored != 1 else "1 memory is stored"
     yield _section("storage", [f"{kept}."])
-    if seen.last_action:
-        lines = ["It found:", *_elements("memory", "tag", seen.found)] if seen.found else []
-        yield _section("last_action", [_escaped(seen.last_action), *lines])
+    if view.last_action:
+        lines = ["It found:", *_elements("memory", "tag", view.results)] if view.results else []
+        yield _section("last_action", [_escaped(view.last_action), *lines])
 
 
 def _section(name: str, lines: Iterable[str]) -> str:
@@ -196,7 +196,7 @@ def _escaped(text: str) -> str:
 
 PagingReason = Literal["soft_limit", "hard_limit", "asked"]
 
-_LEAST = Seen(stored=10**9)
+_LEAST = View(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
@@ -297,8 +297,8 @@ class Pager:
     def _fixed(self, state: str) -> int:
         return self._made(state, _LEAST).tokens
 
-    def _made(self, state: str, seen: Seen) -> Prompt:
-        text = self.form.prompt(state, seen)
+    def _made(self, state: str, view: View) -> Prompt:
+        text = self.form.prompt(state, view)
         return Prompt(text, self._count(text))
 
     def has_passed_soft_limit(self, memory: Memory) -> bool:
@@ -315,24 +315,24 @@ class Pager:
 
     def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit, and what has to move to storage for it."""
-        seen, hard = self._seen(memory), self.hard or inf
+        view, hard = self._view(memory), self.hard or inf
         # of a tag in working memory, storage may have an older value
         texts = {
             tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
             for tag in memory.own.found
             if tag in memory.storage and tag not in memory.working
         }
-        whole = self._made(state, replace(seen, found=texts))
+        whole = self._made(state, replace(view, results=texts))
         if whole.tokens <= min(hard, self.soft or inf):
             return whole
-        whole = self._made(state, seen)
+        whole = self._made(state, view)
         order = [*memory.least_recently_used(), *memory.thoughts]
 
         def fits(gone: list[str]) -> bool:
-            return self._made(state, seen.without(gone)).tokens <= hard
+            return self._made(state, view.without(gone)).tokens <= hard
 
         moving = order[: _fewest(order, fits)]
-        left = seen.without(moving)
+        left = view.without(moving)
         for shorter in ({}, {"last_action": ""}, {"news": left.news[-1:]}, {"news": ()}):
             left = replace(left, **shorter)
             prompt = self._made(state, left)
@@ -351,24 +351,24 @@ class Pager:
 
     def page(self, memory: Memory, why: PagingReason) -> Paged:
         """Move the least recently used memories to storage, so that the next few have room."""
-        seen = self._seen(memory)
-        before = self._made("thinking", seen).tokens
-        fixed = self._made("thinking", replace(seen, working={}, thoughts={})).tokens
+        view = self._view(memory)
+        before = self._made("thinking", view).tokens
+        fixed = self._made("thinking", replace(view, working={}, thoughts={})).tokens
         limit = fixed + max(0, (self.soft or fixed) - fixed) * _DOWN_TO
         order = [*memory.least_recently_used(), *[*memory.thoughts][:-1]]
 
         def fits(gone: list[str]) -> bool:
-            return self._made("thinking", seen.without(gone)).tokens <= limit
+            return self._made("thinking", view.without(gone)).tokens <= limit
 
         moved = order[: _fewest(order, fits)]
         for tag in moved:
             memory.page_out(tag)
         return Paged(why, tuple(moved), before, self._thinking(memory), self.soft)
 
-    def _seen(self, memory: Memory) -> Seen:
+    def _view(self, memory: Memory) -> View:
         """Return what a prompt shows of a memory, but for what was found."""
         own = memory.own
-        return Seen(
+        return View(
             memory.working,
             memory.thoughts if self.form.config.thinking_log.enable else {},
             len(memory.storage),
@@ -378,7 +378,7 @@ class Pager:
         )
 
     def _thinking(self, memory: Memory) -> int:
-        return self._made("thinking", self._seen(memory)).tokens
+        return self._made("thinking", self._view(memory)).tokens
 
 
 def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:
