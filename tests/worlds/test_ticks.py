@@ -345,10 +345,6 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
 class Telling(Room):
     """The first lamp says two things to the second, which notes what it hears."""
 
-    async def tick(self) -> None:
-        """Let the first speak, and then the second listen."""
-        await self.activate(self.agents)
-
     @during(Light.OFF)
     async def talk(self, lamp: Lamp) -> None:
         """Speak or listen."""
