@@ -44,13 +44,18 @@ def test_a_rumour_has_the_medians_of_its_fit() -> None:
 
 @pytest.mark.long
 def test_the_fit_of_a_rumour_gives_its_medians(tmp_path: Path) -> None:
-    """The command that its plan names gives the table that ships, to the byte."""
+    """The command that its plan names gives the table that ships, but for how machines round."""
     plan = (PLANS / "rumour.toml").read_text(encoding="utf-8")
     command = next(line for line in plan.splitlines() if "prism fit rumour" in line)
     samples = int(command.split("--samples ")[1].split()[0])
     fit("rumour", tmp_path / "out", samples=samples)
-    found = (tmp_path / "out" / "estimates.csv").read_bytes()
-    assert found == (PLANS / "rumour.csv").read_bytes()
+    made, shipped = (
+        duckdb.read_csv(str(path)).df().set_index("parameter").drop(columns="remark")
+        for path in (tmp_path / "out" / "estimates.csv", PLANS / "rumour.csv")
+    )
+    assert made.to_dict() == {
+        name: pytest.approx(column, rel=1e-9) for name, column in shipped.to_dict().items()
+    }
 
 
 @pytest.mark.slow
