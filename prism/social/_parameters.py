@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from prism.errors import FieldValueError
 from prism.social._readers import Reader
@@ -147,7 +147,7 @@ class Parameters(World[Reader]):
     """
 
     # population and chart are made of these
-    settled = (
+    settled: ClassVar[Sequence[str]] = (
         *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
         *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
         *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),

@@ -88,14 +88,15 @@ class Definition(Generic[StateT]):
         # each kind of problem needs those before it to be solved
         self._refuse(_set_problems(tops))
         self._refuse(_naming_problems(self.arguments))
-        self.hierarchy = tree = Hierarchy(tops, every, initial, ends, decides, limits)
+        tree = Hierarchy(tops, every, initial, ends, decides, limits)
         self._refuse(_size_problems(tree))
         self._refuse(_part_problems(tree, limits))
 
-        self.name = name
-        self.strict = strict
-        self.description = description
-        self.is_nested = _is_nested(tops, every)
+        self.hierarchy: Hierarchy = tree
+        self.name: str = name
+        self.strict: bool = strict
+        self.description: str = description
+        self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
         self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)

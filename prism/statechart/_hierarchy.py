@@ -109,31 +109,39 @@ class Hierarchy:
         chart: Any = None
         self.nodes: list[Node] = []
         self._add(State(chart, states, initial=initial), CHART, frozenset(final_states))
-        self.texts = ("", *(state_text(node.state) for node in self.nodes[1:]))
-        self.numbers = {text: number for number, text in enumerate(self.texts) if number}
+        self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in self.nodes[1:]))
+        self.numbers: dict[str, int] = {
+            text: number for number, text in enumerate(self.texts) if number
+        }
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
             node.initial = tuple(map(self._target, node.initial)) or tuple(node.children[:1])
-        self.leaves = tuple(node.number for node in self.nodes[1:] if not node.children)
-        self.has_regions = any(node.kind == "parallel" for node in self.nodes)
+        self.leaves: tuple[int, ...] = tuple(
+            node.number for node in self.nodes[1:] if not node.children
+        )
+        self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
-        self.arcs = tuple(
+        self.arcs: tuple[Arc, ...] = tuple(
             Arc(index, self._number(item.source), self._targets(item.target), item)
             for index, item in enumerate(transitions)
         )
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
-        self.triggers = {item.trigger: None for item in transitions if item.trigger is not None}
-        self.eventless = frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
+        self.triggers: dict[str, None] = {
+            item.trigger: None for item in transitions if item.trigger is not None
+        }
+        self.eventless: frozenset[int] = frozenset(
+            arc.source for arc in self.arcs if arc.written.trigger is None
+        )
 
         deciding = map(self.leaves_at, map(self._number, decision_states))
-        self.decides = frozenset(chain.from_iterable(deciding))
-        self.kept = self.histories(self.arcs)
+        self.decides: frozenset[int] = frozenset(chain.from_iterable(deciding))
+        self.kept: frozenset[int] = self.histories(self.arcs)
         has_composites = len(self.leaves) < len(self.nodes) - 1
         limited = map(self._number, timeouts if has_composites else ())
         after = (arc.source for arc in self.arcs if arc.written.after is not None)
-        self.timed = frozenset(chain(limited, after))
+        self.timed: frozenset[int] = frozenset(chain(limited, after))
 
     def _add(self, item: Any, parent: int, final: Collection[Any]) -> int:
         """Number a state and all that is inside."""

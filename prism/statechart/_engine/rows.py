@@ -319,9 +319,9 @@ class Reaction:
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
     ) -> None:
         self._rows = rows
-        self.place = place
+        self.place: Place = place
         self._trigger = trigger
-        self.groups = groups
+        self.groups: Sequence[tuple[Arc, ...]] = groups
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
