@@ -39,8 +39,8 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.analysis._check import Conformance, check_log
-    from prism.analysis._log import Log, Note, Run, read_log
+    from prism.analysis._log import Log, Note, Run, read_log, rows_of
 else:
     __getattr__, __dir__ = lazy_names(__name__, extra="analysis")
 
-__all__ = ["Conformance", "Log", "Note", "Run", "check_log", "read_log"]
+__all__ = ["Conformance", "Log", "Note", "Run", "check_log", "read_log", "rows_of"]

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,27 +18,12 @@ import duckdb
 import orjson
 
 from prism.analysis._loading import CONFIG, column_types, load, quoted, script
+from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
 from prism.errors import InputError
 from prism.files._records import distinct_ends
 from prism.runlog._reader import locate_log
 from prism.telemetry import events
 
-KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
-"""Views whose rows are computed once, since several others read them."""
-
-_INNER = (
-    "moments",
-    "visits",
-    "everyone",
-    "refused",
-    "assigned",
-    "wrong",
-    "treatments",
-    "inside",
-    "paced",
-    "notes",
-    "path_notes",
-)
 _SPREAD = {
     **{"agents": "attributes", "run_measures": "measures", "measured_in": "measures"},
     "events_of": "keys",
@@ -55,8 +40,6 @@ _UNPACED = "create view paced as select null as run, null as line, null as round
 """Steps are followed for their lengths only where events happen at rates."""
 
 _WHOLE = re.compile(r'"U?(?:BIGINT|HUGEINT)"')
-_STATEMENT = re.compile(r"^create (?:view|macro) (\w+)", re.MULTILINE)
-_USED = re.compile(r"\b(?:from|join)\s+(?:lateral\s+)?(\w+)|(\w+)\(|\('(\w+)'\)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,13 +183,13 @@ class Log:
             InputError: If there is no such table.
         """
         name = name.replace("-", "_")
-        if name not in _statements() or name in _INNER:
+        if name not in statements() or name in INNER:
             raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
         called = f"({', '.join(map(_literal, arguments))})" if arguments else ""
         if name in ("agent", "events_of"):
             self._require("agent" if name == "agent" else "event", arguments)
         if name.endswith("_by"):
-            _require_columns(name, arguments)
+            require_columns(name, arguments)
         self._make(name)
         source = f"{name}{called}"
         columns = self.connection.sql(f"from {source}").columns
@@ -241,7 +224,7 @@ class Log:
             (statement,) = duckdb.extract_statements(query)
             if statement.type != duckdb.StatementType.SELECT:
                 raise InputError("is no query: begin with select, from or with", field="query")
-            for name in _statements().keys() & {*re.findall(r"\w+", query)}:
+            for name in statements().keys() & {*re.findall(r"\w+", query)}:
                 self._make(name)
             return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
@@ -300,11 +283,11 @@ class Log:
 
     def _make(self, name: str) -> None:
         """Make a view or macro, after those that it reads."""
-        for each in _needed(name, self._follows_lengths(name)):
+        for each in needed(name, self._follows_lengths(name)):
             if each in self._made:
                 continue
             self._made.add(each)
-            text = _statements()[each]
+            text = statements()[each]
             if each in KEPT:
                 text = text.replace(f"create view {each}", f"create table {each}", 1)
             if each == "paced" and not self._facts["rates"]:
@@ -314,7 +297,7 @@ class Log:
 
     def _follows_lengths(self, name: str) -> bool:
         """Return whether a view needs steps for their lengths in time."""
-        return "paced" not in _needed(name, True) or bool(self._facts["rates"])
+        return "paced" not in needed(name, True) or bool(self._facts["rates"])
 
     def _rows(self, query: str, *needs: str) -> list[tuple[Any, ...]]:
         for name in needs:
@@ -365,15 +348,8 @@ class Log:
         for name, kind in kinds.items():
             if column == "keys" and name in columns:
                 continue
-            whole = _flat(kind)
             label = f"{column[:-1]}_{name}" if name in columns else name
-            path = quoted('$."' + name.replace("\\", "\\\\").replace('"', '\\"') + '"')
-            value = f"json_extract_string(t.\"{column}\", '{path}')"
-            if whole == "JSON":
-                value = f"json_extract(t.\"{column}\", '{path}')::varchar"
-            elif whole != "VARCHAR":
-                value = f"try_cast({value} as {whole})"
-            parts.append(f"{value} as {_name(label)}")
+            parts.append(f"{_value_at(f't.{_name(column)}', name, kind)} as {_name(label)}")
         return ", ".join(parts)
 
     def _parameters(self, columns: Sequence[str]) -> tuple[list[str], str]:
@@ -395,11 +371,7 @@ class Log:
         listed = []
         for name in apart:
             label = f"parameter_{name}" if name in columns else name
-            path = quoted('$."' + name.replace('"', '\\"') + '"')
-            kind = _flat(kinds[name])
-            value = f"json_extract_string(own, '{path}')"
-            cast = value if kind in ("VARCHAR", "JSON") else f"try_cast({value} as {kind})"
-            listed.append(f"{cast} as {_name(label)}")
+            listed.append(f"{_value_at('own', name, kinds[name])} as {_name(label)}")
         return listed, "left join parameters on parameters.run = t.run"
 
     def _require(self, what: str, arguments: Sequence[object]) -> None:
@@ -433,47 +405,6 @@ class Log:
 def rows_of(relation: duckdb.DuckDBPyRelation) -> list[dict[str, Any]]:
     """Return the rows of a query as plain data."""
     return [dict(zip(relation.columns, row, strict=True)) for row in relation.fetchall()]
-
-
-@cache
-def _statements() -> Mapping[str, str]:
-    """Return the statement that makes each view and macro, by its name."""
-    statements = {}
-    for name in ("tables.sql", "levels.sql", "notes.sql"):
-        for statement in duckdb.extract_statements(script(name)):
-            text = statement.query
-            statements[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
-    return statements
-
-
-@cache
-def _needed(name: str, follows_lengths: bool) -> tuple[str, ...]:
-    """Return a view or macro, after all that it reads, directly or not; nothing for another name.
-
-    Args:
-        name: The name.
-        follows_lengths: Whether ``paced`` needs the steps.
-    """
-    needed: dict[str, None] = {}
-
-    def visit(each: str) -> None:
-        if each in needed or each in waiting or each not in _statements():
-            return
-        waiting.add(each)
-        text = re.sub(r"--.*", "", _statements()[each])
-        for used in () if each == "paced" and not follows_lengths else _USED.findall(text):
-            for other in used:
-                visit(other)
-        needed[each] = None
-
-    waiting: set[str] = set()
-    visit(name)
-    return tuple(needed)
-
-
-def table_names() -> list[str]:
-    """Return the names of the tables."""
-    return [name for name in _statements() if name not in (*_INNER, "dwell_of")]
 
 
 def read_log(*paths: PathLike[str] | str, all_runs: bool = False) -> Log:
@@ -517,17 +448,6 @@ def _matching(pattern: PathLike[str] | str) -> list[Path]:
     return sorted(matches)
 
 
-def _require_columns(name: str, arguments: Sequence[object]) -> None:
-    """Refuse to group by what is no column."""
-    (names,) = arguments if arguments else ([],)
-    others = {*names} - {*column_types(), "what"} if isinstance(names, Sequence) else set()
-    if others:
-        raise InputError(
-            f"{name} cannot group by {', '.join(sorted(map(str, others)))}: use columns of events, "
-            "such as state, model, source, reason, host or round"
-        )
-
-
 def _require_different(logs: Sequence[Path]) -> None:
     path, count = Counter(path.resolve() for path in logs).most_common(1)[0]
     if count > 1:
@@ -563,11 +483,15 @@ def _literal(value: object) -> str:
     return "null" if value is None else str(value)
 
 
-def _flat(kind: object) -> str:
-    """Return the type of a column for values of a kind, as DuckDB names it."""
-    if not isinstance(kind, str) or kind == "NULL":
-        return "VARCHAR" if kind == "NULL" else "JSON"
-    return kind.removeprefix("U")
+def _value_at(column: str, key: str, kind: object) -> str:
+    """Return the value of a key of a column of objects, of the kind that DuckDB found in them."""
+    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
+    path = quoted(f'$."{escaped}"')
+    value = f"json_extract_string({column}, '{path}')"
+    # objects, lists and keys of several kinds stay texts
+    if not isinstance(kind, str) or kind in ("JSON", "NULL", "VARCHAR"):
+        return value
+    return f"try_cast({value} as {kind.removeprefix('U')})"
 
 
 def _name(text: str) -> str:

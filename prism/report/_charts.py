@@ -11,8 +11,7 @@ from itertools import chain, filterfalse
 
 from pydantic import TypeAdapter, ValidationError
 
-from prism.analysis import Log, Run
-from prism.analysis._log import rows_of
+from prism.analysis import Log, Run, rows_of
 from prism.drawing import Arrow, Diagram, Levels, draw_svg, showable
 from prism.errors import PrismError
 from prism.report._table import Rows

@@ -10,8 +10,7 @@ from typing import Any
 import orjson
 from markupsafe import Markup
 
-from prism.analysis import Log
-from prism.analysis._log import rows_of
+from prism.analysis import Log, rows_of
 from prism.reasoner._words import in_words
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
 from prism.runlog._reader import find_answers

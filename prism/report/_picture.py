@@ -11,8 +11,7 @@ from typing import Any
 import altair as alt
 import orjson
 
-from prism.analysis import Log
-from prism.analysis._log import rows_of
+from prism.analysis import Log, rows_of
 from prism.report._drawing import CATEGORIES
 from prism.report._table import Rows, short
 

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from prism.analysis import Log
-from prism.analysis._log import rows_of
+from prism.analysis import Log, rows_of
 from prism.errors import InputError
 from prism.files._records import shown_path
 from prism.reasoner._router import place_effect

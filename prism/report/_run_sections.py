@@ -8,8 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from prism.analysis import Log
-from prism.analysis._log import rows_of
+from prism.analysis import Log, rows_of
 from prism.report._html import Figure, Section
 from prism.report._table import Rows, with_values
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from prism.analysis._log import rows_of
+from prism.analysis import rows_of
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report import Section

@@ -10,10 +10,9 @@ from threading import Event, RLock, Thread
 from time import monotonic
 from typing import Any
 
-from prism.analysis import Log, read_log
+from prism.analysis import Log, read_log, rows_of
 from prism.analysis._growing import GrowingLog
 from prism.analysis._loading import MOST_BYTES
-from prism.analysis._log import rows_of
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files._records import shown_path
