@@ -16,6 +16,7 @@ from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archet
 from prism.agents.tables import (
     attributes_of,
     columns_of,
+    has_cells,
     ids_of,
     read_table,
     refuse_misspelt,
@@ -297,7 +298,7 @@ def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
 def _topics(record: Record, column: str) -> list[str]:
     """Return a list of topics; a cell of a CSV file has it as in Python, or with commas."""
     cell = record.fields.get(column)
-    if not isinstance(cell, str) or record.path.suffix.lower() != ".csv":
+    if not isinstance(cell, str) or not has_cells(record):
         return record.texts(column)
     if cell.lstrip().startswith("["):
         return _list_in(record, column, str)

@@ -26,8 +26,9 @@ def read_table(path: Path) -> list[Record]:
     """Read a file of agents, by the end of its name.
 
     Args:
-        path: The file: CSV, JSON Lines, a JSON array of objects, or a mapping of names to agents or
-            their descriptions, in JSON or YAML. A character card, or a list of them, is read too.
+        path: The file: CSV or TSV, JSON Lines, a JSON array of objects, or a mapping of names to
+            agents or their descriptions, in JSON or YAML. A character card, or a list of them, is
+            read too.
 
     Raises:
         InputError: If it cannot be read, or has no agents.
@@ -36,6 +37,7 @@ def read_table(path: Path) -> list[Record]:
         ".jsonl": read_json_lines,
         ".json": _read_json,
         ".csv": read_csv,
+        ".tsv": read_csv,
         ".yaml": _read_document,
         ".yml": _read_document,
     }
@@ -48,6 +50,11 @@ def read_table(path: Path) -> list[Record]:
     if not records:
         raise InputError("holds no agents", path=path)
     return records
+
+
+def has_cells(record: Record) -> bool:
+    """Return whether an agent comes from a file whose values are all text."""
+    return record.path.suffix.lower() in (".csv", ".tsv")
 
 
 def _read_json(path: Path) -> list[Record]:
@@ -126,7 +133,7 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
     Raises:
         InputError: If a log could not hold a value of a JSON file.
     """
-    is_csv = records[0].path.suffix.lower() == ".csv"
+    is_csv = has_cells(records[0])
     rows: list[dict[str, Any]] = [{} for _ in records]
     for name in names:
         having = [each for each in zip(records, rows, strict=True) if name in each[0].fields]

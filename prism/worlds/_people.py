@@ -32,7 +32,7 @@ class AgentTable:
     ``persona`` is what `Agent.persona` says.
 
     Args:
-        path: The file, which ends in ``.csv``, ``.jsonl`` or ``.json``.
+        path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
 
     Attributes:
         path: The file.

@@ -354,6 +354,14 @@ def test_a_column_has_one_type(column: list[str], values: list[Any], write: Writ
     assert [type(found["x"]) for found in read] == [type(value) for value in values]
 
 
+def test_a_table_may_have_tabs(write: Write) -> None:
+    """A file of tab-separated values has lists, numbers and truth values as one with commas."""
+    path = write("a.tsv", "agent_id\tinterests\tage\nann\ttea, chess\t31\nbo\ttea\t\n")
+    ann, bo = load_population(path).agents
+    assert (ann.interests, ann.attributes) == (["tea", "chess"], {"age": 31})
+    assert bo.attributes == {"age": None}
+
+
 def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
     """What Reddit personas say of age and country becomes attributes."""
     path = data / "oasis" / "user_data_36.json"
