@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
 from functools import lru_cache
-from typing import Annotated, Any, Literal, TypeVar, Union, overload
+from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, overload
 
 from pydantic import (
     BaseModel,
@@ -162,7 +162,8 @@ def action(function: Any = None, *, outside: bool = False) -> Any:
     The parameters are the fields of the action, with the annotated types. The first line of the
     docstring tells the model what the action does. A parameter ``world`` receives the world in
     which the agent acts. The next prompt shows the method's result as text, or the message of an
-    `ActionRefusedError`::
+    `ActionRefusedError`. An action called ``run``, or as another method of the agent, does not
+    replace that method::
 
         class Trader(CognitiveAgent):
             @action
@@ -227,11 +228,11 @@ def _problem_of(
     return None
 
 
-def actions_of(cls: type) -> dict[str, Action]:
+def actions_of(cls: type[Acting]) -> dict[str, Action]:
     """Return the actions of a class, by name."""
     names = dict.fromkeys(name for base in reversed(cls.__mro__) for name in vars(base))
     actions = {name: getattr(getattr(cls, name, None), _ACTION, None) for name in names}
-    return {name: each for name, each in actions.items() if each is not None}
+    return {**{name: each for name, each in actions.items() if each is not None}, **cls._apart}
 
 
 def _kind_of(schema: Mapping[str, Any]) -> str:
@@ -268,6 +269,16 @@ class Acting(ProgramAgent[Step]):
     memory: Memory
     world: Any
     _pager: Any
+    _apart: ClassVar[Mapping[str, Action]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """Keep methods of the agent whose name an action has, such as ``run``."""
+        super().__init_subclass__(**options)
+        for name, value in [*vars(cls).items()]:
+            hidden = getattr(super(cls, cls), name, value)
+            if hasattr(value, _ACTION) and not hasattr(hidden, _ACTION):
+                cls._apart = {**cls._apart, name: getattr(value, _ACTION)}
+                delattr(cls, name)
 
     async def _do(self, request: AskedAction) -> ActionResult:
         """Carry out an action; one with outside effects at most once in a run and its repetitions.

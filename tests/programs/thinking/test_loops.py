@@ -16,17 +16,17 @@ from tests.kit.writers import prompts_of, writer_of
 
 
 class Shell(CognitiveAgent):
-    """An agent with an action whose answer never changes."""
+    """An agent with an action whose answer never changes, and whose name a method has."""
 
     @action
-    def run_command(self, command: str) -> str:
+    def run(self, command: str) -> str:
         """Run a command."""
         return "file not found" if command else ""
 
 
 def ls(name: str) -> str:
     """Return the call of the action."""
-    return json.dumps({"name": "run_command", "arguments": {"command": f"ls {name}"}})
+    return json.dumps({"name": "run", "arguments": {"command": f"ls {name}"}})
 
 
 def model(*deeds: str, new_thoughts: bool = True) -> Callable[[TextCall], str]:
