@@ -136,7 +136,7 @@ def _of_them(spent: Mapping[str, Any]) -> str:
     is_told = costs or not spent["tokens"]
     lost = spent["calls"] - sum(each["calls"] for each in costs) if is_told else 0
     parts = [f"{loading:,} to load the model"] * bool(loading)
-    parts += [f"{lost:,} without an answer, of unknown tokens"] * (lost > 0)
+    parts += [f"{lost:,} without an answer, tokens unknown"] * (lost > 0)
     return f" ({', '.join(parts)})" if parts else ""
 
 

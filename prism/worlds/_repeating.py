@@ -114,5 +114,5 @@ def _warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer)
     except InputError as error:
         changes.append(str(error))
     for change in changes:
-        observer.warn(f"{change}; it goes on while it does the same")
+        observer.warn(f"{change}; the run goes on as long as it does the same")
     return bool(changes)

@@ -57,7 +57,7 @@ def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     (place,) = STOPPED.findall(said)
     assert re.findall(r"run +running +(\d) of 3 +(\d+) of 12 ", alive) == [place]
     assert said.endswith("\ncontinue with: prism resume run\n")
-    lost = r"\d+ without an answer, of unknown tokens"
+    lost = r"\d+ without an answer, tokens unknown"
     assert re.search(rf"spent: \d+ calls \({lost}\), [\d,]+ tokens", said)
 
 

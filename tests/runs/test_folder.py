@@ -230,7 +230,7 @@ def test_a_run_of_another_version_goes_on_with_a_warning(stopped: Path, whole: A
     heard = Heard()
     resume(stopped, observer=heard)
     was = f"was begun by prism 0.0.9, and this is {prism.__version__}"
-    assert heard.said[0] == ("warning", f"{was}; it goes on while it does the same")
+    assert heard.said[0] == ("warning", f"{was}; the run goes on as long as it does the same")
     assert tree(stopped) == whole
 
 

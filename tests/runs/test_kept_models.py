@@ -170,10 +170,10 @@ def test_requests_under_way_at_an_interruption_are_counted(tmp_path: Path) -> No
     assert asked <= spent["calls"] <= asked + 4
     assert of_model["answers"] == of_model["calls"] < spent["calls"]
     lost = spent["calls"] - of_model["calls"]
-    assert f"({lost} without an answer, of unknown tokens)" in next(spent_lines(spent))
+    assert f"({lost} without an answer, tokens unknown)" in next(spent_lines(spent))
 
 
-@pytest.mark.parametrize(("tokens", "lost"), [(0, " (4 without an answer, of unknown"), (9, ", 9")])
+@pytest.mark.parametrize(("tokens", "lost"), [(0, " (4 without an answer, tokens"), (9, ", 9")])
 def test_requests_without_any_answer_are_lost(tokens: int, lost: str) -> None:
     """Of a run that was killed before the first; a client that names no model has answered."""
     assert next(spent_lines({"calls": 4, "tokens": tokens})).startswith(f"spent: 4 calls{lost}")
