@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from prism.randomness import RandomStream, total_of
 from prism.randomness._stream import keys_of, maker_of_keys
-from prism.reasoner._policy import AgentStreams
+from prism.reasoner._questions import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:
