@@ -13,7 +13,7 @@ from prism import Run, examples, resume, treatment
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, WorldResults, during, ring, uniform
+from prism.worlds import Agent, World, WorldResults, during, small_world, uniform
 
 _SIZES = {"Schelling": 60, "Lake": 8, "Council": 3}
 SHIPPED: dict[type[World[Any]], int] = {
@@ -90,7 +90,7 @@ class Gossip(World[Teller]):
 
     def setup(self) -> None:
         """Connect everybody, and say so."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         self.log("opened")
 
     @during(Mood.CALM)
