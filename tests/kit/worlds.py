@@ -15,15 +15,13 @@ from prism.social import Feed
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, WorldResults, during, small_world, uniform
 
-_SIZES = {"Schelling": 60, "Lake": 8, "Council": 3, "Bazaar": 4}
+_SIZES = {"Schelling": 60, "Lake": 8, "Council": 3}
 SHIPPED: dict[type[World[Any]], int] = {
     getattr(examples, name): _SIZES.get(name, 30) for name in examples.__all__
 }
 """The worlds that prism ships, with a number of agents that suits each."""
 
-WITHOUT_MODEL = {
-    cls: size for cls, size in SHIPPED.items() if cls.__name__ not in ("Council", "Bazaar")
-}
+WITHOUT_MODEL = {cls: size for cls, size in SHIPPED.items() if cls.__name__ != "Council"}
 """Those whose agents have something to do where no model writes."""
 
 
