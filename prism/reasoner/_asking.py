@@ -239,7 +239,9 @@ class _Asking:
     """One question on its way through the servers of a pool."""
 
     def __init__(self, slots: Slots, attempts: int, request: Request[Any], cost: Cost) -> None:
-        self._slots, self._attempts = slots, attempts
+        self._slots = slots
+        limit = request.attempts
+        self._attempts = attempts if limit is None else limit - cost.attempts
         self._request, self._cost = request, cost
         self._tries = 0
         self._answers_before: dict[Server, int] = {}
@@ -485,6 +487,8 @@ class AsksModel:
         async def ask(wording: Request[ResultT]) -> ResultT:
             nonlocal last_reply
             asked_before = cost.attempts
+            if request.attempts is not None and asked_before >= request.attempts:
+                raise LLMError("no request is left")
             try:
                 reply = await self._sent(wording, cost)
             finally:
@@ -529,6 +533,8 @@ class AsksModel:
                 raise
             if (spent := self.budget.spent()) is not None:
                 raise BudgetSpentError(spent) from error
+            if cost.attempts < (request.attempts or 0):
+                return await self._sent(request, cost)
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
 
