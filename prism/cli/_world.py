@@ -159,7 +159,7 @@ def check(
 
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
-    checked = check_world(
+    findings, notes = check_world(
         world,
         agents or 100,
         rounds=rounds,
@@ -168,10 +168,8 @@ def check(
         parameters=options.named_values(parameters),
         treatments=treatments,
     )
-
-    findings = checked.findings
     print_findings(list(map(str, findings)), list(map(asdict, findings)), as_json=as_json)
-    for each in () if as_json else checked.notes:
+    for each in () if as_json else notes:
         note(each)
     if not as_json:
         note("the world gave the same run with another hash seed and order of agents")

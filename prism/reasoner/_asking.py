@@ -191,6 +191,8 @@ class AsksModel:
         async def ask(wording: Request[ResultT]) -> ResultT:
             nonlocal last_reply
             asked_before = cost.attempts
+            if request.attempts is not None and asked_before >= request.attempts:
+                raise LLMError("no request is left")
             try:
                 reply = await self._sent(wording, cost)
             finally:
@@ -235,6 +237,8 @@ class AsksModel:
                 raise
             if (spent := self.budget.spent()) is not None:
                 raise BudgetSpentError(spent) from error
+            if cost.attempts < (request.attempts or 0):
+                return await self._sent(request, cost)
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
 

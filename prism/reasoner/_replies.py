@@ -65,6 +65,7 @@ class Request(Generic[ResultT]):
         most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
         limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
         chances: Whether to request the log-probabilities of its tokens.
+        attempts: Requests in all, whatever fails; None for as many as the servers' settings say.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -75,6 +76,7 @@ class Request(Generic[ResultT]):
     most_tokens: int | None = None
     chances: bool = False
     limit: int | None = None
+    attempts: int | None = None
 
     def tokens(self, usual: int | None) -> int | None:
         """Return how many tokens the reply may have, of which a server's settings allow some."""

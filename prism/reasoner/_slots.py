@@ -336,7 +336,9 @@ class _Asking:
     """One question on its way through the servers of a pool."""
 
     def __init__(self, slots: Slots, attempts: int, request: Request[Any], cost: Cost) -> None:
-        self._slots, self._attempts = slots, attempts
+        self._slots = slots
+        limit = request.attempts
+        self._attempts = attempts if limit is None else limit - cost.attempts
         self._request, self._cost = request, cost
         self._tries = 0
         self._answers_before: dict[Server, int] = {}

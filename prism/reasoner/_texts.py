@@ -43,8 +43,8 @@ class TextCall:
         prompt: The prompt.
         schema: JSON Schema of the answer, for clients that accept one; None for a text.
         read: Reads the text and returns its value; after a ValueError the model is asked again.
-        tries: How often the model is asked at most if its texts are useless, each time in other
-            words; 2 by default. Retries of temporary failures do not count.
+        tries: How often the model is asked at most, whatever fails, and in other words if its text
+            is useless. By default twice if texts are useless, beside retries of failures.
         fallback: The result if no usable text comes: a text, or data of the schema. None for
             nothing.
         variation: Added to the seed of the sampling, so that the same prompt can have another
@@ -362,7 +362,9 @@ class Writer(AsksModel, BaseWriter):
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
         messages = prompted(call.prompt)
-        return Request(messages, schema, read, how, variation, most, limit=call.limit)
+        return Request(
+            messages, schema, read, how, variation, most, limit=call.limit, attempts=call.tries
+        )
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

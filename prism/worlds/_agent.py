@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, WORD
+from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner._situations import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import identify
