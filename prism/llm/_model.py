@@ -18,6 +18,7 @@ from prism.llm._settings import (
     settings_of,
     to_plain,
 )
+from prism.reasoner._requests import Prices, price_of
 from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -213,10 +214,12 @@ class Model(Settings):
             read: Tokens that the model reads.
             written: Tokens that it writes.
         """
-        if self.price_in is None and self.price_out is None:
-            return None
+        return price_of(self.prices, read, written)
 
-        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / 1_000_000
+    @property
+    def prices(self) -> Prices:
+        """The prices of a million tokens that it reads and writes; None for an unknown one."""
+        return self.price_in, self.price_out
 
     # asked directly, and by everything that takes a model
 
@@ -286,7 +289,7 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         # the code that talks to clients is loaded only if there is one
-        from prism.reasoner._asking import check_client, check_model
+        from prism.reasoner._clients import check_client, check_model
 
         check_client(self.client)
         if not self.model:

@@ -9,7 +9,8 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._router import Router
+from prism.reasoner import Router
+from prism.reasoner._texts import WriterRouter
 from prism.runs._options import (
     ALL_OTHERS,
     NO_LATER,
@@ -84,8 +85,8 @@ def make_askers(
     # a client of another library does not reveal its model
     part = parts[ALL_OTHERS]
     asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
-    asks.price_of = part.price_of
-    return decides, Router({ALL_OTHERS: asks})
+    asks.prices = part.prices
+    return decides, WriterRouter({ALL_OTHERS: asks})
 
 
 def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> BaseWriter:
@@ -106,8 +107,8 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
             raise InputError(problem, field=name)
     shared = budget or _budget_of(options)
     writer = Writer(**_client_of(options, seed), seed=seed, budget=shared)
-    writer.price_of = options.price_of
-    return Router({ALL_OTHERS: writer})
+    writer.prices = options.prices
+    return WriterRouter({ALL_OTHERS: writer})
 
 
 def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -> Reasoner:
@@ -122,7 +123,7 @@ def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -
         rotations=options.rotations or "drawn",
         budget=budget,
     )
-    reasoner.price_of = options.price_of
+    reasoner.prices = options.prices
     return reasoner
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from prism.errors import FieldValueError, InputError
 from prism.llm._addresses import model_in_text
 from prism.randomness import RandomStream
-from prism.reasoner._router import Router
+from prism.reasoner import Router
 from prism.runs._options import Later
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
