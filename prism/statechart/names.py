@@ -119,7 +119,8 @@ def _is_text(value: object) -> bool:
 
 
 def _identity(value: Any) -> dict[str, Any]:
-    own = _own_keys(type(value))
+    cls: Any = type(value)
+    own = _own_keys(cls)
     for name in (*own, "post_id", "agent_id", "id", "unique_id"):
         identifier = getattr(value, name, None)
         if identifier is not None:
@@ -148,7 +149,8 @@ def agent_name(agent: Any) -> str:
     with suppress(Exception):
         if name := given_name(agent):
             return name
-    cls, beside = type(agent), kept_beside(agent)
+    cls: Any = type(agent)
+    beside = kept_beside(agent)
     if beside.name is None:
         beside.name = f"{cls.__name__}@{urandom(6).hex()}"
         if cls not in _warned_of:
@@ -165,7 +167,8 @@ _warned_of: WeakSet[type] = WeakSet()
 
 def given_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
-    for attribute in ("agent_id", "unique_id", "id", *_own_keys(type(agent)), "name"):
+    cls: Any = type(agent)
+    for attribute in ("agent_id", "unique_id", "id", *_own_keys(cls), "name"):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
