@@ -9,7 +9,15 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner import Router
+from prism.reasoner import (
+    BaseReasoner,
+    BaseWriter,
+    Budget,
+    PolicyReasoner,
+    Reasoner,
+    Router,
+    Writer,
+)
 from prism.reasoner._texts import WriterRouter
 from prism.runs._options import (
     ALL_OTHERS,
@@ -20,7 +28,6 @@ from prism.runs._options import (
     WriterOptions,
 )
 from prism.runs._policy_file import Policy
-from prism.statechart import BaseReasoner, BaseWriter, Budget, PolicyReasoner, Reasoner, Writer
 
 PATIENCE_SECONDS = 60.0
 """The default seconds that a run waits for a failing server."""

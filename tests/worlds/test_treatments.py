@@ -10,7 +10,7 @@ from prism import Run, replay
 from prism.errors import FieldTypeError, FieldValueError, InputError
 from prism.examples import Rumour, Vaccination
 from prism.llm import Model
-from prism.statechart import PolicyReasoner
+from prism.reasoner import PolicyReasoner
 from prism.testing import FakeOllama
 from prism.worlds import treatment
 from tests.kit.worlds import run_logged
