@@ -17,7 +17,7 @@ from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory
 from prism.programs.thinking import action as own_action
 from prism.programs.thinking._replies import read_reply
 from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.reasoner._spending import COST_KEYS
+from prism.reasoner._requests import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
 from prism.social import Feed
 from prism.statechart import AgentState, Cost, Reasoner, Statechart, Transition, Written
