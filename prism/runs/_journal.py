@@ -18,9 +18,9 @@ import orjson
 
 from prism.errors import ReplayError
 from prism.files._durable import write_durably
-from prism.reasoner._questions import HOW_ASKED
-from prism.reasoner._router import Router, all_of
-from prism.reasoner._spending import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner import Router
+from prism.reasoner._questions import HOW_ASKED, all_of
+from prism.reasoner._requests import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal

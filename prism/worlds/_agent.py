@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, WORD
-from prism.reasoner._situations import remembered, transition_in_words
+from prism.randomness.stream import GOLDEN, WORD
+from prism.reasoner._prompts import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record

@@ -114,20 +114,17 @@ def require_seed(value: int) -> int:
 
 def askers_of(run: Any, fallback: Any) -> tuple[Any, BaseWriter | None]:
     """Return the reasoner and the writer of a run, if any were given."""
-    reasoner, writer, later = run.reasoner, run.writer, run.later_deciders()
-    if is_own(reasoner) and later:
-        problem = "switch to another, but a reasoner of your own decides: leave out one"
-        raise InputError(problem, field="treatments")
+    reasoner, writer = run.reasoner, run.writer
     own_reasoner, own_writer = (each if is_own(each) else None for each in (reasoner, writer))
     options = None if own_reasoner is not None else reasoner
     written = None if own_writer is not None else writer
-    if options is None and written is None and not later:
+    if options is None and written is None and run.before is None:
         return own_reasoner, own_writer
 
     # the code that asks a model is loaded only by runs that have one
     from prism.runs._makers import make_askers
 
-    decides, writes = make_askers(options, written, run.seed, fallback, later=later)
+    decides, writes = make_askers(options, written, run.seed, fallback, before=run.before)
     return own_reasoner or decides, own_writer or writes
 
 

@@ -15,11 +15,10 @@ from prism.errors import (
     ReasonerError,
     SimulationError,
 )
-from prism.reasoner._router import all_of
-from prism.reasoner._situations import stay_in_words
+from prism.reasoner._prompts import in_words, stay_in_words
+from prism.reasoner._questions import all_of
 from prism.reasoner._texts import fallback_text
 from prism.reasoner._wording import USUAL_WORDING
-from prism.reasoner._words import in_words
 from prism.statechart import (
     BaseWriter,
     Configuration,

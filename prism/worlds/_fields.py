@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from functools import partial
 from inspect import isfunction
 from math import inf
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
@@ -282,15 +281,14 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
         label: The measure in words, for figures and papers.
         unit: Its unit.
     """
-    if method is None:
-        return partial(_labelled, label=label, unit=unit)
-    setattr(method, MEASURE, True)
-    return method
 
+    def decorate(method: Any) -> Any:
+        setattr(method, MEASURE, True)
+        if label or unit:
+            method.title = f"{label or method.__name__} ({unit})".removesuffix(" ()")
+        return method
 
-def _labelled(method: Any, *, label: str, unit: str) -> Any:
-    method.title = " ".join(filter(None, (label or method.__name__, f"({unit})" if unit else "")))
-    return measure(method)
+    return decorate if method is None else decorate(method)
 
 
 @overload

@@ -17,6 +17,7 @@ from prism.randomness import RandomStream
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
+from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
 from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
@@ -82,9 +83,11 @@ class Loop:
         self.world: Any = world
         self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
         self.finished: list[Any] = []
-        self.reasoner, self.writer = reasoner or PolicyReasoner(run.seed), writer
+        self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
+        self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
         self._treatments = Treatments(world, run.treatments, run.rounds)
+        self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
@@ -258,6 +261,8 @@ class Loop:
         self.clock.begin_round(number)
         turns.events.emit(events.ROUND_STARTED, round=number)
         turns.begin_round()
+        if number == self._switches_in:
+            self.reasoner.switch(ALL_OTHERS)
         with self._explaining():
             self._treatments.apply(number)
             world.round_begins()

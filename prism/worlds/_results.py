@@ -152,22 +152,21 @@ def agent_measures(kinds: Iterable[type], everybody: Sequence[Any]) -> Iterator[
         agents: list[Any] = [each for each in everybody if type(each) is cls] if names else []
         for name in names if len(agents) <= MOST_MEASURED else ():
             values = {
-                agent.agent_id: require_number(
-                    getattr(agent, name)(), f"{cls.__name__}.{name} of", agent
+                each.agent_id: require_number(
+                    getattr(each, name)(), f"{cls.__name__}.{name} of {each.agent_id!r}"
                 )
-                for agent in agents
+                for each in agents
             }
             counted = sum(value is not None for value in values.values())
             yield {"kind": cls.__name__, "measure": name, "agents": counted, "values": values}
 
 
-def require_number(value: Any, what: str, owner: Any = None) -> float | int | bool | None:
+def require_number(value: Any, what: str) -> float | int | bool | None:
     """Return the value of a measure as JSON represents it.
 
     Args:
         value: The value that it returned.
         what: The name of the measure, for the message.
-        owner: The agent that it belongs to, for the message.
 
     Raises:
         SimulationError: If it is neither a finite number nor None.
@@ -180,9 +179,8 @@ def require_number(value: Any, what: str, owner: Any = None) -> float | int | bo
         is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
         return int(number) if is_whole else float(number)
 
-    whose = "" if owner is None else f" {owner.agent_id!r}"
     raise SimulationError(
-        f"{what}{whose} must return a finite number, or None where there is nothing to measure, "
+        f"{what} must return a finite number, or None where there is nothing to measure, "
         f"got {value!r}"
     )
 

@@ -16,7 +16,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._arguments import read_parameters
 from prism.worlds._fields import Declares
-from prism.worlds.networks import Network
+from prism.worlds._networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.errors import LLMError
-from prism.reasoner._slots import FAILURES_TO_REST
+from prism.reasoner._servers import FAILURES_TO_REST
 from prism.statechart import Reasoner
 from prism.testing import Asked, FakeOllama, Fault
 from prism.testing._model_server import RefusedError

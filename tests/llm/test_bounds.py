@@ -68,6 +68,17 @@ async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
     await asyncio.gather(*asking)
 
 
+async def test_an_answer_may_take_as_long_as_its_reply(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Also if a slow model has more than the usual two minutes for one."""
+    server.fail_always(Fault.hang())
+    call = TextCall("ada", "greeting", "Say hello.")
+    asking = asyncio.create_task(Writer(connect(timeout=200)).write(call))
+    await loop_clock.passes(200, when=lambda: server.asked == 1)
+    assert "within 200 s" in str((await asking).reason)
+
+
 async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Connect) -> None:
     """Ollama cuts it and answers all the same; what cannot fit by the settings is not sent."""
     server = serve()
