@@ -13,10 +13,11 @@ from typing import Annotated, Any, ClassVar, Protocol, TypedDict
 
 from prism.errors import FieldTypeError, FieldValueError, InputError
 from prism.llm import Model
+from prism.reasoner import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs._options import DeciderOptions
-from prism.statechart import BaseWriter, Decider
+from prism.statechart import Decider
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._fields import Declares, Field, by_class, hints_of, unknown_name
 

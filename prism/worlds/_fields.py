@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
-from inspect import isfunction
+from inspect import get_annotations, isfunction
 from math import inf
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
 
@@ -147,7 +147,7 @@ class Declares:
                 "rest in the world's setup or populate"
             )
         fields: dict[str, Field] = {}
-        for name, hint in vars(cls).get("__annotations__", {}).items():
+        for name, hint in get_annotations(cls).items():
             if name.startswith("_") or "ClassVar" in str(hint):
                 continue
             value = vars(cls).get(name, MISSING)

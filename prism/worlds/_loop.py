@@ -14,12 +14,12 @@ from typing import Any
 from prism._faults import note_place, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
+from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
 from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
-from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
