@@ -36,7 +36,7 @@ def begun(inside: str, attributes: str = "", **options: Any) -> tuple[Any, Any]:
 LAMP = (
     '<state id="on" initial="a"><state id="a"><transition event="next" target="b"/></state>'
     '<final id="b"/><transition event="off now" target="off"/>'
-    '<transition event="done" target="off"/></state><state id="off"/>'
+    '<transition event="done.state.on" target="off"/></state><state id="off"/>'
 )
 
 
@@ -44,13 +44,13 @@ def test_a_document_is_a_chart_like_any_other() -> None:
     """It is written in every format, comes back from it, and is copied and explained."""
     chart, agent = begun(LAMP, 'name="lamp"')
     assert chart.name == "lamp"
-    assert set(chart.triggers) == {"next", "off", "now", "done"}
+    assert set(chart.triggers) == {"next", "off", "now", "done.state.on"}
     assert Statechart.from_json(chart.to_json()) == chart
     assert Statechart.from_scxml(chart.to_scxml()) == chart
     assert pickle.loads(pickle.dumps(chart)) == chart
     assert "fire moves the agent to 'off'" in str(chart.explain(agent, "now"))
-    assert chart.valid_triggers(agent.state) == ["next", "off", "now", "done"]
-    assert "only to next, off, now, done" in str(chart.explain(agent, "offer"))
+    assert chart.valid_triggers(agent.state) == ["next", "off", "now", "done.state.on"]
+    assert "only to next, off, now, done.state.on" in str(chart.explain(agent, "offer"))
     assert chart.fire(agent, "next") == "off"
 
 
