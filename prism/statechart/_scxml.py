@@ -17,7 +17,7 @@ from xml.etree.ElementTree import Element, SubElement, TreeBuilder, indent, tost
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
-from prism.files._source import Where
+from prism.files.records import Where
 from prism.statechart._document import MOST_LEVELS, Functions, read_chart
 from prism.statechart._parts import TIMING
 from prism.statechart.transitions import DEFAULT_NAME
