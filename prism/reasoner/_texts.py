@@ -14,10 +14,8 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner._asking import AsksModel, Limits, SingleFlight
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._policy import SEEDS
-from prism.reasoner._questions import cost_told, hash_of
-from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, prompted
-from prism.reasoner._spending import Cost
+from prism.reasoner._questions import SEEDS, Router, cost_told, hash_of
+from prism.reasoner._requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, is_heard, report
@@ -201,6 +199,29 @@ class BaseWriter(ABC):
         for call, written in zip(calls, found, strict=True):
             if are_heard or written.source in _FAILURES:
                 _announce(logger, call, written)
+
+
+class WriterRouter(Router, BaseWriter):
+    """Sends the text calls of a run to its writer."""
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server, which follows it."""
+        return bool(self.part.sends_schemas)
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the next answers come from a journal, as an earlier process had them."""
+        return bool(self.part.is_repeating)
+
+    async def window(self) -> int | None:
+        """Return the smallest window of its servers, prompt and reply; None if unknown."""
+        window: int | None = await self.part.window()
+        return window
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world, and return its result."""
+        return await self.part.once(key, effect, interrupted)
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:

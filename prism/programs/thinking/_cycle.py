@@ -15,7 +15,7 @@ from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
 from prism.programs.thinking._memory import Memory, Own
 from prism.programs.thinking._prompts import Paged
-from prism.reasoner._spending import Cost
+from prism.reasoner import Cost
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]

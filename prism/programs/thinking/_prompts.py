@@ -23,7 +23,7 @@ from prism.errors import InputError
 from prism.programs.thinking._actions import Action, schema_of
 from prism.programs.thinking._config import INSTRUCTIONS, AvailableActions, Config, StateDescription
 from prism.programs.thinking._memory import Memory, to_text
-from prism.reasoner._words import TokenCounter
+from prism.reasoner._requests import TokenCounter
 
 STATES = tuple(StateDescription.model_fields)
 """The names of the states."""

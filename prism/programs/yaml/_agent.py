@@ -22,8 +22,7 @@ from prism.programs.yaml._sandbox import (
     as_context,
 )
 from prism.programs.yaml._workflow import Step, Workflow
-from prism.reasoner._spending import Cost
-from prism.reasoner._texts import TextCall, Written
+from prism.reasoner import Cost, TextCall, Written
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
 from prism.worlds._guests import Services
