@@ -25,7 +25,7 @@ from prism.agents.tables import (
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
-from prism.statechart import RandomStream
+from prism.randomness import RandomStream
 
 TOPICS = (
     *("climate", "cooking", "economics", "education", "football", "gaming", "gardening", "health"),

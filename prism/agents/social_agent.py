@@ -17,7 +17,8 @@ import orjson
 from prism.agents._mixin import StatechartMixin
 from prism.agents.words import relevance, terms_of
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
+from prism.randomness import RandomStream
+from prism.statechart import AgentState, Decider, Statechart, StateTransition
 from prism.statechart.social import DECIDES
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
 

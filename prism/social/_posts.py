@@ -20,7 +20,7 @@ class Draft:
         topics: Its topics.
         template: The text without a model, if a model wrote it. A post is weighed by its template,
             so the words of a model change no transition.
-        source: The source of the text, as in `prism.statechart.Written`.
+        source: The source of the text, as in `prism.reasoner.Written`.
     """
 
     text: str

@@ -86,7 +86,7 @@ def marks(page_of: PageOf) -> Callable[[Path], list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("world", [Street, Sky, Chain, Looked])
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(5)
 def test_every_agent_that_is_somewhere_is_drawn_in_its_state(
     tmp_path: Path, world: type[World[Any]], marks: Any
 ) -> None:
