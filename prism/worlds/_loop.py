@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from prism._faults import note_place, place_of_method, shortened
+from prism._faults import note_place, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
@@ -329,12 +329,10 @@ class Loop:
 
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the current measures of the world and of its agents."""
-        cls = type(self.world)
+        world = self.world
         measures = {
-            name: require_number(
-                getattr(self.world, name)(), f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
-            )
-            for name in marked(cls, MEASURE)
+            name: require_number(getattr(world, name)(), world, name)
+            for name in marked(type(world), MEASURE)
         }
         return measures, [*agent_measures(self.turns.population.kinds, self.agents)]
 
