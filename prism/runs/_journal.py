@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import orjson
 
 from prism.errors import ReplayError
-from prism.files._durable import write_durably
+from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
 from prism.reasoner._questions import HOW_ASKED, all_of
 from prism.reasoner._requests import COST_KEYS, KNOWN_COST_KEYS

@@ -11,7 +11,7 @@ import orjson
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, InputError, PrismError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, WriterOptions
 from prism.runs._folder import RunFolder

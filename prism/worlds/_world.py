@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from prism.errors import AgentError, DefinitionError, InputError, SimulationError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
