@@ -45,7 +45,7 @@ class Model(Settings):
         Model("llama3.2", client=ollama.AsyncClient())
 
     Everything that takes a model accepts one of these, a text for `of`, or a client of another
-    library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
+    library: `prism.reasoner.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
     agents. To ask it directly, call ``await model.as_client().chat(messages)``.
 
     Every question goes to the host with the fewest open questions. After a temporary failure (a
@@ -173,27 +173,6 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         return cls(**{**settings, **named})
-
-    def named(self, text: str) -> Model:
-        """Return the model of a text, asked with this one's settings where they apply to it.
-
-        Another kind of server has other hosts, and another model has other prices.
-
-        Args:
-            text: As for `of`; a bare name stands for a model on the same servers.
-
-        Raises:
-            InputError: If it names no model.
-        """
-        parts = model_in_text(text)
-        changed: dict[str, Any] = {}
-        if parts.get("server", self.server) != self.server:
-            changed["hosts"] = None
-        if {"server", "hosts"} & {*parts}:
-            changed["client"] = None
-        if parts["model"] != self.model or "server" in parts:
-            changed |= dict.fromkeys(("price_in", "price_out"))
-        return replace(self, **{**changed, **parts})
 
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.

@@ -146,8 +146,10 @@ class Pool:
 
     Attributes:
         concurrency: Questions that all servers together answer at once.
+        reply_seconds: Seconds that a server may take for one reply; 0 if it has no such limit.
     """
 
+    reply_seconds: float = 0.0
     sends_schemas: ClassVar[bool] = False
     """Whether the schema of a request goes to the servers, which follow it."""
 
@@ -398,6 +400,8 @@ async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> O
 
 # Limits
 
+DEFAULT_SECONDS = 120.0
+
 DEFAULT_CONCURRENCY = 16
 
 DEFAULT_ATTEMPTS = 3
@@ -433,7 +437,7 @@ class AsksModel:
         client: Any,
         *,
         model: str | None = None,
-        timeout: float = 120.0,
+        timeout: float | None = None,
         concurrency: int | None = None,
         attempts: int | None = None,
         patience: float | None = None,
@@ -470,7 +474,8 @@ class AsksModel:
         self.named: str | None = model
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
-        self._timeout, self._seed = timeout, seed
+        self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
+        self._seed = seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
         self._logger = logger
 

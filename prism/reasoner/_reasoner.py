@@ -89,7 +89,7 @@ class Reasoner(AsksModel, BaseReasoner):
             to ask in every rotation and average the probabilities, which takes a request for each
             option, and logs how far the rotations lie apart.
         timeout: Seconds that one answer may take, including retries, once the question has a slot
-            of the client.
+            of the client; by default 120, or twice the ``timeout`` of a `Model` if that is more.
         concurrency: Simultaneous requests, for a client of another library; 16 by default.
         attempts: Requests for one question in case of temporary failures (a busy server, a broken
             connection, a time-out), for a client of another library; 3 by default, 1 for no

@@ -15,8 +15,8 @@ from prism.reasoner._requests import count_tokens
 
 if TYPE_CHECKING:
     from prism.llm._pool import ModelPool
+    from prism.reasoner import Reasoner, Writer
     from prism.runs._observing import Observer
-    from prism.statechart import Reasoner, Writer
 
 _QUIET_SECONDS = 2.0
 """How long loading may take without a note."""

@@ -23,7 +23,7 @@ from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart.states import SEPARATOR, state_text
 from prism.telemetry.events import AGENT_JOINED, TRANSITION
-from prism.worlds._addresses import address_of, load_world
+from prism.worlds._addresses import class_of
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._arguments import parameters_of, plain_value
@@ -49,7 +49,7 @@ _SEED, _ORDER = "hash seed", "order of agents"
 # What a class declares
 
 
-def about_world(cls: type[World[Any]], address: str) -> dict[str, Any]:
+def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
     """Return what `prism world show` prints.
 
     Args:
@@ -164,8 +164,7 @@ def check_world(
     Raises:
         InputError: If an argument is wrong, or the world cannot run.
     """
-    address = address_of(world)
-    cls = load_world(address)
+    cls, address = class_of(world)
     rounds = min(cls.rounds, MOST_ROUNDS) if rounds is None else rounds
     if treatments is None:
         names = [name for name, number in marked(cls, TREATMENT).items() if not number]

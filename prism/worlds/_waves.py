@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterable, Sequence
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.statechart import Written
+from prism.reasoner import Written
 from prism.worlds._agent import Agent
 from prism.worlds._decisions import Asked, Receiving, Waits, Writing, apply, discard, settle
 from prism.worlds._guests import Guest

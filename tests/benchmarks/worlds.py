@@ -16,9 +16,10 @@ import networkx as nx
 from prism import Run
 from prism.agents import synthetic_population
 from prism.examples import rumour
+from prism.reasoner import Decision, Question, Reasoner
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Decision, Question, Reasoner
+from prism.statechart import AgentState
 from prism.worlds import World, during, param
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, model_server, pool_of
