@@ -21,6 +21,7 @@ import prism.testing
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
+from events import tables
 from parameters import written
 
 # the trees of all pages stay until the end: looking through them for garbage takes a quarter
@@ -99,6 +100,8 @@ def add_made(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Write into a page what is made from the code."""
     if docname == "reference/command-line":
         source[0] += command_line()
+    elif docname == "reference/events":
+        source[0] += tables()
     elif docname == "reference/feed-parameters":
         source[0] = written(source[0])
 

@@ -26,21 +26,18 @@ from prism.agents import opening_posts, synthetic_population
 from prism.analysis import read_log
 from prism.drawing import draw_curves
 from prism.examples import (
-    Bazaar,
     Council,
     Day,
     Epidemic,
     Lake,
     Market,
     Meadow,
-    Threshold,
     Vaccination,
 )
 from prism.examples.day import Person
 from prism.examples.epidemic import Person as Patient
 from prism.examples.haggle import Trader
 from prism.examples.market import Buyer
-from prism.examples.threshold import Person as Joiner
 from prism.examples.vaccination import Parent
 from prism.programs.thinking import (
     CognitiveAgent,
@@ -50,12 +47,13 @@ from prism.programs.thinking import (
     cognitive_chart,
 )
 from prism.programs.yaml import Workflow
+from prism.reasoner import TextCall
 from prism.report import make_report
 from prism.report._drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare
 from prism.social import Feed
-from prism.statechart import TextCall, social_media_chart
+from prism.statechart import social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
 
@@ -240,7 +238,6 @@ _DAY = curves_of(Day, "hours_lost", "Work lost to the phone", 10, "hours", messa
 _LAKE = curves_of(Lake, "left", "Fish left", 30, agents=20, rest_below=(0.0, 0.5))
 _MARKET = curves_of(Market, "bought", "Buyers served", 20, raised=(1.1, 2.0))
 _MEADOW = curves_of(Meadow, "flock", "Sheep", 60, "sheep", agents=20, regrowth=(0.05, 0.1))
-_THRESHOLD = curves_of(Threshold, "joined", "People who have joined", 30, caution=(0.6, 0.8))
 _VACCINATED = curves_of(Vaccination, "covered", "Children vaccinated", 10, friends=(2, 8))
 
 
@@ -259,32 +256,9 @@ def council(_folder: Path) -> str:
         note = {"name": "post", "arguments": {"text": "I am for it."}}
         return _THOUGHT if ":thinking" in call.key else json.dumps(note)
 
-    return _thinkers(Council, "posted", "Notes on the board", 5, 12, script)
-
-
-def bazaar(_folder: Path) -> str:
-    """Draw the trades of the bazaar."""
-
-    def script(call: TextCall) -> str:
-        if ":thinking" in call.key:
-            return _THOUGHT
-        has_goods = " and 0 goods" not in call.prompt
-        wait = {"name": "working_memory_add", "arguments": {"tags": "plan", "value": "wait"}}
-        if call.agent_id in ("trader_2", "trader_4") and has_goods:
-            has_asked = f"{call.agent_id} asks" in call.prompt
-            return json.dumps(wait if has_asked else {"name": "ask", "arguments": {"price": 4}})
-        bid = {"name": "bid", "arguments": {"price": 5}}
-        return json.dumps(bid if " asks 4" in call.prompt else wait)
-
-    return _thinkers(Bazaar, "trades", "Trades so far", 4, 10, script)
-
-
-def _thinkers(
-    world: Any, measure: str, title: str, agents: int, rounds: int, script: Callable[..., str]
-) -> str:
-    run = Run(world, agents, seed=1, rounds=rounds, writer=ScriptedWriter(script))
-    curve = list(map(float, run.run().series(measure)))
-    return draw_curves({measure: [curve]}, title=title, across="round", up=measure)
+    run = Run(Council, 5, seed=1, rounds=12, writer=ScriptedWriter(script))
+    curve = list(map(float, run.run().series("posted")))
+    return draw_curves({"posted": [curve]}, title="Notes on the board", across="round", up="posted")
 
 
 def viewer(folder: Path) -> str:
@@ -356,7 +330,6 @@ def _shots(folder: Path) -> dict[str, bytes]:
 
 
 PICTURES: dict[str, Callable[[Path], str]] = {
-    "pictures/bazaar.svg": bazaar,
     "pictures/chart.svg": chart,
     "pictures/cognition.svg": thinking,
     "pictures/comparison.svg": comparison,
@@ -373,8 +346,6 @@ PICTURES: dict[str, Callable[[Path], str]] = {
     "pictures/phone.svg": phone,
     "pictures/states.svg": states,
     "pictures/town.svg": town,
-    "pictures/threshold-chart.svg": chart_of(Joiner),
-    "pictures/threshold.svg": _THRESHOLD,
     "pictures/tour.svg": tour,
     "pictures/tour-chart.svg": part_of_tour(0),
     "pictures/tour-curves.svg": part_of_tour(1),

@@ -14,6 +14,7 @@ import typer
 
 from prism.cli._main import app
 from prism.social import PRESETS, Feed
+from prism.telemetry import events
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -124,6 +125,18 @@ def test_the_tables_of_the_feed_are_made_from_the_code() -> None:
         assert f"| `{name}` |" in page
 
 
+def test_the_tables_of_events_are_made_from_their_names() -> None:
+    """The page gets a section for each event, where every key has its kind and its meaning."""
+    page = script("events").tables()
+    rows = re.findall(r"^\| `\w+` \|.*", page, re.MULTILINE)
+    assert len(rows) > 250
+    assert [
+        row for row in rows if not re.fullmatch(r"\| `\w+` \| \S.* \| [A-Z`].*\. \|", row)
+    ] == []
+    names = [name for name in vars(events) if name.isupper() and name != "SCHEMA_VERSION"]
+    assert re.findall(r"^## `(.*)`$", page, re.MULTILINE) == [getattr(events, n) for n in names]
+
+
 def test_the_page_lists_the_rooms_in_the_order_of_the_contract() -> None:
     """The table of the architecture page has the layers of the import contract, lowest first."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -169,7 +182,7 @@ def test_every_file_that_the_guide_names_exists() -> None:
 def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
     """Names of the reference link to their source; blocks can be copied; pages have an icon."""
     pytest.importorskip("sphinx", reason="needs the group docs")
-    pages = ("index", "tutorial", "coming-from/mesa", "reference/statechart")
+    pages = ("index", "tutorial", "coming-from/mesa", "reference/statechart", "reference/events")
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", str(tmp_path / "trees")]
     # every page is read and every link resolved; only some are written, without what finds words
     subprocess.run([*command, "-b", "dummy", str(DOCS), str(tmp_path / "none")], check=True)
@@ -184,3 +197,6 @@ def test_the_site_has_sources_copy_buttons_and_an_icon(tmp_path: Path) -> None:
         assert "copybutton.js" in text
         assert re.search(r'<link rel="(shortcut )?icon" href="[^"]*logo\.svg', text)
     assert (tmp_path / "site" / "_static" / "logo.svg").is_file()
+    # of the page that was read last
+    assert 'id="statechart-transition"' in text
+    assert "<td><p>Trigger that was fired.</p></td>" in text

@@ -11,7 +11,7 @@ from prism import Run
 from prism._faults import suggestion
 from prism.errors import PrismError
 from prism.examples.rumour import Rumour
-from prism.worlds import Agent, World, draw, during, measure, ring
+from prism.worlds import Agent, World, draw, during, measure, small_world
 from tests.kit.lamps import Lamp, Light
 
 HERE = Path(__file__).name
@@ -63,7 +63,7 @@ class Setup(World[Lamp]):
 
     def setup(self) -> None:
         """Make what cannot be."""
-        self.network = ring(self, 3)
+        self.network = small_world(self, 3, 0)
 
 
 class Measure(World[Lamp]):
@@ -134,7 +134,7 @@ IN_RUN = {
     Step: ("divided: return number / 0", "in the step of <Lamp lamp_2 in off>, round 2, tick 1"),
     Waiting: ("divided: return number / 0", "in the step of <Lamp lamp_1 in "),
     Hook: ("Hook.tick_begins: self.agents[0].begin_in", "in Hook.tick_begins, round 1, tick 1"),
-    Setup: ("Setup.setup: self.network = ring(self, 3)", "in Setup.setup"),
+    Setup: ("Setup.setup: self.network = small_world(self, 3, 0)", "in Setup.setup"),
     Measure: ("divided: return number / 0", "in Measure.reached, round 1"),
     Until: ("divided: return number / 0", "in Until.until, round 2, tick 1"),
     Empty: ("Empty.step: lamp.random.choice", "in the step of <Lamp lamp_1 in off>, round 1"),

@@ -17,10 +17,11 @@ from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory
 from prism.programs.thinking import action as own_action
 from prism.programs.thinking._replies import read_reply
 from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.reasoner._spending import COST_KEYS
+from prism.reasoner import Cost, Reasoner, Written
+from prism.reasoner._requests import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
 from prism.social import Feed
-from prism.statechart import AgentState, Cost, Reasoner, Statechart, Transition, Written
+from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault, ScriptedWriter
@@ -210,14 +211,14 @@ def lines(logs: dict[str, list[Lines]]) -> Lines:
     return [*chain.from_iterable(chain.from_iterable(logs.values()))]
 
 
-def test_every_line_is_as_the_page_says(lines: Lines) -> None:
+def test_every_line_is_as_the_reference_says(lines: Lines) -> None:
     """Every line has all required keys, no unknown ones, and values of their kinds."""
     assert faults_of(lines) == []
     assert len(faults_of([{**lines[0], "new": 1}, {**lines[0], "schema": "x"}])) == 2
 
 
-def test_nearly_every_event_of_the_page_occurs(lines: Lines) -> None:
-    """The page lists the events of the code; these logs hold most of them, and no others."""
+def test_nearly_every_event_of_the_reference_occurs(lines: Lines) -> None:
+    """The reference lists the events of the code; these logs hold most of them, and no others."""
     named = {value for name, value in vars(events).items() if name.isupper()}
     documented = keys_by_event().keys() - {""}
     assert documented == {name for name in named if isinstance(name, str)}

@@ -20,7 +20,7 @@ import orjson
 from prism.analysis._loading import CONFIG, column_types, load, quoted, script
 from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
 from prism.errors import InputError
-from prism.files._records import distinct_ends
+from prism.files.records import distinct_ends
 from prism.runlog._reader import locate_log
 from prism.telemetry import events
 
@@ -229,7 +229,19 @@ class Log:
             return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
-            raise InputError(f"{message}; the tables are {', '.join(table_names())}") from None
+            columns = self._columns_in(query) if isinstance(error, duckdb.BinderException) else ""
+            names = columns or f"the tables are {', '.join(table_names())}"
+            raise InputError(f"{message}; {names}") from None
+
+    def _columns_in(self, query: str) -> str:
+        """Return the columns of the tables that a query names, for a message."""
+        listing = (
+            "select 'the columns of ' || table_name || ' are ' || string_agg(column_name, ', ' "
+            "order by column_index) from duckdb_columns() where table_name in $words "
+            "group by table_name order by table_name"
+        )
+        words = {"words": re.findall(r"\w+", query)}
+        return "; ".join(text for (text,) in self.connection.sql(listing, params=words).fetchall())
 
     def lock(self) -> None:
         """Keep queries from reading or writing anything else, for those from a page."""

@@ -1,5 +1,5 @@
 -- The columns of `events`: one row for each line of a log, one column for each key that an event
--- of prism may have (the page events.md says what each means). Objects are JSON. `keys` is the
+-- of prism may have (`prism.telemetry.events` says what each means). Objects are JSON. `keys` is the
 -- whole line where it has other keys, as the events of a world and of an application have them:
 -- `select keys ->> 'price' from events where event = 'world.sold'`.
 create table columns (

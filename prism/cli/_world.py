@@ -34,13 +34,13 @@ def list_(as_json: options.AsJson = False) -> None:
 
     * `prism world list`
     """
-    from prism.worlds._addresses import address_of, known_worlds, load_world
+    from prism.worlds._addresses import class_of, known_worlds
     from prism.worlds._checking import about_world
 
     worlds = []
     for name in known_worlds():
-        address = address_of(name)
-        doc = str(about_world(load_world(address), address)["doc"]).partition("\n")[0]
+        cls, address = class_of(name)
+        doc = str(about_world(cls, address)["doc"]).partition("\n")[0]
         worlds.append({"name": name, "address": address, "doc": doc})
     if as_json:
         print_json(worlds)
@@ -58,11 +58,10 @@ def show(world: WorldArgument, as_json: options.AsJson = False) -> None:
 
     * `prism world show mine.py:Mine --json`
     """
-    from prism.worlds._addresses import address_of, load_world
+    from prism.worlds._addresses import class_of
     from prism.worlds._checking import about_world
 
-    address = address_of(world)
-    about = about_world(load_world(address), address)
+    about = about_world(*class_of(world))
 
     if as_json:
         print_json(about)
@@ -159,7 +158,7 @@ def check(
 
     if sys.stderr.isatty():  # it takes a while, without anything to show
         note("running the world in fresh processes, to compare the runs")
-    checked = check_world(
+    findings, notes = check_world(
         world,
         agents or 100,
         rounds=rounds,
@@ -168,10 +167,8 @@ def check(
         parameters=options.named_values(parameters),
         treatments=treatments,
     )
-
-    findings = checked.findings
     print_findings(list(map(str, findings)), list(map(asdict, findings)), as_json=as_json)
-    for each in () if as_json else checked.notes:
+    for each in () if as_json else notes:
         note(each)
     if not as_json:
         note("the world gave the same run with another hash seed and order of agents")

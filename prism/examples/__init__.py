@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING
 
 from prism._lazy import lazy_names
 
-if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the others do not need
-    from prism.examples.bazaar import Bazaar
+if TYPE_CHECKING:  # some load workflows and thinking agents, which the others do not need
     from prism.examples.council import Council
     from prism.examples.day import Day
     from prism.examples.epidemic import Epidemic
@@ -15,13 +14,11 @@ if TYPE_CHECKING:  # two of them load workflows and thinking agents, which the o
     from prism.examples.meadow import Meadow
     from prism.examples.rumour import Rumour
     from prism.examples.schelling import Schelling
-    from prism.examples.threshold import Threshold
     from prism.examples.vaccination import Vaccination
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
 __all__ = [
-    "Bazaar",
     "Council",
     "Day",
     "Epidemic",
@@ -31,6 +28,5 @@ __all__ = [
     "Meadow",
     "Rumour",
     "Schelling",
-    "Threshold",
     "Vaccination",
 ]

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, measure, param, ring, uniform
+from prism.worlds import Agent, World, during, measure, param, small_world, uniform
 
 View = StrEnum("View", ["UNDECIDED", "ACCEPTS", "REFUSES"])
 
@@ -39,7 +39,7 @@ class Vaccination(World[Parent]):
 
     def setup(self) -> None:
         """Connect parents."""
-        self.network = ring(self, self.friends)
+        self.network = small_world(self, self.friends, 0)
 
     @during(View.UNDECIDED)
     async def visit(self, parent: Parent) -> None:

@@ -18,6 +18,7 @@ from prism.llm._settings import (
     settings_of,
     to_plain,
 )
+from prism.reasoner._requests import Prices, price_of
 from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Model(Settings):
         Model("llama3.2", client=ollama.AsyncClient())
 
     Everything that takes a model accepts one of these, a text for `of`, or a client of another
-    library: `prism.statechart.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
+    library: `prism.reasoner.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
     agents. To ask it directly, call ``await model.as_client().chat(messages)``.
 
     Every question goes to the host with the fewest open questions. After a temporary failure (a
@@ -173,27 +174,6 @@ class Model(Settings):
 
         return cls(**{**settings, **named})
 
-    def named(self, text: str) -> Model:
-        """Return the model of a text, asked with this one's settings where they apply to it.
-
-        Another kind of server has other hosts, and another model has other prices.
-
-        Args:
-            text: As for `of`; a bare name stands for a model on the same servers.
-
-        Raises:
-            InputError: If it names no model.
-        """
-        parts = model_in_text(text)
-        changed: dict[str, Any] = {}
-        if parts.get("server", self.server) != self.server:
-            changed["hosts"] = None
-        if {"server", "hosts"} & {*parts}:
-            changed["client"] = None
-        if parts["model"] != self.model or "server" in parts:
-            changed |= dict.fromkeys(("price_in", "price_out"))
-        return replace(self, **{**changed, **parts})
-
     def to_config(self) -> dict[str, Any]:
         """Return the settings that are not None as plain JSON data.
 
@@ -213,10 +193,12 @@ class Model(Settings):
             read: Tokens that the model reads.
             written: Tokens that it writes.
         """
-        if self.price_in is None and self.price_out is None:
-            return None
+        return price_of(self.prices, read, written)
 
-        return (read * (self.price_in or 0.0) + written * (self.price_out or 0.0)) / 1_000_000
+    @property
+    def prices(self) -> Prices:
+        """The prices of a million tokens that it reads and writes; None for an unknown one."""
+        return self.price_in, self.price_out
 
     # asked directly, and by everything that takes a model
 
@@ -286,7 +268,7 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         # the code that talks to clients is loaded only if there is one
-        from prism.reasoner._asking import check_client, check_model
+        from prism.reasoner._clients import check_client, check_model
 
         check_client(self.client)
         if not self.model:

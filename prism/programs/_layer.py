@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 from prism.errors import AgentError, PrismError
 from prism.llm import Model
-from prism.reasoner._spending import Cost
-from prism.reasoner._texts import BaseWriter, Effect, TextCall, Writer, Written
+from prism.reasoner import BaseWriter, Cost, TextCall, Writer, Written
+from prism.reasoner._texts import Effect
 from prism.runs._documents import is_trial
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.instruments import Level

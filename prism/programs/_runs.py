@@ -17,7 +17,7 @@ from prism.programs.yaml._sandbox import as_context
 from prism.runs._makers import make_writer
 from prism.runs._options import naming
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._addresses import address_of, file_of, found_at
+from prism.worlds._addresses import address_of, file_of, object_at
 from prism.worlds._alone import AloneLoop, AloneRun
 from prism.worlds._decisions import TemplateWriter
 
@@ -92,7 +92,7 @@ class CognitiveRun(AloneRun):
         """Return the class of the agent in this run, and its configuration."""
         if self.file.suffix.lower() == ".json":
             return CognitiveAgent, Config.load(self.file)
-        cls = found_at(str(self.file))
+        cls = object_at(str(self.file))
         if not (isinstance(cls, type) and issubclass(cls, CognitiveAgent)):
             raise InputError(f"{self.file} is no thinking agent", field="world")
         return cls, cls.config

@@ -1,5 +1,5 @@
 """Random numbers that depend on a key, not on the order in which they are drawn."""
 
-from prism.randomness._stream import RandomStream, Taken, index_at, total_of
+from prism.randomness.stream import RandomStream, Taken, index_at, total_of
 
 __all__ = ["RandomStream", "Taken", "index_at", "total_of"]

@@ -10,13 +10,11 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.reasoner._policy import PolicyReasoner
-    from prism.reasoner._prompts import build_reasoner_prompt
-    from prism.reasoner._questions import BaseReasoner, Decision, Question
+    from prism.reasoner._prompts import STATE_DESCRIPTIONS, build_reasoner_prompt, format_context
+    from prism.reasoner._questions import BaseReasoner, Decision, Question, Router
     from prism.reasoner._reasoner import Reasoner
     from prism.reasoner._replies import parse_reasoner_response
-    from prism.reasoner._router import Router
-    from prism.reasoner._situations import STATE_DESCRIPTIONS, format_context
-    from prism.reasoner._spending import Budget, Cost
+    from prism.reasoner._requests import Budget, Cost
     from prism.reasoner._texts import BaseWriter, TextCall, Writer, Written
     from prism.reasoner._wording import Wording
 else:

@@ -1,32 +1,326 @@
-"""Asking a client within limits, as a `Reasoner` and a `Writer` do; clients of other libraries."""
+"""Asking a model on its servers, within limits, as a `Reasoner` and a `Writer` do.
+
+A pool is a queue of slots: a question takes one, and gives it back with its answer.
+
+Every server has as many slots as questions it answers at once. A failing server's slot comes back
+after a pause, which grows, so that the server is asked less and less until it answers again; a busy
+one's comes back when the server says. A server that does not answer in time gets half its slots.
+Nothing else limits, balances, or stops asking a server that is gone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import inspect
+from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
+from operator import itemgetter
 from time import perf_counter
-from typing import Any, Generic, TypedDict
+from typing import Any, ClassVar, Generic, TypedDict
 
 from prism.errors import (
     BudgetSpentError,
+    CircuitOpenError,
     FieldTypeError,
     FieldValueError,
     LLMError,
-    ReasonerError,
+    ModelMissingError,
     TimedOutError,
 )
-from prism.reasoner._calls import Call, ClientServer, accepted, has, of_kind, parameters
-from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, ResultT, answered
-from prism.reasoner._slots import Pool
-from prism.reasoner._spending import Budget, Cost, PriceOf, loop_time, require_positive
-from prism.reasoner._words import count_tokens
+from prism.reasoner._clients import ForeignServer, check_client, check_model, has
+from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
+from prism.reasoner._replies import of_kind
+from prism.reasoner._requests import (
+    USUAL_TRIES,
+    Budget,
+    ChatReply,
+    Cost,
+    Prices,
+    Request,
+    ResultT,
+    answered,
+    count_tokens,
+    loop_time,
+    require_positive,
+)
+from prism.reasoner._servers import Server
 from prism.telemetry.loggers import EventLogger
 
-DEFAULT_CONCURRENCY = 16
-DEFAULT_ATTEMPTS = 3
+
+def _least_doubtful(server: Server) -> tuple[int, bool, float]:
+    """Order servers: the least failing first, then one that has answered, then the least busy."""
+    return server.failures, not server.answers, server.open / server.limit
+
+
+class Slots:
+    """The slots of some servers, and the questions that wait for one, in order."""
+
+    def __init__(self) -> None:
+        self._tickets = count()
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def __len__(self) -> int:
+        """Return how many questions wait."""
+        return len(self._waiting)
+
+    async def take(self, able: Collection[Server], cost: Cost) -> Server:
+        """Take a slot of the least failing, least busy of these servers, as soon as one is free.
+
+        Raises:
+            CircuitOpenError: If all of them are given up.
+        """
+        ticket = next(self._tickets)
+        while not (free := [each for each in able if each.has_room]):
+            if all(each.is_given_up for each in able):
+                why = "; ".join(each.trouble for each in able)
+                raise CircuitOpenError(f"circuit open after repeated failures: {why}")
+            await self._wait(ticket)
+
+        server = min(free, key=_least_doubtful)
+        server.open += 1
+        cost.has_slot()
+        return server
+
+    async def _wait(self, ticket: int) -> None:
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        # whoever was woken in vain has its place in the queue again
+        insort(self._waiting, (ticket, turn), key=itemgetter(0))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            self._waiting = [each for each in self._waiting if each[1] is not turn]
+            # another may have the turn
+            self.wake(1 if turn.done() and not turn.cancelled() else 0)
+            raise
+
+    def give_back(self, server: Server, pause: float = 0.0) -> None:
+        """Give a slot back, free after a pause."""
+        server.open -= 1
+        if not pause:
+            # more than one, where a server answers again
+            self.wake(server.limit - server.open - server.pausing)
+            return
+
+        self.pause(server, pause)
+
+    def pause(self, server: Server, seconds: float) -> None:
+        """Keep a slot of a server back for some seconds."""
+        loop = asyncio.get_running_loop()
+        server.pausing += 1
+        loop.call_later(seconds, self._end_pause, server)
+        # those who wait have nothing left to wait for: now, or when the patience is over
+        if server.is_given_up:
+            self.wake(len(self))
+        elif server.is_gone:
+            left = server.failing_since + server.patience - loop_time()
+            loop.call_later(left, lambda: self.wake(len(self)))
+
+    def _end_pause(self, server: Server) -> None:
+        server.pausing -= 1
+        self.wake(server.limit)
+
+    def wake(self, number: int) -> None:
+        """Let the first who wait look again."""
+        while number > 0 and self._waiting:
+            _, turn = self._waiting.pop(0)
+            if not turn.done():
+                turn.set_result(None)
+                number -= 1
+
+
+class Pool:
+    """One model on some servers.
+
+    A temporary failure is tried again, elsewhere if possible. After its attempts, a question waits
+    as long as the server answers nobody, within its patience; once it has answered another, the
+    failure is the question's. A question that a server refuses, or answers uselessly, is put to
+    another server once; if that one answers it, the first has failed.
+
+    Args:
+        servers: The servers.
+        model: Name of the model.
+        attempts: Requests for one question in case of temporary failures.
+
+    Attributes:
+        concurrency: Questions that all servers together answer at once.
+        reply_seconds: Seconds that a server may take for one reply; 0 if it has no such limit.
+    """
+
+    reply_seconds: float = 0.0
+    sends_schemas: ClassVar[bool] = False
+    """Whether the schema of a request goes to the servers, which follow it."""
+
+    def __init__(self, servers: Iterable[Server], model: str, *, attempts: int = 3) -> None:
+        self.servers: tuple[Any, ...] = tuple(servers)
+        self.model: str = model
+        self.concurrency: int = sum(each.limit for each in self.servers)
+        self._attempts = attempts
+        self._slots = Slots()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._open = 0
+
+    @property
+    def waiting(self) -> int:
+        """Number of questions that wait for a slot."""
+        return len(self._slots)
+
+    @property
+    def trouble(self) -> str:
+        """The last failures of servers that fail now."""
+        return "; ".join(each.trouble for each in self.servers if each.failures)
+
+    async def chat(
+        self,
+        messages: Any,
+        *,
+        format: dict[str, Any] | None = None,  # noqa: A002 - as Ollama names it
+        cost: Cost | None = None,
+    ) -> ChatReply:
+        """Send a conversation.
+
+        Args:
+            messages: ``{"role": ..., "content": ...}``, oldest first.
+            format: JSON schema that the reply must follow.
+            cost: Collects the cost.
+
+        Raises:
+            LLMError: If no server answers.
+        """
+        return await self.ask(Request(messages, format), cost or Cost())
+
+    async def ask(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Send a request, to another server too if the reply of the first is useless.
+
+        Args:
+            request: The request.
+            cost: Collects the cost.
+
+        Raises:
+            LLMError: If no server answers.
+        """
+        with self.entered():
+            return await _Asking(self._slots, self._attempts, request, cost).answer(self.servers)
+
+    async def smallest_window(self) -> int | None:
+        """Return the smallest window that questions have on any server; None if unknown."""
+        return None
+
+    async def close(self) -> None:
+        """Close the connections; the next question makes new ones."""
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Count a question of this event loop inside the block.
+
+        Raises:
+            OtherLoopError: If another loop has open questions.
+        """
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            if self._open and self._loop is not None and not self._loop.is_closed():
+                raise OtherLoopError(
+                    "the client is in use by another event loop: make one client for each event "
+                    "loop"
+                )
+            self._loop, self._open, self._slots = loop, 0, Slots()
+            for server in self.servers:
+                server.open = server.pausing = 0
+                server.busy_until = 0.0
+
+        self._open += 1
+        try:
+            yield
+        finally:
+            self._open -= 1
+
+
+class _Asking:
+    """One question on its way through the servers of a pool."""
+
+    def __init__(self, slots: Slots, attempts: int, request: Request[Any], cost: Cost) -> None:
+        self._slots = slots
+        limit = request.attempts
+        self._attempts = attempts if limit is None else limit - cost.attempts
+        self._request, self._cost = request, cost
+        self._tries = 0
+        self._answers_before: dict[Server, int] = {}
+
+    async def answer(self, servers: Sequence[Server]) -> ChatReply:
+        """Return the first good answer of a server, or else the first useless one."""
+        left, doubted = list(servers), None
+        has_others, lacks = len(servers) > 1, self._request.lacks
+        while True:
+            try:
+                server, outcome = await self._outcome(left)
+            except LLMError as error:
+                if doubted is None or isinstance(error, BudgetSpentError):
+                    raise
+                return _result(doubted[1])
+
+            if not isinstance(outcome, LLMError) and not (has_others and lacks(outcome)):
+                server.answered()
+                if doubted is not None:
+                    # its answer was useless, and another server's is not
+                    doubted[0].failed(_failure(doubted[1]), loop_time())
+                return outcome
+
+            others = [each for each in left if each is not server]
+            # one that was of use, rather than another useless one
+            left = [each for each in others if each.answers] or others
+            if isinstance(outcome, ModelMissingError) and left and doubted is None:
+                server.failed(outcome, loop_time())
+            elif doubted is not None or not left:
+                return _result(outcome if doubted is None else doubted[1])
+            else:
+                doubted = server, outcome
+            self._slots.pause(server, server.backoff(server.failures + 1))
+
+    async def _outcome(self, able: Sequence[Server]) -> tuple[Server, ChatReply | LLMError]:
+        """Return what a server says, after failures that may pass; a refusal is its outcome.
+
+        Raises:
+            LLMError: If it fails too often.
+        """
+        pause = 0.0
+        while True:
+            # elsewhere it is put at once
+            if pause and len(able) == 1:
+                await asyncio.sleep(pause)
+            server = await self._slots.take(able, self._cost)
+            pause, asked_at = 0.0, loop_time()
+            answers_before = self._answers_before.setdefault(server, server.answers)
+            try:
+                return server, await server.chat(self._request, self._cost)
+            except BudgetSpentError:
+                raise
+            except LLMError as error:
+                if not (is_retryable(error) or (server.waits and may_be_an_outage(error))):
+                    return server, error
+                pause = server.failed(error, asked_at)
+                self._tries += 1
+                is_the_questions = server.answers > answers_before
+                may_wait = not is_the_questions and any(each.is_waited_for for each in able)
+                is_over = self._tries >= self._attempts and not may_wait
+                if is_over or all(each.is_given_up for each in able):
+                    raise
+            finally:
+                self._slots.give_back(server, pause)
+
+
+def _result(outcome: ChatReply | LLMError) -> ChatReply:
+    if isinstance(outcome, LLMError):
+        raise outcome
+    return outcome
+
+
+def _failure(outcome: ChatReply | LLMError) -> LLMError:
+    return outcome if isinstance(outcome, LLMError) else LLMError("gave no valid answer")
+
+
+# Equal requests
 
 
 @dataclass(slots=True)
@@ -96,6 +390,12 @@ async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> O
 
 # Limits
 
+DEFAULT_SECONDS = 120.0
+
+DEFAULT_CONCURRENCY = 16
+
+DEFAULT_ATTEMPTS = 3
+
 
 class Limits(TypedDict, total=False):
     """The limits for asking a client; see `Reasoner`."""
@@ -119,7 +419,7 @@ class AsksModel:
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
         named: The model name given for the client.
-        price_of: Returns the money that tokens cost; None without a `Model`, which has prices.
+        prices: The prices of tokens, of which only a `Model` has some.
     """
 
     def __init__(
@@ -127,7 +427,7 @@ class AsksModel:
         client: Any,
         *,
         model: str | None = None,
-        timeout: float = 120.0,
+        timeout: float | None = None,
         concurrency: int | None = None,
         attempts: int | None = None,
         patience: float | None = None,
@@ -136,13 +436,13 @@ class AsksModel:
         logger: EventLogger | None = None,
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
-        self.price_of: PriceOf | None = None
+        self.prices: Prices = (None, None)
         # of its class, since a mock of a client has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
             model = model or client.model or None
             patience = client.patience if patience is None else patience
-            self.price_of = client.price_of
+            self.prices = client.prices
             client = client.as_client()
         if isinstance(client, Pool):
             _refuse_limits(client, concurrency=concurrency, attempts=attempts)
@@ -164,7 +464,8 @@ class AsksModel:
         self.named: str | None = model
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
-        self._timeout, self._seed = timeout, seed
+        self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
+        self._seed = seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
         self._logger = logger
 
@@ -191,6 +492,8 @@ class AsksModel:
         async def ask(wording: Request[ResultT]) -> ResultT:
             nonlocal last_reply
             asked_before = cost.attempts
+            if request.attempts is not None and asked_before >= request.attempts:
+                raise LLMError("no request is left")
             try:
                 reply = await self._sent(wording, cost)
             finally:
@@ -210,7 +513,7 @@ class AsksModel:
             raise
         finally:
             cost.settle(perf_counter() - began)
-            cost.price(self.price_of)
+            cost.price(self.prices)
 
     async def _sent(self, request: Request[Any], cost: Cost) -> ChatReply:
         """Return the reply to a request within its time, which counts from its slot on."""
@@ -235,6 +538,8 @@ class AsksModel:
                 raise
             if (spent := self.budget.spent()) is not None:
                 raise BudgetSpentError(spent) from error
+            if cost.attempts < (request.attempts or 0):
+                return await self._sent(request, cost)
             why = f": {self.pool.trouble}" if self.pool.trouble else ""
             raise TimedOutError(f"no answer within {self._timeout:g} s{why}") from error
 
@@ -249,133 +554,3 @@ def _refuse_limits(pool: Pool, **limits: int | None) -> None:
         if value is not None:
             problem = f"{name} must be omitted, got {value!r}: set it on the Model"
             raise FieldValueError(f"{problem}, {type(pool).__name__} has its own")
-
-
-# Clients of other libraries
-
-PROMPTED = ("chat", "get_response", "run")
-"""The methods that take a prompt; the first that a client has is called."""
-
-
-class ForeignServer(ClientServer):
-    """A client of another library: Ollama's, OpenAI's, or one with a method that takes a prompt.
-
-    Args:
-        client: The client.
-        model: Model name, for a client that needs one with every call.
-        seed: Seed of the sampling, if the client takes one.
-        limit: Simultaneous questions.
-        patience: Seconds to wait for it when it fails.
-    """
-
-    def __init__(
-        self, client: Any, model: str | None, seed: int | None, limit: int, patience: float
-    ) -> None:
-        super().__init__(type(client).__name__, model or "the model", limit, patience)
-        self._client, self._model, self._seed = client, model, seed
-        self.model_and_host = model, None
-
-    def call(self, request: Request[Any]) -> Call:
-        """Return the call in the form that the client takes."""
-        seed = None if self._seed is None else self._seed + request.variation
-        if (completions := completions_of(self._client)) is not None:
-            return self._of_openai(completions.create, request, seed)
-
-        name = next(each for each in PROMPTED if has(self._client, each))
-        ask = getattr(self._client, name)
-        names, takes_any = parameters(ask)
-        if name == "chat" and ("messages" in names or takes_any or not names):
-            return self._of_ollama(ask, request, seed)
-
-        # as agent-framework's clients and agents take them
-        options = {"response_format": request.schema, "seed": seed}
-        present = {key: value for key, value in options.items() if value is not None}
-        takes_options = name != "chat" and {"messages", "options"} <= set(names)
-        (message,) = request.messages
-        return Call(ask, (message["content"],), {"options": present} if takes_options else {})
-
-    def _of_openai(
-        self, create: Callable[..., Any], request: Request[Any], seed: int | None
-    ) -> Call:
-        schema = {"name": "answer", "schema": request.schema}
-        offered = {
-            "model": self._model,
-            "messages": list(request.messages),
-            "seed": seed,
-            "response_format": request.schema and {"type": "json_schema", "json_schema": schema},
-            **self.chances_of(request),
-        }
-        return Call(create, (), {key: part for key, part in offered.items() if part is not None})
-
-    def _of_ollama(self, ask: Callable[..., Any], request: Request[Any], seed: int | None) -> Call:
-        offered = {
-            "messages": request.messages,
-            "format": request.schema,
-            "model": self._model,
-            "options": {"seed": seed} if self._model and seed is not None else None,
-            **self.chances_of(request),
-        }
-        return Call(ask, (), accepted(ask, offered))
-
-
-def gives_chances(client: Any) -> bool:
-    """Return whether a client can be asked for log-probabilities."""
-    method = _chat_of(client)
-    takes_them = callable(method) and "logprobs" in parameters(method)[0]
-    return takes_them or isinstance(client, Pool)
-
-
-def _chat_of(client: Any) -> Any:
-    """Return the method that takes a conversation, if a client has one."""
-    completions = completions_of(client)
-    return getattr(client, "chat", None) if completions is None else completions.create
-
-
-def completions_of(client: Any) -> Any:
-    """Return the completions of a client like ``openai.AsyncOpenAI``; None for others."""
-    completions = getattr(getattr(client, "chat", None), "completions", None)
-    return completions if has(completions, "create") else None
-
-
-def check_client(client: object) -> None:
-    """Refuse a client that cannot be asked.
-
-    Raises:
-        ReasonerError: If it has none of the methods, or blocks the event loop.
-    """
-    kind = type(client).__name__
-    if instead := _async_twin(client):
-        raise ReasonerError(f"{kind} stops the event loop while it waits for an answer: {instead}")
-    if completions_of(client) is None and not any(has(client, name) for name in PROMPTED):
-        raise ReasonerError(
-            f"a Reasoner's client needs an async method chat, get_response or run; {kind} has none"
-        )
-
-
-def _async_twin(client: object) -> str | None:
-    """Return what to use instead of a blocking client of Ollama or OpenAI."""
-    bases = type(client).__mro__
-    makers = {base.__module__.partition(".")[0] for base in bases} & {"ollama", "openai"}
-    if not makers or any(base.__name__.startswith("Async") for base in bases):
-        return None
-    if inspect.iscoroutinefunction(getattr(client, "chat", None)):
-        return None
-    return f"use {'ollama.AsyncClient' if 'ollama' in makers else 'openai.AsyncOpenAI'}"
-
-
-def check_model(client: object, model: str | None) -> None:
-    """Refuse a client that needs a model name with every call if there is none.
-
-    Raises:
-        ReasonerError: If there is no name, and the client's method needs one.
-    """
-    method = _chat_of(client)
-    if model or not callable(method):
-        return
-
-    parameter = inspect.signature(method).parameters.get("model")
-    if parameter is not None and parameter.default in (inspect.Parameter.empty, ""):
-        raise ReasonerError(
-            f"{type(client).__name__}.chat needs the name of a model: give one, "
-            "such as Reasoner(client, model='...')"
-        )

@@ -1,80 +1,17 @@
-"""Deciding without a model, and random numbers for agents without a stream."""
+"""Deciding without a model."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from math import exp
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream, Taken, index_at, total_of
-from prism.reasoner._questions import BaseReasoner, Decision, Question
-from prism.statechart.names import given_name
+from prism.randomness import index_at, total_of
+from prism.reasoner._questions import AgentStreams, BaseReasoner, Decision, Question
 from prism.statechart.reporting import announce
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, is_heard
-
-
-class AgentStreams:
-    """The random numbers of agents' decisions, for reasoners that draw.
-
-    Args:
-        seed: Seed of the streams of agents without their own.
-    """
-
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
-        self._named: dict[str, RandomStream] = {}
-
-    def of(self, agent: Any) -> RandomStream:
-        """Return ``agent.random`` if it is a stream, or else a stream kept for the agent.
-
-        An agent that also draws for itself has ``decision_random``, which takes precedence.
-
-        A kept stream belongs to the agent's id or name; agents without either share one.
-        """
-        stream = getattr(agent, "decision_random", None)
-        if not isinstance(stream, RandomStream):
-            stream = getattr(agent, "random", None)
-        if isinstance(stream, RandomStream):
-            return stream
-
-        name = given_name(agent) or ""
-        if name not in self._named:
-            self._named[name] = RandomStream(self._seed, name)
-
-        return self._named[name]
-
-
-SEEDS = 2**31
-"""Number of seeds to draw from, since servers store them in 32 bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Draw:
-    """The random number that is drawn for a question before it is asked.
-
-    Args:
-        stream: The stream of the number; None if nothing is drawn.
-        drawn: The number, for drawing an option or for the model's sampling.
-        fault: Why the question cannot be asked.
-    """
-
-    stream: RandomStream | None = None
-    drawn: Taken = (0, 0.0)
-    fault: Exception | None = None
-
-    @property
-    def variation(self) -> int:
-        """The number in a form to add to a seed."""
-        return int(self.drawn[1] * SEEDS)
-
-    def put_back(self) -> None:
-        """Restore the stream as if the question had not been asked."""
-        if self.stream is not None:
-            self.stream.put_back(self.drawn)
-
 
 _PULLED: Collection[str] = {
     AgentState.COMPOSING,

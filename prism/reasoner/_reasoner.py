@@ -1,7 +1,4 @@
-"""Deciding with a language model; if it does not decide, a fallback does.
-
-The contract is the specification's; the prompts are in `_prompts`.
-"""
+"""Deciding with a language model; if it does not decide, a fallback does."""
 
 from __future__ import annotations
 
@@ -17,22 +14,29 @@ from typing import Any, Literal, Unpack, get_args
 from prism._faults import place_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError
 from prism.randomness import RandomStream, index_at
-from prism.reasoner._asking import AsksModel, Limits, Outcome, SingleFlight, gives_chances
+from prism.reasoner._asking import AsksModel, Limits, Outcome, Pool, SingleFlight
+from prism.reasoner._clients import gives_chances
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._policy import AgentStreams, Draw
 from prism.reasoner._prompts import (
+    STATE_DESCRIPTIONS,
     Kind,
     PromptSettings,
     QuestionRequest,
     Rotations,
-    own_prompt,
     request_for,
 )
-from prism.reasoner._questions import BaseReasoner, Decision, Question, Source
+from prism.reasoner._questions import (
+    AgentStreams,
+    BaseReasoner,
+    Decision,
+    Draw,
+    Question,
+    Source,
+    all_of,
+)
 from prism.reasoner._replies import Reply
-from prism.reasoner._router import all_of
-from prism.reasoner._situations import STATE_DESCRIPTIONS
-from prism.reasoner._spending import Cost, require_one_of, require_positive
+from prism.reasoner._requests import Cost, require_one_of, require_positive
+from prism.reasoner._templates import own_prompt
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
@@ -85,7 +89,7 @@ class Reasoner(AsksModel, BaseReasoner):
             to ask in every rotation and average the probabilities, which takes a request for each
             option, and logs how far the rotations lie apart.
         timeout: Seconds that one answer may take, including retries, once the question has a slot
-            of the client.
+            of the client; by default 120, or twice the ``timeout`` of a `Model` if that is more.
         concurrency: Simultaneous requests, for a client of another library; 16 by default.
         attempts: Requests for one question in case of temporary failures (a busy server, a broken
             connection, a time-out), for a client of another library; 3 by default, 1 for no
@@ -124,7 +128,8 @@ class Reasoner(AsksModel, BaseReasoner):
         require_one_of("rotations", rotations, get_args(Rotations))
         require_positive(memory=memory)
         AsksModel.__init__(self, client, **limits)
-        self._asks_letters = mode == "auto" and gives_chances(self.client)
+        is_able = isinstance(self.client, Pool) or gives_chances(self.client)
+        self._asks_letters = mode == "auto" and is_able
         self._is_proven = False
         self._fallback = fallback
         self._streams = AgentStreams(self._seed)

@@ -1,4 +1,4 @@
-"""What is asked of a model, and reading its reply: an object of a form, or exactly one option.
+"""Reading a reply: the text of any client's reply, and in it an object of a form or one option.
 
 A reply with other words is refused, since they may retract its answer; then the model is asked once
 more. Servers that follow a schema send no such words.
@@ -8,158 +8,172 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Generic, TypeVar
+from math import exp
+from typing import Any, TypeVar
 from unicodedata import normalize
 
-from prism.errors import LLMError, ReasonerError, UselessReplyError
+from prism.errors import BadReplyError, DeclinedError, ReasonerError
+from prism.reasoner._requests import Token
 from prism.statechart.states import state_text
 
-ResultT = TypeVar("ResultT")
+# Replies of clients
 
-Token = tuple[str, Mapping[str, float]]
-"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
+_USAGE = ("usage_details", "usage")
 
+_READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
 
-USUAL_TRIES = 2
-"""How often a model is asked if its replies are useless, each time in other words."""
+_WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
 
+_NEVER = -10_000.0
+"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
 
-@dataclass(frozen=True, slots=True)
-class ChatReply:
-    """A model's reply to a conversation.
+_WRAPPING = " \t\n\"'`:{}▁Ġ"
+"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
 
-    Args:
-        text: Its text.
-        model: The model.
-        host: Server it runs on.
-        input_tokens: Tokens that it read, if known.
-        output_tokens: Tokens that it wrote, if known.
-        tokens: The reply's tokens with their alternatives, if the server gives them.
-    """
+The last two are how some servers show a space.
+"""
 
-    text: str
-    model: str = ""
-    host: str = ""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    tokens: Sequence[Token] = field(default=(), repr=False)
+KindT = TypeVar("KindT")
 
 
-def _as_it_is(reply: ChatReply) -> Any:
-    return reply
+def of_kind(kind: type[KindT], value: Any) -> KindT | None:
+    """Return a value if it is of a type, else None."""
+    return value if isinstance(value, kind) else None
 
 
-@dataclass(frozen=True, slots=True)
-class Request(Generic[ResultT]):
-    """A conversation to send, the form of its answer, and how the answer is read.
+def first(thing: Any, *names: str) -> Any:
+    """Return the first of these keys or attributes that has a value."""
+    for name in names:
+        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
+        if value is not None:
+            return value
 
-    Args:
-        messages: ``{"role": ..., "content": ...}``, oldest first.
-        schema: JSON schema that the reply must follow.
-        read: Returns what a reply says; raises UselessReplyError if it cannot be used.
-        how: How to respond, in words, for asking again.
-        variation: A number added to the seed, so that the same prompt may get another answer.
-        most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
-        limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
-        chances: Whether to request the log-probabilities of its tokens.
-    """
-
-    messages: Sequence[Mapping[str, Any]]
-    schema: dict[str, Any] | None = None
-    read: Callable[[ChatReply], ResultT] = _as_it_is
-    how: str = ""
-    variation: int = 0
-    most_tokens: int | None = None
-    chances: bool = False
-    limit: int | None = None
-
-    def tokens(self, usual: int | None) -> int | None:
-        """Return how many tokens the reply may have, of which a server's settings allow some."""
-        allowed = [each for each in (usual or self.most_tokens, self.limit) if each is not None]
-        return min(allowed, default=None)
-
-    @property
-    def text(self) -> str:
-        """The prompt."""
-        return str(self.messages[-1]["content"])
-
-    def reworded(self, problem: str, number: int) -> Request[ResultT]:
-        """Return a request that says why the last reply was useless, and how to respond.
-
-        It is a single message, since not every client accepts a conversation. It gives a model that
-        repeats itself at temperature 0 something new to read, also if the problem is the same.
-
-        Args:
-            problem: Why the last reply was useless.
-            number: How many replies were.
-        """
-        replies = "reply" if number == 1 else f"{number} replies"
-        correction = f"Your last {replies} could not be used: {problem}\n{self.how}"
-        return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{correction}\n"))
-
-    def lacks(self, reply: ChatReply) -> bool:
-        """Return whether a reply cannot be used."""
-        try:
-            self.read(reply)
-        except LLMError:
-            return True
-        return False
+    return None
 
 
-def prompted(text: str) -> list[dict[str, str]]:
-    """Return a prompt as the messages of a conversation."""
-    return [{"role": "user", "content": text}]
-
-
-async def answered(
-    request: Request[ResultT],
-    ask: Callable[[Request[ResultT]], Awaitable[ResultT]],
-    tries: int = USUAL_TRIES,
-) -> ResultT:
-    """Ask, and again in other words while the model's replies are useless.
-
-    If asking again fails, the problem of the first reply is more informative.
-
-    Args:
-        request: The request.
-        ask: Sends a request, and reads its reply.
-        tries: How often to ask.
+def text_of(reply: Any) -> str:
+    """Return a reply's text.
 
     Raises:
-        LLMError: If there is no reply that can be used.
+        DeclinedError: If the model declined to answer.
+        BadReplyError: If it is of an unknown kind.
     """
-    problems: list[UselessReplyError] = []
-    wording = request
-    while len(problems) < tries:
-        try:
-            return await ask(wording)
-        except UselessReplyError as problem:
-            problems.append(problem)
-            wording = request.reworded(str(problem), len(problems))
-        except LLMError:
-            if not problems:
-                raise
-            break
+    if isinstance(reply, str):
+        return reply
 
-    raise problems[0]
+    choice = choice_in(reply)
+    _require_answer(choice)
+    for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
+        content = choice
+        for name in path:
+            content = first(content, name)
+        if isinstance(content, list):
+            content = "".join(str(first(part, "text") or "") for part in content)
+        if isinstance(content, str):
+            return content
+        # agents with typed results return data instead of text
+        if (chosen := first(content, "next_state")) is not None:
+            return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
+
+    if first(choice, "message") is not None:
+        return ""
+    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
+
+
+def _require_answer(choice: Any) -> None:
+    """Refuse a text that its server says is no answer."""
+    refusal = first(first(choice, "message"), "refusal")
+    if isinstance(refusal, str) and refusal:
+        raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
+    if str(first(choice, "finish_reason")).startswith("content_filter"):
+        raise DeclinedError("the content filter of the model's server withheld its reply")
+
+
+def with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
+    """Return the text of a reply with its tool calls as JSON.
+
+    Servers that know how a model calls tools cut the calls out of its text. A call may be the
+    answer to a choice, with no words beside it that might deny it, or an action of an agent.
+    """
+    calls = first(first(choice_in(reply), "message"), "tool_calls")
+    properties = (schema or {}).get("properties") or ()
+    is_choice = not {"next_state", "letter"}.isdisjoint(properties) and not spoken(text)
+    if not isinstance(calls, Sequence) or not calls or not ("agent" in properties or is_choice):
+        return text
+
+    functions = [first(each, "function") for each in calls]
+    plain = [
+        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
+        for each in functions
+    ]
+    return f"{text}\n{json.dumps(plain, default=str)}".strip()
+
+
+def tokens_of(reply: Any) -> list[Token]:
+    """Return a reply's tokens with their alternatives; none if its server gives none."""
+    logprobs = first(choice_in(reply), "logprobs")
+    listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
+    return [_token(each) for each in listed or () if first(each, "top_logprobs")]
+
+
+def _token(token: Any) -> Token:
+    likely: dict[str, float] = {}
+    for each in first(token, "top_logprobs"):
+        # a letter may be listed in several spellings, with a space or a quote before it
+        text = _letter_in(each)
+        likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
+    return _letter_in(token), likely
+
+
+def _letter_in(token: Any) -> str:
+    text = first(token, "token")
+    return text.strip(_WRAPPING) if isinstance(text, str) else ""
+
+
+def _probability(logarithm: Any) -> float:
+    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
+    # NaN and positive values are not logarithms of a probability
+    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0
+
+
+def choice_in(reply: Any) -> Any:
+    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
+    choices = first(reply, "choices")
+    return choices[0] if isinstance(choices, Sequence) and choices else reply
+
+
+def usage_in(reply: Any) -> tuple[Any, Any, Any]:
+    """Return the tokens that were read and written, by any of the names in use, and the money."""
+    usage = first(reply, *_USAGE)
+    read, written = first(usage, *_READ), first(usage, *_WRITTEN)
+    return (
+        first(reply, *_READ) if read is None else read,
+        first(reply, *_WRITTEN) if written is None else written,
+        first(usage, "cost"),
+    )
 
 
 # Reading
 
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection)\|?[>\]▷]"
+
 _END_OF_THOUGHT = re.compile(rf"[<\[◁]\|?(?:/|end_(?:of_)?){_THOUGHT}", re.IGNORECASE)
+
 _OPEN_THOUGHT = re.compile(
     rf"[<\[◁]\|?(?:(?:begin|start)_(?:of_)?)?{_THOUGHT}|<\|channel\|>", re.IGNORECASE
 )
+
 _FINAL_CHANNEL = re.compile(
     r"<\|channel\|>\s{0,9}final\b[^<]{0,40}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
 )
+
 _END_OF_TURN = re.compile(
     r"<\|(?:im_end|eot_id|endoftext|end_of_text|end_of_turn|end|return)\|>|</s>|<end_of_turn>"
 )
+
 _MARK = re.compile(
     r"</?(?:answer|output|response|tool_call|json)>"
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|[\w:]{1,30}\|>",
@@ -168,7 +182,9 @@ _MARK = re.compile(
 """Marks of a template that servers leave in a reply."""
 
 _FENCE = re.compile(r"\A(?:```|~~~)[A-Za-z]*|(?:```|~~~)\Z|\A`|`\Z")
+
 _SPACE = "\ufeff \t\r\n"
+
 _MOST_QUOTED = 120
 
 _ARGUMENTS = ("arguments", "parameters")
@@ -181,7 +197,9 @@ _REASON = re.compile(r"reason|explanation|rationale|why|because|thought", re.IGN
 """Keys of texts beside an answer that leave no doubt about it."""
 
 _DASH = re.compile("[\u2010-\u2015]")
+
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
+
 _SIGNS = " \t\r\n\"'`*.!()[]\u201c\u201d\u2018\u2019\u3002\u200b\ufeff"
 """Quotation marks, full stops and the like around a name."""
 

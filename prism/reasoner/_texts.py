@@ -14,10 +14,8 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner._asking import AsksModel, Limits, SingleFlight
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._policy import SEEDS
-from prism.reasoner._questions import cost_told, hash_of
-from prism.reasoner._replies import USUAL_TRIES, ChatReply, Request, prompted
-from prism.reasoner._spending import Cost
+from prism.reasoner._questions import SEEDS, Router, cost_told, hash_of
+from prism.reasoner._requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, is_heard, report
@@ -43,8 +41,8 @@ class TextCall:
         prompt: The prompt.
         schema: JSON Schema of the answer, for clients that accept one; None for a text.
         read: Reads the text and returns its value; after a ValueError the model is asked again.
-        tries: How often the model is asked at most if its texts are useless, each time in other
-            words; 2 by default. Retries of temporary failures do not count.
+        tries: How often the model is asked at most, whatever fails, and in other words if its text
+            is useless. By default twice if texts are useless, beside retries of failures.
         fallback: The result if no usable text comes: a text, or data of the schema. None for
             nothing.
         variation: Added to the seed of the sampling, so that the same prompt can have another
@@ -201,6 +199,29 @@ class BaseWriter(ABC):
         for call, written in zip(calls, found, strict=True):
             if are_heard or written.source in _FAILURES:
                 _announce(logger, call, written)
+
+
+class WriterRouter(Router, BaseWriter):
+    """Sends the text calls of a run to its writer."""
+
+    @property
+    def sends_schemas(self) -> bool:
+        """Whether the schema of a text goes to its server, which follows it."""
+        return bool(self.part.sends_schemas)
+
+    @property
+    def is_repeating(self) -> bool:
+        """Whether the next answers come from a journal, as an earlier process had them."""
+        return bool(self.part.is_repeating)
+
+    async def window(self) -> int | None:
+        """Return the smallest window of its servers, prompt and reply; None if unknown."""
+        window: int | None = await self.part.window()
+        return window
+
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+        """Carry out an effect on the outside world, and return its result."""
+        return await self.part.once(key, effect, interrupted)
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -362,7 +383,9 @@ class Writer(AsksModel, BaseWriter):
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
         messages = prompted(call.prompt)
-        return Request(messages, schema, read, how, variation, most, limit=call.limit)
+        return Request(
+            messages, schema, read, how, variation, most, limit=call.limit, attempts=call.tries
+        )
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

@@ -11,7 +11,7 @@ import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log, rows_of
-from prism.reasoner._words import in_words
+from prism.reasoner._prompts import in_words
 from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
 from prism.runlog._reader import find_answers
 

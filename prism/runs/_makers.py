@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner._router import Router
+from prism.reasoner import (
+    BaseReasoner,
+    BaseWriter,
+    Budget,
+    PolicyReasoner,
+    Reasoner,
+    Router,
+    Writer,
+)
+from prism.reasoner._texts import WriterRouter
 from prism.runs._options import (
     ALL_OTHERS,
-    NO_LATER,
+    Before,
     DeciderOptions,
-    Later,
     PolicyOptions,
     WriterOptions,
 )
 from prism.runs._policy_file import Policy
-from prism.statechart import BaseReasoner, BaseWriter, Budget, PolicyReasoner, Reasoner, Writer
+
+BEFORE = "before"
+"""The title of what decides first in a run that switches."""
 
 PATIENCE_SECONDS = 60.0
 """The default seconds that a run waits for a failing server."""
@@ -36,7 +46,7 @@ def make_askers(
     seed: int,
     fallback: Any,
     *,
-    later: Later = NO_LATER,
+    before: Before | None = None,
 ) -> tuple[BaseReasoner | None, BaseWriter | None]:
     """Make the reasoner and the writer of a run; a model that does both is one client.
 
@@ -45,7 +55,7 @@ def make_askers(
         writer: The options of the writer.
         seed: Seed of the run.
         fallback: The state to take when a model gives no valid answer.
-        later: Models and policies to which the run switches later, by their names in the log.
+        before: What decides until ``decider`` does, to which a run switches.
 
     Returns:
         The two; None for those without options.
@@ -54,38 +64,34 @@ def make_askers(
         FieldValueError: If an option lies outside its range.
         InputError: If a policy cannot be read.
     """
-    models = {
-        title: decider.named(text) if isinstance(decider, Model) else Model.of(text)
-        for title, text in later.items()
-        if isinstance(text, str)
-    }
-    if isinstance(decider, Model):
-        models = {ALL_OTHERS: decider, **models}
     writes = writer.model if writer is not None else None
-    askable = [*models.values(), *([writes] if isinstance(writes, Model) else [])]
-    # those to which it switches have the limits of the first
-    budget = _budget_of(askable[0]) if askable else None
-    parts: dict[str, Any] = {
-        title: _reasoner(each, seed, fallback, budget) for title, each in models.items()
-    }
-    policies = {title: file for title, file in later.items() if isinstance(file, Path)}
-    if isinstance(decider, PolicyOptions):
-        policies[ALL_OTHERS] = Path(decider.policy)
-    parts |= {title: Policy.from_file(file).reasoner(seed) for title, file in policies.items()}
-    decides: BaseReasoner | None = parts.get(ALL_OTHERS)
-    if later or isinstance(decider, Model):
-        first = {ALL_OTHERS: decides or PolicyReasoner(seed)}
-        stopping = _stopping(next(iter(models.values()))) if models else {}
-        decides = Router({**first, **parts}, **stopping)
+    first = None if before is None else before.decider
+    models = [each for each in (decider, first, writes) if isinstance(each, Model)]
+    # the limits of one are those of all
+    budget = _budget_of(models[0]) if models else None
+
+    def decider_of(options: DeciderOptions) -> BaseReasoner:
+        if isinstance(options, Model):
+            return _reasoner(options, seed, fallback, budget)
+        if isinstance(options, PolicyOptions):
+            return Policy.from_file(Path(options.policy)).reasoner(seed)
+        return PolicyReasoner(seed)
+
+    deciding = [each for each in (decider, first) if isinstance(each, Model)]
+    decides = None if decider is None and before is None else decider_of(decider)
+    if before is not None or deciding:
+        parts = {} if before is None else {BEFORE: decider_of(first)}
+        stopping = _stopping(deciding[0]) if deciding else {}
+        decides = Router({**parts, ALL_OTHERS: decides}, **stopping)
     if writer is None:
         return decides, None
     if isinstance(writes, Model):
         return decides, make_writer(writes, seed, budget=budget)
     # a client of another library does not reveal its model
-    part = parts[ALL_OTHERS]
+    part = cast(Router, decides).parts[ALL_OTHERS]
     asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
-    asks.price_of = part.price_of
-    return decides, Router({ALL_OTHERS: asks})
+    asks.prices = part.prices
+    return decides, WriterRouter({ALL_OTHERS: asks})
 
 
 def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> BaseWriter:
@@ -106,8 +112,8 @@ def make_writer(options: Model, seed: int, *, budget: Budget | None = None) -> B
             raise InputError(problem, field=name)
     shared = budget or _budget_of(options)
     writer = Writer(**_client_of(options, seed), seed=seed, budget=shared)
-    writer.price_of = options.price_of
-    return Router({ALL_OTHERS: writer})
+    writer.prices = options.prices
+    return WriterRouter({ALL_OTHERS: writer})
 
 
 def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -> Reasoner:
@@ -122,7 +128,7 @@ def _reasoner(options: Model, seed: int, fallback: Any, budget: Budget | None) -
         rotations=options.rotations or "drawn",
         budget=budget,
     )
-    reasoner.price_of = options.price_of
+    reasoner.prices = options.prices
     return reasoner
 
 

@@ -10,14 +10,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
-from prism.reasoner._router import Router
-from prism.reasoner._spending import Budget, Cost
-from prism.reasoner._words import count_tokens
+from prism.reasoner import Budget, Cost, Router
+from prism.reasoner._requests import count_tokens
 
 if TYPE_CHECKING:
     from prism.llm._pool import ModelPool
+    from prism.reasoner import Reasoner, Writer
     from prism.runs._observing import Observer
-    from prism.statechart import Reasoner, Writer
 
 _QUIET_SECONDS = 2.0
 """How long loading may take without a note."""
@@ -67,7 +66,7 @@ async def load_models(
     loading = (_load(pool, asker.budget, deadline, observer) for pool, asker in left)
     loaded = await asyncio.gather(*loading)
     for (pool, asker), (errors, cost) in zip(left, loaded, strict=True):
-        cost.price(asker.price_of)
+        cost.price(asker.prices)
         is_fatal = may_end or any(server.settings["patience"] for server in pool.servers)
         is_away = len(errors) == len(pool.hosts) and all(map(pool.is_away, errors))
         if is_fatal and errors and is_away:
@@ -165,8 +164,7 @@ def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:
     budget = asking[0].budget
     total = priced(replace(spent, calls=budget.calls, tokens=budget.tokens))
     # how often a model chose each place in its list of options
-    counted = (getattr(each, "places", None) for each in askers)
-    places = next((each.to_dict() for each in counted if each is not None), None)
+    places = next((each.places for each in askers if isinstance(each, Router)), None)
     return {"spent": {**total, **({"places": places} if places else {})}}
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
@@ -14,15 +13,10 @@ from prism.llm import Model
 from prism.llm._addresses import Kind
 from prism.llm._model import LostClient
 from prism.llm._settings import KEYS, OF_SPENDING, from_plain, settings_of
-from prism.statechart import Wording
+from prism.reasoner import Wording
 
 ALL_OTHERS = "all others"
 """The title of agents that use the run's own model."""
-
-Later = Mapping[str, str | Path]
-"""Models to which a run switches later, as texts, and files of policies; by names in the log."""
-
-NO_LATER: Later = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +67,35 @@ class PolicyOptions:
         return {"reasoner": "calibrated", "policy": str(self.policy)}
 
 
+POLICY = "policy"
+"""The entry of ``run.json`` for a run whose decisions are drawn."""
+
 DeciderOptions = Model | PolicyOptions | None
 """What decides in a run: a model, a policy file, or, if None, the default of the kind of run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """What decides in a run until another reasoner or model does, as from a round of a rerun on.
+
+    Args:
+        decider: What decides first.
+        until: The round from which on the run's own decides.
+    """
+
+    decider: DeciderOptions
+    until: int
+
+    def to_config(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        kept = {"reasoner": POLICY} if self.decider is None else self.decider.to_config()
+        return {"until": self.until, **kept}
+
+    @classmethod
+    def from_config(cls, config: Mapping[str, Any]) -> Self | None:
+        """Read what `to_config` returned, in the configuration of a run."""
+        kept = config.get("before")
+        return None if kept is None else cls(read_decider(kept), kept["until"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +163,9 @@ def models_of(options: Any) -> Iterator[Model]:
     Args:
         options: The run.
     """
-    decides, writer = options.reasoner, getattr(options, "writer", None)
-    yield from (
-        each for each in (decides, getattr(writer, "model", None)) if isinstance(each, Model)
-    )
-    for text in options.later_deciders().values():
-        if isinstance(text, str):
-            yield decides.named(text) if isinstance(decides, Model) else Model.of(text)
+    writer, before = getattr(options, "writer", None), options.before
+    asked = (options.reasoner, getattr(writer, "model", None), getattr(before, "decider", None))
+    yield from (each for each in asked if isinstance(each, Model))
 
 
 def with_client(options: Any, client_or_model: Any) -> Any:

@@ -23,7 +23,7 @@ from prism.science._measured_runs import (
 from prism.science._paper import latex_of, write_paper
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
-from prism.worlds._addresses import address_of, load_world
+from prism.worlds._addresses import class_of
 from prism.worlds._fields import MEASURE, marked
 
 if TYPE_CHECKING:
@@ -349,7 +349,7 @@ def _titles_of(world: object) -> dict[str, str]:
         world: Its address, as ``run.json`` and plans have it.
     """
     try:
-        cls = load_world(address_of(str(world)))
+        cls, _ = class_of(str(world))
     except PrismError:
         return {}
     titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}

@@ -12,11 +12,10 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.runs import Observer, Outcome, PolicyOptions
 from prism.runs._folder import SUMMARY_NAME, read_summary
+from prism.runs._options import Before
 from prism.worlds import Run
+from prism.worlds._arguments import decider_of
 from prism.worlds._treatments import read_treatment, setting
-
-_ANSWERING = ("model", "reasoner", "writer")
-"""Arguments of a run that may change in any round where a journal has the answers before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,15 +79,11 @@ def rerun(
 
     if isinstance(changes.get("model"), Mapping):
         changes["model"] = _changed_model(options, changes["model"])
+    decider = decider_of(changes.pop("model", None), changes.pop("reasoner", None))
+    before = options.before if decider is None else _before(options, from_round, decider)
     changed = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
-    if isinstance(changes.get("model"), str) and not _has_journal(options):
-        changed.append(f"model={changes.pop('model')}@{from_round}")
-    policy = changes.get("reasoner")
-    if from_round > 1 and isinstance(policy, PolicyOptions):
-        changed.append(f"policy={policy.policy}@{from_round}")
-        del changes["reasoner"]
     for name in changes:
-        is_late = name == "rounds" or (name in _ANSWERING and _has_journal(options))
+        is_late = name == "rounds" or (name == "writer" and _has_journal(options))
         if from_round > 1 and not is_late:
             problem = "can only be changed from round 1 on: leave it out, or rerun from round 1"
             raise InputError(problem, field=name)
@@ -97,7 +92,14 @@ def rerun(
             problem = f"has {each}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
 
+    if decider is not None:
+        changes["reasoner"] = decider
+    writer = options.writer
+    if isinstance(decider, PolicyOptions) and writer is not None and writer.model is None:
+        # the model that decided goes on writing
+        changes = {"writer": replace(writer, model=options.reasoner), **changes}
     again = options.replace(**changes)
+    again.before = before
     if _has_journal(options):
         again = again.repeating(source, until=from_round)
     again = again.replace(treatments=(*options.treatments, *changed, *treatments))
@@ -119,15 +121,29 @@ def _kept(source: Path) -> Run[Any]:
 def _has_journal(options: Run[Any]) -> bool:
     """Return whether the answers of a run were those of a model."""
     is_asked = isinstance(options.reasoner, Model) or options.repeats is not None
-    return is_asked or options.writer is not None or bool(options.later_deciders())
+    return is_asked or options.writer is not None or options.before is not None
+
+
+def _before(options: Run[Any], from_round: int, decider: Any) -> Before | None:
+    """Return what decides in the rounds before another reasoner or model does."""
+    first, before = options.reasoner, options.before
+    if from_round == 1:
+        return None
+    if before is not None and from_round <= before.until:
+        return Before(before.decider, from_round)
+    if isinstance(first, Model) and isinstance(decider, Model):
+        # the answers of both are in one journal
+        return before
+    if before is not None:
+        problem = f"must be {before.until} or less, where the run has changed what decides"
+        raise InputError(problem, field="from_round")
+    return Before(first, from_round)
 
 
 def _changed_model(options: Run[Any], settings: Mapping[str, Any]) -> Model:
     """Return the run's own model with other settings."""
     if not isinstance(options.reasoner, Model):
-        raise InputError(
-            "asked none so far: name one by a treatment, model=NAME@ROUND", field="model"
-        )
+        raise InputError("asked none so far: name one, such as ollama:llama3.2", field="model")
     return replace(options.reasoner, **settings)
 
 

@@ -14,7 +14,8 @@ from prism.files import parse_json
 from prism.randomness import RandomStream
 from prism.social._parameters import DIURNAL, HOURS, Parameters
 from prism.social._readers import Reader
-from prism.worlds.networks import Pair, random_pairs, scale_free_pairs
+
+Pair = tuple[int, int]
 
 FREQUENCY = "activity_level_frequency"
 
@@ -184,8 +185,8 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     Raises:
         FieldValueError: If there are too few agents for it.
     """
-    kind, seed = parameters.follow_network, parameters.seed
-    if kind == "given":
+    seed = parameters.seed
+    if parameters.follow_network == "given":
         return [agent.following for agent in agents]
 
     stream = RandomStream(seed, "network")
@@ -195,7 +196,13 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     )
     follows = round(len(agents) * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
-    pairs = _pairs(len(agents), follows - mutual, parameters, stream)
+    links, most = follows - mutual, len(agents) * (len(agents) - 1) // 2
+    if links > most:
+        raise FieldValueError(
+            f"mean_follows must be smaller: {len(agents)} agents have {most} pairs, and the "
+            f"network needs {links}"
+        )
+    pairs = _scale_free(len(agents), links, parameters.follower_exponent, stream)
     # some of the followed agents follow back
     back = stream.sample(pairs, min(mutual, len(pairs)))
     followed: list[dict[int, None]] = [{} for _ in agents]
@@ -209,15 +216,37 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     return result
 
 
-def _pairs(size: int, links: int, parameters: Parameters, stream: RandomStream) -> list[Pair]:
-    """Return who follows whom, as pairs of places."""
-    most = size * (size - 1) // 2
-    if links > most:
-        raise FieldValueError(
-            f"mean_follows must be smaller: {size} agents have {most} pairs, and the network needs "
-            f"{links}"
-        )
-    if parameters.follow_network == "scale_free":
-        return scale_free_pairs(size, links, parameters.follower_exponent, stream)
-    pairs = random_pairs(size, links, stream)
-    return [pair if stream.chance(0.5) else pair[::-1] for pair in pairs]
+def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
+    """Return a network whose numbers of connections follow a power law (Price 1976).
+
+    Each agent connects to some earlier agents: with probability ``1 / (exponent - 1)`` to the end
+    of a random earlier connection (the copying of Kumar et al. 2000), or else to any of them. With
+    m connections each, the share of agents with k incoming connections falls as ``(k + a) **
+    -exponent`` with ``a = m * (exponent - 2)``; an exponent of 3 is the network of Barabási and
+    Albert (1999).
+
+    Args:
+        size: Number of agents.
+        links: Number of connections.
+        exponent: Of the power law, above 2.
+        stream: Random numbers.
+
+    Returns:
+        Pairs, whose first agent made the connection.
+    """
+    copying = 1 / (exponent - 1)
+    pairs: list[Pair] = []
+    chosen_before: list[int] = []
+    for one in range(1, size):
+        # the first agents have few predecessors; later ones make up for their missing connections
+        share = (links - len(pairs)) / (size - one)
+        wanted = min(one, int(share) + stream.chance(share % 1))
+        chosen: dict[int, None] = {}
+        while len(chosen) < wanted:
+            copies = chosen_before and stream.chance(copying)
+            chosen[stream.choice(chosen_before) if copies else stream.index(one)] = None
+
+        pairs += [(one, other) for other in chosen]
+        chosen_before += chosen
+
+    return pairs

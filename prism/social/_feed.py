@@ -122,7 +122,7 @@ class Feed(Posting):
 
     async def tick(self) -> None:
         """Give a turn to every agent that is awake."""
-        if "network_of_posts" not in vars(self):
+        if "posts" not in vars(self):
             name = type(self).__name__
             raise SimulationError(f"{name}.setup must begin with  super().setup()")
         turns = self._run_turns
@@ -194,10 +194,9 @@ class Feed(Posting):
             prompt = situation_of(self, post)
         weights = odds_of(self, reader, post)
         chosen = await reader.decide(DECIDES, post, weights=weights, prompt=prompt)
-        reader.has_chosen = bool(reader.acts)
         if chosen is AgentState.COMPOSING:
             # of those who choose among all acts, composing means a post of their own
-            reader.pending_action = "post" if reader.has_chosen else None
+            reader.pending_action = "post" if reader.acts else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
         if self._run_turns.remembers and chosen is not None:
@@ -221,7 +220,7 @@ class Feed(Posting):
     def publish_about(self, reader: Reader) -> Any:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None and reader.post is not None and reader.has_chosen:
+        if reader.draft is None and reader.post is not None:
             # it has chosen this act itself, so there is no draft yet
             stream = self._stream_of_text(reader)
             return self._drafted(reader, kind, stream, self._end_act)
@@ -233,7 +232,7 @@ class Feed(Posting):
         """Like the post."""
         post = reader.post
         if post is not None:
-            self.network_of_posts.vote(post, 1, 0)
+            post.likes += 1
             self._counts["likes"] += 1
             self._log_vote(POST_LIKED, reader, post)
         reader.fire(ACTION_DONE, post)
@@ -322,8 +321,7 @@ class Feed(Posting):
             return False
 
         reader.before_idea = wait(rate, reader.random)
-        reader.post, reader.has_chosen = None, False
-        reader.pending_action = "post"
+        reader.post, reader.pending_action = None, "post"
         reader.fire(HAS_IDEA)
         return True
 
@@ -360,7 +358,7 @@ class Feed(Posting):
     def _pass_by(self, reader: Reader, post: Post) -> None:
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
         if self.dislike_chance and dislikes(self, reader, post):
-            self.network_of_posts.vote(post, 0, 1)
+            post.dislikes += 1
             self._log_vote(POST_DISLIKED, reader, post)
 
     def _log_vote(self, event: str, reader: Reader, post: Post) -> None:

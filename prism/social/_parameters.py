@@ -63,7 +63,7 @@ class Parameters(World[Reader]):
     """The parameters of the feed; their defaults are the preset ``conversation``.
 
     Shares and probabilities lie between 0 and 1. Only a treatment changes parameters, as in
-    ``self.feed = "random"``. It cannot change those on which the population or the chart depends.
+    ``self.feed = "chronological"``, but not those on which the population or the chart depends.
 
     Args:
         preset: Name of a preset, whose values replace these defaults.
@@ -130,8 +130,7 @@ class Parameters(World[Reader]):
         feed_length: Most posts in a feed, from 1 on.
         candidates: Number of newest posts of each source to consider for a feed, from 1 on.
         follow_network: Who follows whom: as ``given`` by the population, or generated as
-            ``scale_free`` or ``random``. For another network, override
-            `Feed.populate`.
+            ``scale_free``. For another network, override `Feed.populate`.
         mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
@@ -189,7 +188,7 @@ class Parameters(World[Reader]):
     feed: Literal["interests", "chronological"] = "interests"
     feed_length: int = param(20, least=1)
     candidates: int = param(100, least=1)
-    follow_network: Literal["given", "scale_free", "random"] = "given"
+    follow_network: Literal["given", "scale_free"] = "given"
     mean_follows: float = param(10.0, least=0)
     reciprocity: float = param(0.36, least=0, most=1)
     follower_exponent: float = param(2.3, least=2.001)

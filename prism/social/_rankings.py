@@ -112,7 +112,7 @@ def _ranked(feed: Any, reader: Reader, stream: RandomStream) -> Iterable[Post]:
 def _opening_drawn(feed: Any, posts: Iterable[Post], stream: RandomStream) -> Sequence[Post]:
     """Put the opening posts, all of which are equally new, in an order of the reader's own."""
     listed = [*posts]
-    opening = [post for post in listed if post.number < feed.network_of_posts.opening]
+    opening = [post for post in listed if post.number < feed._opened]
     if len(opening) <= feed.feed_length:
         return listed
     return listed[: len(listed) - len(opening)] + stream.shuffled(opening)

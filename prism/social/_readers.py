@@ -94,9 +94,8 @@ class Reader(Agent):
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root
     written: Counter[tuple[PostKind, int]] = state(Counter)
-    # its choice about the post that it weighs
+    # among what it may choose to publish about the post that it weighs
     acts: frozenset[PostKind] = state(frozenset)
-    has_chosen: bool = state(False)
     rated: tuple[Any, float] = state((None, 0.0))
     # when it begins to write on its own initiative
     idea_rate: float = state(0.0)

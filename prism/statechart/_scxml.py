@@ -9,28 +9,42 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from enum import Enum
-from operator import itemgetter
+from collections.abc import Mapping
 from typing import Any, NoReturn
-from xml.etree.ElementTree import Element, SubElement, TreeBuilder, indent, tostring
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
-from prism.files._source import Where
-from prism.statechart._document import MOST_LEVELS, Functions, read_chart
 from prism.statechart._parts import TIMING
 from prism.statechart.transitions import DEFAULT_NAME
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
-MOST_ELEMENTS = 20_000
+MOST_STATES = 20_000
 
 _NAMESPACE = "http://www.w3.org/2005/07/scxml"
 _PRISM = "urn:prism:statechart"
 _OWN = f"{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
-_REFUSED = "is not supported: remove it, or correct it"
+
+_READ = {
+    "document": "<scxml>",
+    "scxml": "name initial version datamodel binding <state> <parallel> <final> "
+    "prism:description prism:strict prism:decision_states prism:timeouts",
+    "state": "id initial prism:entry prism:exit "
+    "<state> <parallel> <final> <initial> <history> <transition>",
+    "parallel": "id prism:entry prism:exit <state> <parallel> <history> <transition>",
+    "final": "id prism:entry prism:exit",
+    "initial": "<default>",
+    "history": "id type prism:default <default>",
+    "transition": "event cond target type "
+    "prism:action prism:after prism:rate prism:probability prism:place",
+    "default": "target type",
+}
+"""What is read of each element: its attributes, and elements inside.
+
+A ``default`` is the transition of an ``initial`` or a ``history``.
+"""
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
 _CODE = re.compile(r"_x([0-9A-F]{4,5}|10[0-9A-F]{4})_")
@@ -96,18 +110,16 @@ class _Writer:
         _set(element, id=_encoded(text), initial=self._ids(data.get("initial")))
         _set_own(element, data, "entry", "exit")
 
-    def _write_transition(self, data: dict[str, Any]) -> None:
-        trigger = data["trigger"]
-        data["exact"] = isinstance(trigger, str)
+    def _write_transition(self, data: Mapping[str, Any]) -> None:
         element = SubElement(self._states[data["source"]], "transition")
         _set(
             element,
-            event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
+            event=None if data["trigger"] is None else _encoded(data["trigger"]),
             cond=data.get("guard"),
             target=self._ids(data["target"]),
             type="internal" if data.get("internal") else None,
         )
-        _set_own(element, data, "exact", "action", *TIMING, "place")
+        _set_own(element, data, "action", *TIMING, "place")
 
     def _ids(self, places: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -152,206 +164,150 @@ def _set_own(element: Element, data: Mapping[str, Any], *keys: str) -> None:
 # Reading
 
 
-def read_scxml(
-    text: str, guards: Functions | None, actions: Functions | None, enum: type[Enum] | None
-) -> dict[str, Any]:
-    """Return the arguments of the chart that a document describes: see `Statechart.from_scxml`."""
-    reader = _Reader(_parse(text))
-    data, foreign = reader.data(), set[str]()
-    unread = [*reader.unread(reader.root, foreign)]
-    arguments = read_chart(data, guards, actions, enum, reader.line_of, unread)
-    if foreign:
-        warn_standard(f"SCXML document: ignored what is of {', '.join(sorted(foreign))}")
-    return arguments
-
-
-def _parse(text: str) -> dict[Element, int]:
-    """Return all elements of a document in order, each with its line.
+def from_scxml(text: str) -> dict[str, Any]:
+    """Return the plain data of the chart that a document describes.
 
     Raises:
-        DefinitionError: If it is beyond a bound, or has a document type.
+        DefinitionError: For the first part that is not read, with its line.
         InputError: If it is not well-formed; names the line.
     """
-    lines: dict[Element, int] = {}
-    parser: Any = expat.ParserCreate(namespace_separator="}")
-    builder = TreeBuilder()
-
-    def refuse(problem: str) -> NoReturn:
-        raise DefinitionError(f"line {parser.CurrentLineNumber}: the document {problem}")
-
-    def start(name: str, attributes: dict[str, str]) -> None:
-        element = builder.start(name.removeprefix(f"{_NAMESPACE}}}"), attributes)
-        lines[element] = parser.CurrentLineNumber
-        if len(lines) > MOST_ELEMENTS:
-            refuse(f"has more than {MOST_ELEMENTS:,} elements: split it")
-
-    parser.StartElementHandler = start
-    parser.EndElementHandler, parser.CharacterDataHandler = builder.end, builder.data
-    parser.StartDoctypeDeclHandler = lambda *_: refuse("has a DOCTYPE: remove it")
-    if len(text) > MOST_CHARACTERS:
-        refuse(f"is longer than {MOST_CHARACTERS:,} characters: split it")
-    try:
-        # a text has been decoded, whatever its declaration says
-        parser.Parse(text.encode("utf-8", "surrogatepass"), True)
-    except expat.ExpatError as error:
-        problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
-        raise InputError(problem, line=error.lineno) from None
-    return lines
-
-
-def _foreign(name: str) -> str:
-    """Return the namespace of a name, if it is neither SCXML's nor prism's."""
-    return "" if name.startswith(_OWN) else name.rpartition("}")[0]
+    reader = _Reader()
+    data = reader.read(text)
+    if reader.foreign:
+        warn_standard(f"SCXML document: ignored what is of {', '.join(reader.foreign)}")
+    return data
 
 
 class _Reader:
-    """Makes the plain data of a chart, and takes from the elements what it has read.
-
-    Args:
-        lines: The elements in order, with the line of each.
+    """Makes the plain data of a chart while it reads a document.
 
     Attributes:
-        root: The outermost element.
+        foreign: The namespaces of other programs, whose elements and attributes are ignored.
     """
 
-    def __init__(self, lines: Mapping[Element, int]) -> None:
-        self.root: Element = next(iter(lines))
-        if self.root.tag != "scxml":
-            raise DefinitionError(f"the outermost element must be <scxml>, got <{self.root.tag}>")
-        self._lines = lines
-        self._marks: dict[Where, int] = {(): lines[self.root]}
-        self._read = {self.root}
-        self._transitions: list[tuple[Any, int, dict[str, Any]]] = []
-        self._names = {
-            element: _decoded(element.attrib.pop("id", "") or f"{element.tag}{number}")
-            for number, element in enumerate(lines)
-            if element.tag in _STATES
-        }
+    def __init__(self) -> None:
+        self.foreign: dict[str, None] = {}
+        self._parser: Any = expat.ParserCreate(namespace_separator="}")
+        self._parser.StartElementHandler = self._start
+        self._parser.EndElementHandler = lambda _: self._around.pop()
+        self._parser.CharacterDataHandler = self._text
+        self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a DOCTYPE")
+        # the elements around, each with its data; those of other programs have none
+        self._around: list[tuple[str, Any]] = [("document", {})]
+        self._ids: set[str] = set()
         self._histories: dict[str, Any] = {}
-        for element, name in self._names.items():
-            for history in element.findall("history"):
-                if history.get("id", "") not in {"", *self._histories}:
-                    self._read_history(history, name)
+        self._chart: dict[str, Any] = {"schema": 2, "states": []}
+        self._chart |= {"transitions": [], "final_states": []}
+        # data whose targets are ids until all histories are known, and prism's own attributes
+        self._parts: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
 
-    def line_of(self, where: Where) -> int:
-        """Return the line of a part of the data, or of what is around it."""
-        while where not in self._marks:
-            where = where[:-1]
-        return self._marks[where]
+    def read(self, text: str) -> dict[str, Any]:
+        """Return the data of a document."""
+        if len(text) > MOST_CHARACTERS:
+            raise DefinitionError(f"the document is longer than {MOST_CHARACTERS:,} characters")
+        try:
+            # a text has been decoded, whatever its declaration says
+            self._parser.Parse(text.encode("utf-8", "surrogatepass"), True)
+        except expat.ExpatError as error:
+            problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
+            raise InputError(problem, line=error.lineno) from None
+        for data, key, own in self._parts:
+            places = [self._histories.get(each, _decoded(each)) for each in data[key]]
+            data[key] = places[0] if len(places) == 1 else places or None
+            data.update(own)
+        chart = self._chart
+        chart["initial"] = chart["initial"] or next((s["state"] for s in chart["states"]), [])
+        chart["transitions"].sort(key=lambda each: each.pop("place"))
+        return chart
 
-    def unread(self, element: Element, foreign: set[str]) -> Iterator[tuple[int, str, str]]:
-        """Yield what nothing has read of an element, with its line.
+    def _refuse(self, what: str) -> NoReturn:
+        line = self._parser.CurrentLineNumber
+        raise DefinitionError(f"line {line}: {what} is not supported: remove it, or correct it")
 
-        Args:
-            element: The element.
-            foreign: Gets the namespaces of what nobody has to read.
-        """
-        line = self._lines[element]
-        names = [*element.attrib, *(child.tag for child in element)]
-        foreign.update(filter(None, map(_foreign, names)))
-        unread = [name for name in element.attrib if not _foreign(name)]
-        texts = (element.text, *(child.tail for child in element))
-        if any(text and not text.isspace() for text in texts):
-            unread.append("text")
-        yield from ((line, "", f"{name} of <{element.tag}> {_REFUSED}") for name in unread)
-        for child in element:
-            if child in self._read:
-                yield from self.unread(child, foreign)
-            elif not _foreign(child.tag):
-                yield self._lines[child], "", f"<{child.tag}> in <{element.tag}> {_REFUSED}"
+    def _text(self, text: str) -> None:
+        kind, data = self._around[-1]
+        if data is not None and not text.isspace():
+            self._refuse(f"text of <{kind}>")
 
-    def data(self) -> dict[str, Any]:
-        """Return the data."""
-        root = self.root
-        for of_no_effect in ("version", "datamodel", "binding"):
-            root.attrib.pop(of_no_effect, None)
-        states = self._inside(root, ("states",))
-        ordered = sorted(self._transitions, key=itemgetter(0))
-        for number, (_, line, _) in enumerate(ordered):
-            self._marks["transitions", number] = line
-        return {
-            "schema": 2,
-            "name": _decoded(root.attrib.pop("name", DEFAULT_NAME)),
-            "states": states,
-            "initial": self._targets(root, "initial") or next(iter(self._names.values()), []),
-            "transitions": [data for *_, data in ordered],
-            "final_states": [name for each, name in self._names.items() if each.tag == "final"],
-            **self._own_attributes(root),
-        }
+    def _start(self, name: str, attributes: Mapping[str, str]) -> None:
+        around, outer = self._around[-1]
+        kind = name.removeprefix(f"{_NAMESPACE}}}")
+        names = {each: each.replace(_OWN, "prism:") for each in attributes}
+        foreign = [each for each in (kind, *names.values()) if "}" in each]
+        self.foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
+        if outer is None or kind in foreign:
+            self._around.append((kind, None))
+            return
 
-    def _own_attributes(self, element: Element) -> dict[str, Any]:
-        """Return what prism's own attributes say."""
-        names = [name for name in element.attrib if name.startswith(_OWN)]
-        return {name.removeprefix(_OWN): _value(element.attrib.pop(name)) for name in names}
+        if kind == "transition" and around in ("initial", "history"):
+            kind = "default"
+        if f"<{kind}>" not in _READ[around].split():
+            self._refuse(f"<{kind}> in <{around}>")
+        for each in names.values():
+            if each not in _READ[kind].split() and each not in foreign:
+                self._refuse(f"{each} of <{kind}>")
+        values = {names[each]: text for each, text in attributes.items()}
+        self._around.append((kind, self._data(kind, outer, values)))
 
-    # States
+    def _data(self, kind: str, outer: dict[str, Any], values: Mapping[str, str]) -> Any:
+        """Return the data of an element by its attributes, and those of the one around it."""
+        ids = values.get("initial", values.get("target", "")).split()
+        match kind:
+            case "initial":
+                return outer
+            case "default":
+                outer["default" if "history" in outer else "initial"] += ids
+                return {}
+            case "transition":
+                for name in [None] if "event" not in values else values["event"].split() or [""]:
+                    self._add_transition(name, outer["state"], ids, values)
+                return {}
+            case "scxml":
+                data = self._chart
+                data |= {"name": _decoded(values.get("name", DEFAULT_NAME)), "initial": ids}
+            case "history":
+                deep = {"deep": True, "shallow": False}.get(values.get("type", "shallow"))
+                data = {"history": outer["state"], "deep": deep, "default": []}
+                self._histories[self._id(kind, values)] = data
+            case _:
+                data = {"state": _decoded(self._id(kind, values)), "states": [], "initial": ids}
+                data["parallel"] = kind == "parallel"
+                outer["states"].append(data)
+                self._chart["final_states"] += [data["state"]] if kind == "final" else []
+        self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
+        return data
 
-    def _inside(self, element: Element, where: Where) -> list[Any]:
-        if len(where) > 2 * MOST_LEVELS:
-            raise DefinitionError(f"states are nested more than {MOST_LEVELS} levels deep")
-        states = [each for each in element if each.tag in _STATES]
-        self._read.update(states)
-        return [self._state(each, (*where, number)) for number, each in enumerate(states)]
+    def _id(self, kind: str, values: Mapping[str, str]) -> str:
+        """Return the id of a state or a history, or one that is made for it."""
+        name = values.get("id") or f"{kind}{len(self._parts)}"
+        if name in self._ids or len(self._ids) == MOST_STATES:
+            self._refuse(f"a second {name!r}, or more than {MOST_STATES:,} states")
+        self._ids.add(name)
+        return name
 
-    def _state(self, element: Element, where: Where) -> Any:
-        self._marks[where] = self._lines[element]
-        name = self._names[element]
-        for transition in element.findall("transition"):
-            self._read_transition(transition, name)
-        initial = self._targets(element, "initial")
+    def _add_transition(
+        self, name: str | None, source: str, targets: list[str], values: Mapping[str, str]
+    ) -> None:
+        if "*" in (name or ""):
+            self._refuse(f"the event {name!r}")
+        transitions, own = self._chart["transitions"], _own(values)
+        place = own.pop("place", None)
         data = {
-            "states": self._inside(element, (*where, "states")),
-            "initial": self._default(element.find("initial")) if initial is None else initial,
-            "parallel": element.tag == "parallel",
-        }
-        attributes = self._own_attributes(element)
-        return {"state": name, **data, **attributes} if attributes or any(data.values()) else name
-
-    def _read_history(self, element: Element, composite: str) -> None:
-        self._read.add(element)
-        kind = element.attrib.pop("type", "shallow")
-        self._histories[element.attrib.pop("id")] = {
-            "history": composite,
-            "deep": {"deep": True, "shallow": False}.get(kind, kind),
-            "default": self._default(element),
-            **self._own_attributes(element),
-        }
-
-    def _default(self, around: Element | None) -> Any:
-        """Return where the one transition of an ``initial`` or a ``history`` leads."""
-        transition = None if around is None else around.find("transition[@target]")
-        if around is None or transition is None:
-            return None
-        self._read |= {around, transition}
-        transition.attrib.pop("type", None)
-        return self._targets(transition, "target")
-
-    def _targets(self, element: Element, name: str) -> Any:
-        value = element.attrib.pop(name, None)
-        if value is None:
-            return None
-        places = [self._histories.get(each, _decoded(each)) for each in value.split()]
-        return places[0] if len(places) == 1 else places
-
-    # Transitions
-
-    def _read_transition(self, element: Element, source: str) -> None:
-        self._read.add(element)
-        attributes, take = self._own_attributes(element), element.attrib.pop
-        event, cond, kind = take("event", None), take("cond", None), take("type", "external")
-        is_placed = type(attributes.get("place")) is int
-        index = attributes.pop("place") if is_placed else len(self._transitions)
-        triggers: list[Any] = [None]
-        if attributes.pop("exact", False):
-            triggers = [_decoded(event or "")]
-        elif event is not None:
-            triggers = [{"descriptor": name} for name in event.split() or [""]]
-        data = {
+            "trigger": name and _decoded(name),
             "source": source,
-            "target": self._targets(element, "target"),
-            "guard": cond and cond.strip(),
-            "internal": {"internal": True, "external": False}.get(kind, kind),
-            **attributes,
+            "target": targets,
+            "guard": values["cond"].strip() if "cond" in values else None,
+            "internal": values.get("type") == "internal",
+            "place": place if type(place) is int else len(transitions),
         }
-        line = self._lines[element]
-        self._transitions += [(index, line, {"trigger": each, **data}) for each in triggers]
+        transitions.append(data)
+        self._parts.append((data, "target", own))
+
+
+def _own(values: Mapping[str, str]) -> dict[str, Any]:
+    """Return what prism's own attributes say."""
+    return {
+        name.removeprefix("prism:"): _value(text)
+        for name, text in values.items()
+        if name.startswith("prism:")
+    }

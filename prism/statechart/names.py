@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
@@ -28,11 +28,7 @@ Keys = str | tuple[str, ...] | None
 
 _SCALARS = (str, int, float, bool, type(None))
 _SEQUENCES = (list, tuple, deque, set, frozenset)
-_DEEPEST = 8
 _WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")
-
-_id_names: dict[type, tuple[str, str]] = {}
-"""The attribute with the identifier of a class's objects, and its key in records, once known."""
 
 
 # Contexts
@@ -54,17 +50,14 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
-    if type(context) in _id_names:
-        # of its class an object was reduced before
+    # no transition fails with a context, or an identifier, that cannot be read
+    with suppress(Exception):
+        if isinstance(context, Mapping):
+            return _plain_mapping(context)
+        if isinstance(context, (*_SCALARS, Real)) or _is_text(context):
+            return {"value": _plain(context)}
         return _identity(context)
-    if isinstance(context, Mapping):
-        # neither a transition nor a decision fails with a context that cannot be read
-        with suppress(Exception):
-            return _plain_mapping(context, _DEEPEST)
-        return {"type": type(context).__name__}
-    if isinstance(context, (*_SCALARS, Real)) or _is_text(context):
-        return {"value": _plain(context, _DEEPEST)}
-    return _identity(context)
+    return {"type": type(context).__name__}
 
 
 def pack(context: object) -> tuple[Keys, Any]:
@@ -91,22 +84,21 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
     return {keys: value} if isinstance(keys, str) else dict(zip(keys, value, strict=True))
 
 
-def _plain(value: object, depth: int) -> Any:
+def _plain(value: object) -> Any:
     if type(value) in _SCALARS:
         return value
     if isinstance(value, Enum):
-        return _plain(value.value, depth)
+        return _plain(value.value)
     if isinstance(value, (str, int)):
         return value
     if isinstance(value, Real):
         # a number of numpy's, for one, for which JSON has no form
         return int(value) if isinstance(value, Integral) else float(value)
-    if depth and isinstance(value, Mapping):
-        return _plain_mapping(value, depth - 1)
-    if depth and isinstance(value, _SEQUENCES):
+    if isinstance(value, Mapping):
+        return _plain_mapping(value)
+    if isinstance(value, _SEQUENCES):
         # a set has no order of its own, and a log is to be the same each time
-        items = sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value
-        return [_plain(item, depth - 1) for item in items]
+        return [*map(_plain, sorted(value, key=repr) if isinstance(value, Set) else value)]
     if _is_text(value):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
@@ -114,9 +106,9 @@ def _plain(value: object, depth: int) -> Any:
     return identifier
 
 
-def _plain_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
+def _plain_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
     return {
-        str(key.value if isinstance(key, Enum) else key): _plain(value, depth)
+        str(key.value if isinstance(key, Enum) else key): _plain(value)
         for key, value in mapping.items()
     }
 
@@ -126,26 +118,15 @@ def _is_text(value: object) -> bool:
     return type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes)
 
 
-def _identity(value: object) -> dict[str, Any]:
-    cls = type(value)
-    try:
-        names = _id_names.get(cls)
-        if names is None or not hasattr(value, names[0]):
-            names = _id_names[cls] = _find_id_name(value)
-        identifier = getattr(value, names[0])
-        return {names[1]: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
-    except Exception:
-        # it may have none, or a property of the user's fails, such as that of a detached database
-        # row; the transition must not fail with it
-        return {"type": cls.__name__}
-
-
-def _find_id_name(value: object) -> tuple[str, str]:
+def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
-    keys = _own_keys(cls)
-    names = (*keys, "post_id", "agent_id", "id", "unique_id")
-    attribute = next(each for each in names if hasattr(value, each))
-    return attribute, keys[0] if attribute in ("id", "unique_id") else attribute
+    own = _own_keys(cls)
+    for name in (*own, "post_id", "agent_id", "id", "unique_id"):
+        identifier = getattr(value, name, None)
+        if identifier is not None:
+            key = own[0] if name in ("id", "unique_id") else name
+            return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+    return {"type": type(value).__name__}
 
 
 @lru_cache(maxsize=256)
@@ -158,14 +139,16 @@ def _own_keys(cls: type) -> tuple[str, ...]:
 # Agents
 
 
-def agent_name(agent: object) -> str:
+def agent_name(agent: Any) -> str:
     """Return what logs and messages call an agent: its id or name, else one that is made for it.
 
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    if name := _own_name(agent):
-        return name
+    # the id of a detached database row cannot be read
+    with suppress(Exception):
+        if name := given_name(agent):
+            return name
     cls: Any = type(agent)
     beside = kept_beside(agent)
     if beside.name is None:
@@ -182,16 +165,7 @@ def agent_name(agent: object) -> str:
 _warned_of: WeakSet[type] = WeakSet()
 
 
-def _own_name(agent: object) -> str | None:
-    try:
-        agent_id = getattr(agent, "agent_id", None)
-        return agent_id if agent_id and type(agent_id) is str else given_name(agent)
-    except Exception:
-        # the id of a detached database row cannot be read
-        return None
-
-
-def given_name(agent: object) -> str | None:
+def given_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
     for attribute in ("agent_id", "unique_id", "id", *_own_keys(cls), "name"):

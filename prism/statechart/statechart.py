@@ -9,16 +9,18 @@ charts needs none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import Enum
 from functools import partial
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
+from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.writing import add_missing_fields, history_of
-from prism.statechart._parts import State
+from prism.statechart._parts import Action, Guard, State
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
@@ -119,7 +121,15 @@ class Statechart(Driving[StateT]):
         return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any], **options: Any) -> Statechart[Any]:
+    def from_dict(
+        cls,
+        data: Mapping[str, Any],
+        *,
+        guards: Mapping[str, Guard] | None = None,
+        actions: Mapping[str, Action] | None = None,
+        states: type[Enum] | None = None,
+        **options: Any,
+    ) -> Statechart[Any]:
         """Make a chart from plain data, as `to_dict` returns it.
 
         Nothing in the data is imported or evaluated.
@@ -127,17 +137,21 @@ class Statechart(Driving[StateT]):
         Args:
             data: The definition. A transition whose source is ``"*"`` stands for one from every
                 state, unless a state has that text.
-            options: ``guards`` and ``actions`` have the functions for their names; ``states`` is an
-                Enum whose members the states are, without which one is made by
-                `state_enum`; ``logger`` and ``clock`` as for the chart itself.
+            guards: The functions for the names of guards, rates and times.
+            actions: The functions for the names of actions.
+            states: The Enum of the states; one is made by `state_enum` without it.
+            options: ``logger`` and ``clock``, as for the chart itself.
 
         Raises:
-            DefinitionError: Listing what is wrong with the document's shape; if that is sound, the
-                names that nothing has; and else what a chart itself refuses.
+            DefinitionError: For the first part of the document that is wrong, or for what a chart
+                itself refuses.
         """
         from prism.statechart._document import read_chart
 
-        return cls._read(partial(read_chart, data), **options)
+        try:
+            return cls(**read_chart(data, guards, actions, states), **options)
+        except RecursionError:
+            raise DefinitionError("states are nested too deeply: split the chart") from None
 
     @classmethod
     def from_json(cls, text: str, **options: Any) -> Statechart[Any]:
@@ -157,7 +171,7 @@ class Statechart(Driving[StateT]):
 
     @classmethod
     def from_scxml(cls, text: str, **options: Any) -> Statechart[Any]:
-        """Make a chart from an SCXML document; ``docs/scxml.md`` says what is read.
+        """Make a chart from an SCXML document; ``docs/charts.md`` says what is read.
 
         Nothing in the document is imported, fetched or evaluated.
 
@@ -167,16 +181,12 @@ class Statechart(Driving[StateT]):
 
         Raises:
             InputError: If the text is not well-formed XML; names the line.
-            DefinitionError: Listing everything that is not read, each with its line.
+            DefinitionError: For the first element or attribute that is not read, with its line; or
+                as `from_dict`.
         """
-        from prism.statechart._scxml import read_scxml
+        from prism.statechart._scxml import from_scxml
 
-        return cls._read(partial(read_scxml, text), **options)
-
-    @classmethod
-    def _read(cls, read: Callable[..., dict[str, Any]], **options: Any) -> Statechart[Any]:
-        functions = (options.pop(name, None) for name in ("guards", "actions", "states"))
-        return cls(**read(*functions), **options)
+        return cls.from_dict(from_scxml(text), **options)
 
     # Its parts
 

@@ -19,7 +19,7 @@ from prism.statechart._parts import (
     Rate,
     StateT_co,
     as_tuple,
-    callable_problems,
+    call_problems,
     timing_problems,
 )
 from prism.statechart.names import Keys, pack, unpack
@@ -118,8 +118,8 @@ class Transition(Generic[StateT_co]):
             *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
             *(["source must name a state, got none"] if source == () else []),
             *(["target must name a state, got none"] if target == () else []),
-            *callable_problems("guard", guard),
-            *callable_problems("action", action),
+            *call_problems("guard", *([] if guard is None else [guard])),
+            *call_problems("action", *([] if action is None else [action])),
             *timing_problems(self),
         ]
         if problems:
@@ -156,20 +156,6 @@ def target_text(target: Any) -> str:
     )
 
 
-class EventDescriptor(str):
-    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
-
-    It names all events that begin with the same parts between dots.
-    """
-
-    __slots__ = ()
-
-    def matches(self, event: object) -> bool:
-        """Return whether an event is meant."""
-        prefix = self.removesuffix("*").removesuffix(".")
-        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
-
-
 # Records
 
 
@@ -191,6 +177,8 @@ class Edge:
     # in a chart with composites: what is exited and entered
     plan: Any = field(default=None, init=False)
     variants: dict[Keys, Edge] = field(init=False, repr=False)
+    # the variant of the last context with one key
+    usual: Edge | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
@@ -206,6 +194,7 @@ class Edge:
                 variant.variants = self.variants
                 self.variants[keys] = variant
 
+        self.usual = variant if type(keys) is str else None
         return variant
 
 
@@ -349,13 +338,12 @@ def make_record(edge: Edge, time: float, context: object) -> StateTransition:
         record._edge, record._value = edge, None
         return record
 
-    # the usual context, in a third of the time: one key that has been seen, with a text
-    if context.__class__ is dict and len(context) == 1:
-        (key,) = context
-        value, variant = context[key], edge.variants.get(key)
-        # a key may be any object, such as one of those that stand for none or for several
-        if variant is not None and value.__class__ is key.__class__ is str:
-            record._edge, record._value = variant, intern(value)
+    # the usual context, in a third of the time: one text, under the key of the last one
+    usual = edge.usual
+    if context.__class__ is dict and len(context) == 1 and usual is not None:
+        value = context.get(usual.keys)
+        if value.__class__ is str:
+            record._edge, record._value = usual, intern(value)
             return record
 
     keys, record._value = pack(context)

@@ -99,15 +99,15 @@ class LateLogger:
 
 _standard = logging.getLogger(LOGGER_NAME)
 _standard_logger = StandardLogger(LOGGER_NAME)
+_INFO = logging.INFO
 
 
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
-    # structlog's own function, once it is known: every fire asks
-    ask = _is_configured or structlog_is_configured
-    if event_hooks or ("structlog" in modules and ask()):
+    # every fire asks
+    if event_hooks or _is_configured():
         return True
-    return _standard.isEnabledFor(logging.INFO)
+    return _standard.isEnabledFor(_INFO)
 
 
 def somebody_wants_details() -> bool:
@@ -252,17 +252,23 @@ _made_for: tuple[dict[str, Any], EventLogger] | None = None
 """The last logger, and the configuration that it was made for."""
 
 
-_is_configured: Callable[[], bool] | None = None
-"""structlog's function of that name."""
-
-
 def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog."""
+    return _is_configured()
+
+
+def _look_for_structlog() -> bool:
     global _is_configured
-    if _is_configured is None:
-        # structlog lacks the function while it is being imported
-        _is_configured = getattr(modules.get("structlog"), "is_configured", None)
-    return _is_configured is not None and _is_configured()
+    # structlog lacks the function while it is being imported
+    ask = getattr(modules.get("structlog"), "is_configured", None)
+    if ask is None:
+        return False
+    _is_configured = ask
+    return _is_configured()
+
+
+_is_configured: Callable[[], bool] = _look_for_structlog
+"""structlog's function of that name, once structlog is loaded."""
 
 
 def _configured_logger() -> EventLogger:

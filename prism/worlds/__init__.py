@@ -19,21 +19,13 @@ from prism.worlds._fields import (
     uniform,
 )
 from prism.worlds._guests import Guest
+from prism.worlds._networks import Network, from_edges, small_world
 from prism.worlds._people import AgentTable
 from prism.worlds._repeating import replay, resume
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._spaces import Layer, Plane, Space
 from prism.worlds._world import World
-from prism.worlds.networks import (
-    Network,
-    from_edges,
-    grid,
-    random_graph,
-    ring,
-    scale_free,
-    small_world,
-)
 
 __all__ = [
     "Agent",
@@ -52,16 +44,12 @@ __all__ = [
     "draw",
     "during",
     "from_edges",
-    "grid",
     "measure",
     "one_of",
     "param",
     "picture",
-    "random_graph",
     "replay",
     "resume",
-    "ring",
-    "scale_free",
     "small_world",
     "state",
     "treatment",

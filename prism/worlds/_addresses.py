@@ -10,11 +10,10 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from pkgutil import iter_modules
-from traceback import extract_tb
 from types import ModuleType
 from typing import Any
 
-from prism._faults import place_of
+from prism._faults import Place, place_of
 from prism.errors import InputError, PrismError
 from prism.worlds._world import World, source_digest
 
@@ -55,37 +54,42 @@ def address_of(world: str | type[Any]) -> str:
     return addresses.get(world, world)
 
 
-def load_world(address: str) -> type[World[Any]]:
-    """Return the class of a world from a module or a file.
+def object_at(address: str) -> Any:
+    """Return the class of a world or of an agent from a module or a file.
 
     Args:
         address: ``package.module:Name`` or ``file.py:Name``.
 
     Raises:
-        InputError: If there is no such module, file or world.
+        InputError: If there is no such module, file or class.
     """
     source, _, name = address.rpartition(":")
-    worlds = {
-        each: value
-        for each, value in vars(module_at(source)).items()
-        if isinstance(value, type) and issubclass(value, World) and value is not World
-    }
-    if name not in worlds:
+    members = vars(module_at(source))
+    if name not in members:
+        worlds = [
+            each
+            for each, value in members.items()
+            if isinstance(value, type) and issubclass(value, World) and value is not World
+        ]
         listed = ", ".join(worlds) or "no world"
         problem = f"{source} has no world or agent {name!r}: it has {listed}"
         raise InputError(problem, field="world")
 
-    return worlds[name]
+    return members[name]
 
 
-def found_at(address: str) -> Any:
-    """Return what an address names; None if its module has nothing of that name.
+def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
+    """Return the class of a world, and its address if that was given.
 
     Raises:
-        InputError: If the module cannot be imported.
+        InputError: If it is no world.
     """
-    source, _, name = address.rpartition(":")
-    return getattr(module_at(source), name, None)
+    address = address_of(str(world)) if isinstance(world, (str, Path)) else None
+    value = world if address is None else object_at(address)
+    cls = value if isinstance(value, type) else type(value)
+    if not issubclass(cls, World):
+        raise InputError(f"must be a world, got {value!r}", field="world")
+    return cls, address
 
 
 def module_at(source: str) -> ModuleType:
@@ -99,25 +103,18 @@ def module_at(source: str) -> ModuleType:
     except PrismError:
         raise
     except Exception as error:
-        # Python puts the place of a syntax error into its text, too
-        text = error.msg if isinstance(error, SyntaxError) else error
-        message = f"{type(error).__name__}: {text}"
-        file, line, code = _where(error)
-        excerpt = f": {code.strip()}" if code else ""
-        near = min(os.path.relpath(file), file, key=len)
-        begins = "" if Path(file) == Path(source).absolute() else f"importing {source} failed: "
-        raise InputError(f"{begins}{message}{excerpt}", path=near, line=line) from error
-
-
-def _where(error: Exception) -> tuple[str, int | None, str | None]:
-    """Return file, line and code of the user's that failed, or else of what it called."""
-    if isinstance(error, SyntaxError):
-        return str(error.filename), error.lineno, error.text
-    if (users := place_of(error)) is not None:
-        return users.file, users.line, users.text
-
-    last = extract_tb(error.__traceback__)[-1]
-    return last.filename, last.lineno, last.line
+        message, place = f"{type(error).__name__}: {error}", place_of(error)
+        if isinstance(error, SyntaxError):
+            # whose text has its place, too
+            message = f"{type(error).__name__}: {error.msg}"
+            place = Place(str(error.filename), error.lineno or 1, "", error.text or "")
+        if place is None or Path(place.file) != Path(source).absolute():
+            message = f"importing {source} failed: {message}"
+        if place is None:
+            raise InputError(message, field="world") from error
+        excerpt = f": {place.text.strip()}" if place.text else ""
+        near = min(os.path.relpath(place.file), place.file, key=len)
+        raise InputError(f"{message}{excerpt}", path=near, line=place.line) from error
 
 
 def _load_module(name: str) -> ModuleType:
@@ -202,10 +199,7 @@ def file_of(cls: type[Any]) -> str:
 
 # What runs
 
-_ALONE = {
-    "workflow": ("prism.programs._runs", "WorkflowRun"),
-    "cognition": ("prism.programs._runs", "CognitiveRun"),
-}
+_ALONE = {"workflow": "WorkflowRun", "cognition": "CognitiveRun"}
 """The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
 
 _KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
@@ -220,9 +214,7 @@ def key_of(world: Any) -> str | None:
     if isinstance(world, (str, Path)):
         if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
             return key
-        address = str(world)
-        is_named = all(address.rpartition(":"))
-        world = (found_at(address) or load_world(address)) if is_named else None
+        world = object_at(str(world)) if all(str(world).rpartition(":")) else None
     return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
 
 
@@ -233,16 +225,4 @@ def key_in(config: Mapping[str, Any]) -> str | None:
 
 def alone(key: str) -> Any:
     """Return the class of runs of a single agent."""
-    module, name = _ALONE[key]
-    return getattr(importlib.import_module(module), name)
-
-
-def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
-    """Return the class of a world, and its address if that was given."""
-    if isinstance(world, (str, Path)):
-        address = address_of(str(world))
-        return load_world(address), address
-    cls = world if isinstance(world, type) else type(world)
-    if not issubclass(cls, World):
-        raise InputError(f"must be a world, got {world!r}", field="world")
-    return cls, None
+    return getattr(importlib.import_module("prism.programs._runs"), _ALONE[key])

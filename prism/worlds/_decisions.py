@@ -15,14 +15,8 @@ from prism.errors import (
     ReasonerError,
     SimulationError,
 )
-from prism.reasoner._router import all_of
-from prism.reasoner._situations import stay_in_words
-from prism.reasoner._texts import fallback_text
-from prism.reasoner._wording import USUAL_WORDING
-from prism.reasoner._words import in_words
-from prism.statechart import (
+from prism.reasoner import (
     BaseWriter,
-    Configuration,
     Decision,
     PolicyReasoner,
     Question,
@@ -30,6 +24,11 @@ from prism.statechart import (
     Wording,
     Written,
 )
+from prism.reasoner._prompts import in_words, stay_in_words
+from prism.reasoner._questions import all_of
+from prism.reasoner._texts import fallback_text
+from prism.reasoner._wording import USUAL_WORDING
+from prism.statechart import Configuration
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT

@@ -11,14 +11,15 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from prism._faults import note_place, place_of_method, shortened
+from prism._faults import note_place, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
+from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
+from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
-from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
@@ -82,9 +83,11 @@ class Loop:
         self.world: Any = world
         self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
         self.finished: list[Any] = []
-        self.reasoner, self.writer = reasoner or PolicyReasoner(run.seed), writer
+        self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
+        self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
         self._treatments = Treatments(world, run.treatments, run.rounds)
+        self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
@@ -258,6 +261,8 @@ class Loop:
         self.clock.begin_round(number)
         turns.events.emit(events.ROUND_STARTED, round=number)
         turns.begin_round()
+        if number == self._switches_in:
+            self.reasoner.switch(ALL_OTHERS)
         with self._explaining():
             self._treatments.apply(number)
             world.round_begins()
@@ -324,12 +329,10 @@ class Loop:
 
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the current measures of the world and of its agents."""
-        cls = type(self.world)
+        world = self.world
         measures = {
-            name: require_number(
-                getattr(self.world, name)(), f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
-            )
-            for name in marked(cls, MEASURE)
+            name: require_number(getattr(world, name)(), world, name)
+            for name in marked(type(world), MEASURE)
         }
         return measures, [*agent_measures(self.turns.population.kinds, self.agents)]
 

@@ -14,7 +14,6 @@ from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._arguments import read_value
-from prism.worlds._fields import hints_of
 from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
 _KIND, _STATE = "kind", "state"
@@ -146,9 +145,8 @@ def _called(record: Record, agent_id: str) -> dict[str, str]:
 
 
 def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
-    hints = hints_of(cls)
     values = {}
-    for name, field in cls.fields.items():
+    for name in cls.fields:
         cell = record.fields.get(name)
         if name in Agent.fields or cell is None:
             continue
@@ -156,7 +154,7 @@ def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
             continue
 
         with record.at(name):
-            values[name] = read_value(f"{cls.__name__}.{name}", field, hints.get(name, Any), cell)
+            values[name] = read_value(cls, name, cell)
 
     return values
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
 from prism.errors import AgentError, FieldValueError
 from prism.randomness import RandomStream
-from prism.randomness._stream import maker_of_keys
+from prism.randomness.stream import keys_of
 from prism.statechart import Definition
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
@@ -57,7 +57,7 @@ class Population:
         self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
         self._numbers: Counter[Any] = Counter()
-        self._keys_of = maker_of_keys(3, seed, "agent")
+        self._keys_of = partial(keys_of, 3, seed, "agent")
 
     # Joining and leaving
 

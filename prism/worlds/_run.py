@@ -11,12 +11,13 @@ import orjson
 
 from prism._faults import shortened
 from prism.errors import DefinitionError, InputError, PrismError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, WriterOptions
 from prism.runs._folder import RunFolder
 from prism.runs._options import (
-    Later,
+    POLICY,
+    Before,
     PolicyOptions,
     Repeats,
     models_of,
@@ -44,14 +45,11 @@ from prism.worlds._arguments import (
 from prism.worlds._loop import Loop
 from prism.worlds._people import AgentTable, population_of
 from prism.worlds._results import WorldResults
-from prism.worlds._treatments import later_deciders
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 
 Agents = int | str | Path | AgentTable | Iterable[Any] | None
-
-POLICY = "policy"
 
 
 class Run(Generic[WorldT_co]):
@@ -83,8 +81,7 @@ class Run(Generic[WorldT_co]):
         writer: What writes the texts that agents ask for: `prism.runs.WriterOptions`, a model, or
             your own writer. By default, their templates are used.
         treatments: What changes when a round begins: a treatment of the world's class
-            (``warning@12``), a parameter (``tiring=0.1@20``), or the model that decides
-            (``model=ollama:llama3.3@5``).
+            (``warning@12``), or a parameter (``tiring=0.1@20``).
         parameters: Parameters of a world's class by name. Texts are converted to their types.
         logger: Where to write the events of a run that is not kept, or None for structlog's own
             logger, once it is configured.
@@ -107,6 +104,7 @@ class Run(Generic[WorldT_co]):
         writer: What writes, as given.
         is_alone: Whether it is of a single agent, without a world.
         repeats: The earlier run whose answers it takes, if any.
+        before: What decides in its first rounds, if that is another reasoner or model.
 
     Raises:
         InputError: If the world does not exist, or the arguments do not fit together.
@@ -114,6 +112,7 @@ class Run(Generic[WorldT_co]):
     """
 
     repeats: Repeats | None = None
+    before: Before | None = None
     is_alone = False
 
     # type checkers would infer the type of a run from what __new__ returns
@@ -261,7 +260,7 @@ class Run(Generic[WorldT_co]):
         if "model" in changes and "reasoner" not in changes:
             arguments["reasoner"] = None
         again = type(self)(**arguments)
-        again.repeats = self.repeats
+        again.repeats, again.before = self.repeats, self.before
         return again
 
     def __repr__(self) -> str:
@@ -344,6 +343,7 @@ class Run(Generic[WorldT_co]):
             **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
             **({} if self.repeats is None else {"repeats": self.repeats.to_config()}),
+            **({} if self.before is None else {"before": self.before.to_config()}),
             "inputs": self.digests(),
         }
 
@@ -381,7 +381,7 @@ class Run(Generic[WorldT_co]):
                 writer=read_writer(config),
                 log_agents=config.get("log_agents"),
             )
-            run.repeats = Repeats.from_config(config)
+            run.repeats, run.before = Repeats.from_config(config), Before.from_config(config)
             return run
 
     def _where(self) -> str:
@@ -408,10 +408,9 @@ class Run(Generic[WorldT_co]):
         files = {source: Path(file_of(self.world_class))}
         if isinstance(self._agents, AgentTable):
             files[str(self._agents.path)] = self._agents.path
-        policies = [each for each in self.later_deciders().values() if isinstance(each, Path)]
-        if isinstance(self.reasoner, PolicyOptions):
-            policies.append(Path(self.reasoner.policy))
-        files |= {str(each): each for each in policies}
+        for decider in (self.reasoner, getattr(self.before, "decider", None)):
+            if isinstance(decider, PolicyOptions):
+                files[str(decider.policy)] = Path(decider.policy)
 
         for name in self.world_class.input_files:
             if (value := self._values.get(name)) is not None:
@@ -447,7 +446,3 @@ class Run(Generic[WorldT_co]):
     def _is_described(self) -> bool:
         """Whether each carrying out of the run makes a new world and new agents."""
         return self._is_class and isinstance(self._agents, (int, AgentTable))
-
-    def later_deciders(self) -> Later:
-        """Return the models and policies to which the run switches later."""
-        return later_deciders(self.world_class, self.treatments) if self.treatments else {}

@@ -5,14 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._addresses import model_in_text
 from prism.randomness import RandomStream
-from prism.reasoner._router import Router
-from prism.runs._options import Later
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
 from prism.worlds._arguments import parameter_values, plain_value, read_parameters
@@ -25,18 +21,16 @@ CONTROL = "control"
 Unit = Literal["agent_id", "post_id"]
 """The kinds of subjects, as named in the log."""
 
-_MODEL, _POLICY = "model", "policy"
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
-    """A treatment, read from a text such as ``warning@12``, ``tiring=0.1@20`` or ``model=...@3``.
+    """A treatment, read from a text such as ``warning@12`` or ``tiring=0.1@20``.
 
     Args:
-        name: Name of a treatment of the world's class, of a parameter, ``model`` or ``policy``.
-        value: The parameter's new value, the model, or the policy's file, as texts; None for a
-            treatment of the class.
+        name: Name of a treatment of the world's class, or of a parameter.
+        value: The parameter's new value, as a text; None for a treatment of the class.
         round: The round at whose beginning it is applied.
     """
 
@@ -71,23 +65,6 @@ def setting(name: str, value: Any, number: int) -> str:
     plain = plain_value(value)
     text = plain if isinstance(plain, str) else json.dumps(plain)
     return f"{name}={text}@{number}"
-
-
-def later_deciders(cls: type[World[Any]], texts: Iterable[str]) -> Later:
-    """Return the models and policies to which a run switches, by their names in the log."""
-    later: dict[str, str | Path] = {}
-    for each in map(read_treatment, texts):
-        if each.value is not None and _decides(cls, each):
-            if each.name == _MODEL:
-                model_in_text(each.value)
-            later[each.title] = each.value if each.name == _MODEL else Path(each.value)
-    return later
-
-
-def _decides(cls: type[World[Any]], treatment: Treatment) -> bool:
-    """Return whether a treatment changes who decides."""
-    name, value = treatment.name, treatment.value
-    return value is not None and name in (_MODEL, _POLICY) and name not in cls.fields
 
 
 class Treatments:
@@ -125,7 +102,7 @@ class Treatments:
             raise FieldValueError(f"{cls.__name__} has no treatment {name!r}: it has {names}")
         if treatment.round > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
-        if value is not None and not _decides(cls, treatment):
+        if value is not None:
             try:
                 self._read({name: value})
             except TypeError as error:
@@ -135,14 +112,11 @@ class Treatments:
     def apply(self, number: int) -> None:
         """Apply the treatments of a round."""
         world = self._world
-        cls, turns = type(world), world._run_turns
+        turns = world._run_turns
         for each in self._by_round.get(number, ()):
             before = identify(parameter_values(world)) or {}
             if each.value is None:
                 getattr(world, each.name)()
-            elif _decides(cls, each):
-                router: Router = turns.answers.reasoner
-                router.switch(each.title)
             else:
                 vars(world).update(self._read({each.name: each.value}))
             after = identify(parameter_values(world)) or {}

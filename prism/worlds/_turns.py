@@ -16,7 +16,7 @@ from typing import Any
 
 from prism.errors import FieldValueError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
-from prism.randomness._stream import GOLDEN, all_mixed, mixed
+from prism.randomness.stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.statechart.names import unknown_trigger_problem

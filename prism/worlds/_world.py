@@ -5,18 +5,19 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from prism.errors import AgentError, DefinitionError, InputError, SimulationError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._arguments import read_parameters
 from prism.worlds._fields import Declares
-from prism.worlds.networks import Network
+from prism.worlds._networks import Network
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -89,7 +90,7 @@ class World(Declares, Generic[AgentT]):
         cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
-            hinted = vars(cls).get("__annotations__", {})
+            hinted = get_annotations(cls)
             is_known = any(hasattr(base, name) for base in cls.__mro__[1:])
             if not (is_constant or is_known or name in cls.fields or name in hinted):
                 raise DefinitionError(

@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from prism.analysis import check_log, read_log
+from prism.reasoner import PolicyReasoner
 from prism.runlog import configure
-from prism.statechart import (
-    History,
-    PolicyReasoner,
-    Statechart,
-    Transition,
-    social_media_chart,
-    state_enum,
-)
+from prism.statechart import History, Statechart, Transition, social_media_chart, state_enum
 from tests.kit import make
 from tests.kit.days import Day, person
 from tests.kit.logs import LogOf
@@ -177,15 +171,6 @@ async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> Non
         log.logger.info("reasoner.decision", state="nowhere", agent_id="x", **choice)
     found = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert (found.checked > 100, found.found) == (True, {"unknown_state": 1})
-
-
-def test_a_trigger_of_scxml_allows_each_event_that_it_describes(log_of: LogOf) -> None:
-    """``knock`` is the event ``knock.loudly``, too."""
-    move = '<state id="a"><transition event="knock" target="b"/></state><state id="b"/>'
-    chart = Statechart.from_scxml(f'<scxml xmlns="http://www.w3.org/2005/07/scxml">{move}</scxml>')
-    lines = [make.move("x", "a", "b", each, chart=chart.name) for each in ("knock.loudly", "bell")]
-    assert check_log(log_of(lines[:1]), chart).found == {}
-    assert check_log(log_of(lines[1:]), chart).found == {"unknown_trigger": 1}
 
 
 def test_an_agent_whose_time_out_leads_back_may_stay(log_of: LogOf) -> None:

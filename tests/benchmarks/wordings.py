@@ -17,11 +17,11 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from prism import Model
-from prism.reasoner import Question
+from prism.reasoner import Cost, Question
 from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
 from prism.reasoner._reasoner import farthest
-from prism.reasoner._replies import LEAST_MASS, Request, prompted, read_letter
-from prism.reasoner._spending import Cost
+from prism.reasoner._replies import LEAST_MASS, read_letter
+from prism.reasoner._requests import Request, prompted
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
 from tests.kit.real_models import NAME, served
 

@@ -17,9 +17,10 @@ import networkx as nx
 from prism import Run
 from prism.agents import synthetic_population
 from prism.examples import rumour
+from prism.reasoner import Decision, Question, Reasoner
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Decision, Question, Reasoner, Statechart, Transition
+from prism.statechart import AgentState, Statechart, Transition
 from prism.worlds import Agent, World, during, param, ring
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, model_server, pool_of

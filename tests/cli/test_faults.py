@@ -8,7 +8,7 @@ from tests.kit.commands import Prism
 
 WORLDS = """from enum import StrEnum
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, ring
+from prism.worlds import Agent, World, during, small_world
 
 
 class Mood(StrEnum):
@@ -31,7 +31,7 @@ class Divides(World[Person]):
 
 class Connects(World[Person]):
     def setup(self) -> None:
-        self.network = ring(self, 3)
+        self.network = small_world(self, 3, 0)
 
 
 class Reads(World[Person]):
@@ -67,7 +67,7 @@ def half(person: Person) -> float:
             [
                 "prism: town_connects.py:26, in Connects.setup: neighbours must be even, at "
                 "least 2 and below the number of agents, 5; got 3",
-                "  self.network = ring(self, 3)",
+                "  self.network = small_world(self, 3, 0)",
                 "  in Connects.setup",
             ],
         ),

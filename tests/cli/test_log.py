@@ -86,7 +86,7 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     for wrong in ("staets", "select stat from states", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "the tables are runs, " in log("select stat from states", run).err
+    assert "the columns of states are run, " in log("select stat from states", run).err
 
 
 def test_two_runs_differ(run: Path, log: Prism) -> None:

@@ -1,6 +1,5 @@
 """The worlds that prism ships: short, explained, and as their sources say they are."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -8,14 +7,13 @@ import pytest
 
 import prism
 from prism import Model, Run, examples
-from prism.examples import Bazaar, Council, Haggle, Lake, Market, Schelling
+from prism.examples import Council, Haggle, Lake, Market, Schelling
 from prism.testing import FakeOllama, ScriptedWriter
 from tests.kit.models import Filler
 from tests.kit.worlds import SHIPPED, run_logged
 
 FOLDER = Path(examples.__file__).parent
 DOCS = Path(prism.__file__).parents[1] / "docs"
-WITHOUT_CURVES = ("bazaar", "council")
 NAMES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem != "__init__")
 MOST_LINES = 60
 
@@ -33,10 +31,10 @@ def council_script(call: Any) -> str:
     return NOTE.format("post", "<text>Yes.</text>")
 
 
-def test_twelve_worlds_ship() -> None:
+def test_ten_worlds_ship() -> None:
     """Every module of the examples has one world, which the package offers."""
     assert sorted(cls.__module__.rpartition(".")[2] for cls in SHIPPED) == NAMES
-    assert len(NAMES) == 12
+    assert len(NAMES) == 10
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -47,7 +45,7 @@ def test_a_world_is_short_and_in_the_gallery_with_all_of_its_source(name: str) -
     sections = dict(part.split("\n", 1) for part in gallery.split("\n## ")[1:])
     section = sections[name.capitalize()]
     assert f"/prism/examples/{name}.py\n```" in section
-    assert "![" in section or name in WITHOUT_CURVES
+    assert "![" in section
 
 
 def test_buyers_pay_what_sellers_take(tmp_path: Path) -> None:
@@ -132,33 +130,3 @@ def test_members_post_if_their_model_only_reads_its_prompt(tmp_path: Path) -> No
         writer = Model("llama3.2", hosts=[server.url])
         done = run_logged(tmp_path, Council(), 3, rounds=2, writer=writer)
     assert done.run.world.posted() == 6
-
-
-def test_traders_trade_if_their_model_only_reads_its_prompt(tmp_path: Path) -> None:
-    """A model that does as its prompt shows asks a price, or bids where it has nothing to sell."""
-    with FakeOllama(write=Filler()) as server:
-        writer = Model("llama3.2", hosts=[server.url])
-        done = run_logged(tmp_path, Bazaar(), 4, rounds=3, writer=writer)
-    world = done.run.world
-    assert world.trades() >= 4
-    assert sum(world.purses.values()) == 80
-    assert sum(world.goods.values()) == 4
-
-
-def test_traders_pay_what_is_asked(tmp_path: Path) -> None:
-    """Money and goods stay in all what they were, and a bid that nobody accepts is told why."""
-
-    def script(call: Any) -> str:
-        if ":thinking" in call.key:
-            return THOUGHT
-        sells = call.agent_id in ("trader_2", "trader_4")
-        name, price = ("ask", 4) if sells else ("bid", 5)
-        return json.dumps({"name": name, "arguments": {"price": price}})
-
-    writer = ScriptedWriter(script)
-    done = run_logged(tmp_path, Bazaar(), 4, rounds=3, writer=writer)
-    world = done.run.world
-    assert sum(world.purses.values()) == 80
-    assert sorted(world.goods.values()) == [0, 0, 2, 2]
-    assert world.paid == [4.0] * 4
-    assert any("nobody asks as little as you bid" in call.prompt for call in writer.calls)

@@ -1,15 +1,18 @@
-"""What logs hold, against the page of events, which names all keys and their kinds of values."""
+"""What logs hold, against the reference of events, which names all keys and their values."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from runpy import run_path
 from typing import Any
 
-_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "events.md"
+from prism.telemetry import events as names
+
+_SCRIPT = Path(__file__).parents[2] / "docs" / "events.py"
 _OWN = "world."
 _KINDS: Mapping[str, Any] = {
-    **{"text": str, "time": str, "16 hexadecimal": str, "whole number": int},
-    **{"number": (int, float), "object": dict, "list": list, "array": list},
+    **{"text": str, "time": str, "16 hexadecimal": str, "whole number": int, "count": int},
+    **{"number": (int, float), "share": (int, float), "object": dict, "list": list},
     **{"boolean": bool, "true": bool, "any value": object},
 }
 
@@ -17,20 +20,14 @@ _KINDS: Mapping[str, Any] = {
 @cache
 def keys_by_event() -> Mapping[str, Mapping[str, str]]:
     """Return the keys of each event with their values in words; those of every line under ''."""
-    _, every_line, *sections = _PAGE.read_text(encoding="utf-8").split("\n## ")
-    tables = {"": every_line} | {each.split("`")[1]: each for each in sections}
-    return {name: dict(_rows(table)) for name, table in tables.items()}
-
-
-def _rows(section: str) -> Iterator[tuple[str, str]]:
-    for line in section.splitlines():
-        if line.startswith("| `"):
-            name, words, _ = line.removeprefix("| `").split(" | ", 2)
-            yield name.removesuffix("`"), words
+    return {
+        constant and getattr(names, constant): {key: kind for key, (kind, _) in keys.items()}
+        for constant, _, keys in run_path(str(_SCRIPT))["described"]()
+    }
 
 
 def faults_of(events: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return in what events differ from the page: unknown or missing keys, and other values."""
+    """Return in what events differ from the reference: unknown or missing keys, other values."""
     return [fault for event in events for fault in _faults(event)]
 
 
@@ -52,7 +49,7 @@ def _faults(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def is_of_kind(value: Any, words: str) -> bool:
-    """Return whether a value is what the page says in words."""
+    """Return whether a value is what the reference says in words."""
     if value is None:
         return " or null" in words or words.startswith("any value")
     if words.startswith("`"):

@@ -3,7 +3,7 @@
 from typing import Any
 
 from prism.examples.day import Day
-from prism.worlds import Plane, Space, World, during, grid, picture, ring, state
+from prism.worlds import Plane, Space, World, during, picture, small_world, state
 from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.textbook import Moran
@@ -59,7 +59,7 @@ class Chain(Row):
 
     def setup(self) -> None:
         """Connect neighbours."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
 
     def round_begins(self) -> None:
         """Connect two others."""
@@ -67,20 +67,12 @@ class Chain(Row):
             self.network.connect(self.agents[0], self.agents[2])
 
 
-class Board(Row):
-    """Lamps on a grid."""
-
-    def setup(self) -> None:
-        """Put them on it."""
-        self.network = grid(self, 3)
-
-
 class Growing(Row):
     """Lamps of which one more is put up in each round, beside the first, and one taken down."""
 
     def setup(self) -> None:
         """Connect neighbours, and assign half of them to an arm."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         self.assign("bright", 0.5, experiment="light")
 
     def round_begins(self) -> None:
@@ -94,6 +86,6 @@ WORLDS: list[list[Any]] = [
     [Gossip(), 12],
     [lamps.Street(), 501],
     [Moran(), 9],
-    *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Board, Growing)),
+    *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Growing)),
 ]
 """Worlds whose logs have all that the log of a world can have, each with its agents."""

@@ -13,17 +13,15 @@ from prism import Run, examples, resume, treatment
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, WorldResults, during, ring, uniform
+from prism.worlds import Agent, World, WorldResults, during, small_world, uniform
 
-_SIZES = {"Schelling": 60, "Lake": 8, "Council": 3, "Bazaar": 4}
+_SIZES = {"Schelling": 60, "Lake": 8, "Council": 3}
 SHIPPED: dict[type[World[Any]], int] = {
     getattr(examples, name): _SIZES.get(name, 30) for name in examples.__all__
 }
 """The worlds that prism ships, with a number of agents that suits each."""
 
-WITHOUT_MODEL = {
-    cls: size for cls, size in SHIPPED.items() if cls.__name__ not in ("Council", "Bazaar")
-}
+WITHOUT_MODEL = {cls: size for cls, size in SHIPPED.items() if cls.__name__ != "Council"}
 """Those whose agents have something to do where no model writes."""
 
 
@@ -92,7 +90,7 @@ class Gossip(World[Teller]):
 
     def setup(self) -> None:
         """Connect everybody, and say so."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         self.log("opened")
 
     @during(Mood.CALM)

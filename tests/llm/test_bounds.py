@@ -6,8 +6,7 @@ import json
 import pytest
 
 from prism.errors import BadReplyError, LLMError, OverloadedError, PromptTooLongError
-from prism.reasoner import Cost, Reasoner
-from prism.statechart import TextCall, Writer
+from prism.reasoner import Cost, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask
@@ -66,6 +65,17 @@ async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
     await until(lambda: pool.waiting == 2)
     gate.is_open = True
     await asyncio.gather(*asking)
+
+
+async def test_an_answer_may_take_as_long_as_its_reply(
+    server: FakeOllama, connect: Connect, loop_clock: Clock
+) -> None:
+    """Also if a slow model has more than the usual two minutes for one."""
+    server.fail_always(Fault.hang())
+    call = TextCall("ada", "greeting", "Say hello.")
+    asking = asyncio.create_task(Writer(connect(timeout=200)).write(call))
+    await loop_clock.passes(200, when=lambda: server.asked == 1)
+    assert "within 200 s" in str((await asking).reason)
 
 
 async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Connect) -> None:

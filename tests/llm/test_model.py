@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import InputError, ReasonerError
 from prism.llm import Model
-from prism.statechart import Question, Reasoner
+from prism.reasoner import Question, Reasoner
 from prism.testing import FakeOllama
 
 GPU1 = "ollama:llama3.2@gpu1"
@@ -41,16 +41,6 @@ def test_a_model_shows_what_was_said_of_it() -> None:
     assert repr(Model("tiny", price_in=1)) == "Model('tiny', server='ollama', price_in=1.0)"
     client = Model("tiny", client=Agent())
     assert repr(client) == "Model('tiny', client='tests.llm.test_model.Agent')"
-
-
-def test_another_model_has_what_applies_to_it() -> None:
-    """Another model has its own prices, and another kind of server its own hosts."""
-    model = Model.of("ollama:small@gpu1", server="ollama", temperature=0.7, price_in=1.5)
-    large = model.named("large")
-    assert (large.model, large.hosts, large.temperature) == ("large", ("gpu1",), 0.7)
-    assert (large.price_in, model.named("small").price_in) == (None, 1.5)
-    other = model.named("openai:large@h:1")
-    assert (other.model, other.server, other.hosts) == ("large", "openai", ("h:1",))
 
 
 async def test_a_model_is_asked_directly() -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream, total_of
-from prism.randomness._stream import keys_of, maker_of_keys
-from prism.reasoner._policy import AgentStreams
+from prism.reasoner._questions import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:
@@ -31,18 +30,6 @@ def test_a_key_fixes_the_numbers() -> None:
 def test_another_key_gives_other_numbers(key: tuple[Any, ...], other: tuple[Any, ...]) -> None:
     """A text is another key than a number, and parts of a key never run together."""
     assert RandomStream(*key).random() != RandomStream(*other).random()
-
-
-OWNERS = ["ann", "it's", "Zoë", 'say "x"', "a, 1", "\\", ""]
-
-
-@pytest.mark.parametrize("number", [1, 3])
-def test_keys_found_one_after_another_are_those_of_their_owners(number: int) -> None:
-    """The shorter way to the keys of many owners gives each owner's own keys."""
-    find = maker_of_keys(number, 7, "a", "b's")
-    assert [find(each) for each in OWNERS] == [
-        keys_of(number, 7, "a", "b's", each) for each in OWNERS
-    ]
 
 
 def test_a_key_may_be_any_text() -> None:

@@ -10,8 +10,7 @@ import pytest
 import prism
 from prism.errors import LLMError, TimedOutError
 from prism.llm import OllamaChatClient
-from prism.reasoner import Reasoner, Writer
-from prism.statechart import Decision, Question, TextCall
+from prism.reasoner import Decision, Question, Reasoner, TextCall, Writer
 from prism.testing import Asked, FakeOllama, Fault
 from tests.kit.clients import Model, Silent
 from tests.kit.reasoners import OPTIONS, POST, S, ask, decide, outcomes

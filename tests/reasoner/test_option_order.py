@@ -123,7 +123,7 @@ async def test_a_run_counts_the_places_that_a_model_takes(
     mode: Any = "auto" if fault else "chat"
     router = Router({"all": Reasoner(connect(), mode=mode, rotations="drawn")})
     await router.decide_many(questions(60))
-    assert router.places.to_dict() == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
+    assert router.places == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
 
 
 @pytest.mark.parametrize(

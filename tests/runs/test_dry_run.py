@@ -97,13 +97,9 @@ def test_texts_are_counted_apart() -> None:
 
 
 def test_each_model_is_told_for_itself() -> None:
-    """One that writes has its own prices; without all of them, the money is unknown.
-
-    A switch to another model is not tried.
-    """
+    """One that writes has its own prices; without all of them, the money is unknown."""
     model = Model("small", price_in=1)
-    treatments = ["model=late@2"]
-    run = Run(Feed, 30, rounds=4, model=model, writer="other", treatments=treatments)
+    run = Run(Feed, 30, rounds=4, model=model, writer="other")
     found = estimate(run)
     assert found.models.keys() == {"small", "other"}
     assert found.models["small"]["money"] > 0

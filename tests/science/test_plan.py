@@ -189,6 +189,6 @@ def test_a_file_whose_runs_are_impossible_is_refused(
 
 def test_a_sample_that_the_world_refuses_is_named() -> None:
     """The first sample beyond what the parameter takes is told."""
-    plan = Plan({"world": "threshold", "bounds": {"begun": [0.1, 9.0]}})
-    with pytest.raises(InputError, match=r"begun: Input should be .*in sample-00002"):
-        plan.check(plan.samples([{"begun": value} for value in (0.5, 2.0)]))
+    plan = Plan({"world": "lake", "bounds": {"rest_below": [0.1, 9.0]}})
+    with pytest.raises(InputError, match=r"rest_below: Input should be .*in sample-00002"):
+        plan.check(plan.samples([{"rest_below": value} for value in (0.5, 2.0)]))

@@ -160,6 +160,15 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
         rerun(run, tmp_path / "again", from_round=3, model=f"ollama:small@{server.host}")
         found = [(each["round"] > 2, each["source"]) for each in events_of(tmp_path / "again")]
         assert {*found} - {(True, "cache")} == {(False, "policy"), (True, "model")}
+        # once more, from an earlier round on, but not from a later one
+        again, model = tmp_path / "again", f"ollama:small@{server.host}"
+        rerun(again, tmp_path / "earlier", from_round=2, model=model)
+        found = [(each["round"] > 1, each["source"]) for each in events_of(tmp_path / "earlier")]
+        assert {*found} - {(True, "cache")} == {(False, "policy"), (True, "model")}
+        (tmp_path / "policy.json").write_text('{"spreader": {"meets": {"stifler": 1}}}')
+        policy = PolicyOptions(tmp_path / "policy.json")
+        with pytest.raises(InputError, match="must be 3 or less"):
+            rerun(again, tmp_path / "later", from_round=5, reasoner=policy)
     with pytest.raises(InputError, match="asked none so far"):
         rerun(run, tmp_path / "b", from_round=3, model={"prompt": "{situation}"})
 

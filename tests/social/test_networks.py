@@ -1,18 +1,17 @@
 """Networks of follows, held against networkx."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.agents import synthetic_population
+from prism.agents import SocialAgent, synthetic_population
 from prism.errors import FieldValueError
 from prism.social import Feed
 from tests.kit.modules import Later
 
 networkx = Later("networkx")
-
-KINDS = ("scale_free", "random")
 
 
 def follows(agents: Any, seed: int = 1, **parameters: Any) -> dict[str, tuple[str, ...]]:
@@ -31,27 +30,45 @@ def made(size: int = 200, **parameters: Any) -> Any:
     return graph
 
 
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("mean", "reciprocity"), [(4.5, 0.0), (10.0, 0.36), (6.0, 1.0)])
-@pytest.mark.sampled(9)
-def test_mean_and_reciprocity_are_met(kind: str, mean: float, reciprocity: float) -> None:
+def test_mean_and_reciprocity_are_met(mean: float, reciprocity: float) -> None:
     """networkx measures the mean degree and the reciprocity that were asked for."""
-    graph = made(follow_network=kind, mean_follows=mean, reciprocity=reciprocity)
+    graph = made(follow_network="scale_free", mean_follows=mean, reciprocity=reciprocity)
     assert graph.number_of_edges() / 200 == pytest.approx(mean, abs=0.01)
     assert networkx.overall_reciprocity(graph) == pytest.approx(reciprocity, abs=0.01)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_order_of_agents_changes_no_network(kind: str) -> None:
+def test_the_order_of_agents_changes_no_network() -> None:
     """Agents follow the same others when the list is reversed; another seed gives another graph."""
     agents = list(synthetic_population(60).agents)
-    before = follows(agents, 5, follow_network=kind)
-    assert follows(agents[::-1], 5, follow_network=kind) == before
-    assert follows(agents, 6, follow_network=kind) != before
+    before = follows(agents, 5, follow_network="scale_free")
+    assert follows(agents[::-1], 5, follow_network="scale_free") == before
+    assert follows(agents, 6, follow_network="scale_free") != before
     assert follows(agents) == {agent.agent_id: agent.following for agent in agents}
 
 
 def test_an_impossible_network_is_refused() -> None:
     """The message says how many agents it would take."""
     with pytest.raises(FieldValueError, match="mean_follows must be smaller"):
-        made(10, follow_network="random", mean_follows=20)
+        made(10, follow_network="scale_free", mean_follows=20)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("exponent", [2.2, 2.5, 3.0, 4.0])
+def test_a_scale_free_network_has_the_exponent_that_it_should(exponent: float) -> None:
+    """Followers are distributed as by Price's formula, within 2 %."""
+    special = pytest.importorskip("scipy.special")
+    mean, size = 4, 20_000
+    kind = {"follow_network": "scale_free", "mean_follows": mean, "reciprocity": 0.0}
+    agents = [SocialAgent(f"a{number}") for number in range(size)]
+    followed = follows(agents, follower_exponent=exponent, **kind).values()
+    counts = Counter(Counter(name for names in followed for name in names).values())
+    counts[0] = size - counts.total()
+    of_nobody = mean * (exponent - 2)
+    seen = expected = 0.0
+    for number in range(40):
+        seen += counts[number] / size
+        expected += special.beta(number + of_nobody, exponent) / special.beta(
+            of_nobody, exponent - 1
+        )
+        assert seen == pytest.approx(expected, abs=0.02)

@@ -13,7 +13,7 @@ from prism.social import PRESETS, Feed
 from prism.worlds import treatment
 from tests.kit.worlds import run_logged
 
-GENERATED = {"follow_network": "random", "mean_follows": 4.0}
+GENERATED = {"follow_network": "scale_free", "mean_follows": 4.0}
 CHANCES = {"compose_chance": 0.1, "like_chance": 0.3}
 IDEAS = {"posts_per_tick": 0.1}
 CLASSES = {**IDEAS, "activity": "classes", "top_share": 0.5, "next_share": 0.2}
@@ -57,10 +57,10 @@ CHANGED: dict[str, tuple[dict[str, Any], Any]] = {
     "feed": ({}, "chronological"),
     "feed_length": ({}, 3),
     "candidates": ({"feed": "chronological"}, 1),
-    "follow_network": (GENERATED, "scale_free"),
+    "follow_network": (GENERATED, "given"),
     "mean_follows": (GENERATED, 5.0),
     "reciprocity": (GENERATED, 1.0),
-    "follower_exponent": (GENERATED | {"follow_network": "scale_free"}, 3.5),
+    "follower_exponent": (GENERATED, 3.5),
     "shows_scores": ({}, True),
     "up_treated": ({}, 0.5),
     "down_treated": ({}, 0.5),

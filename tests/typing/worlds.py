@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, assert_type
 
 from prism import Run
-from prism.examples import Threshold
+from prism.examples import Lake
 from prism.randomness import RandomStream
 from prism.runs import Outcome
 from prism.statechart import Statechart, Transition
@@ -100,7 +100,7 @@ assert_type(run.world.agents[0].read, list[Paper])
 assert_type(run.world.agents[0].state, Any)
 assert_type(run.run(), WorldResults)
 assert_type(Run(Town, 20).keep("runs/town"), Outcome[WorldResults])
-assert_type(Threshold(caution=0.2).joined(), float)
+assert_type(Lake(growth=0.2).left(), float)
 
 Town(freinds=6)  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Town(friends="six")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

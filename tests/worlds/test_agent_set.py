@@ -11,7 +11,7 @@ import pytest
 from prism import Run
 from prism.errors import FieldValueError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
-from prism.worlds import Agent, AgentSet, World, ring
+from prism.worlds import Agent, AgentSet, World, small_world
 from tests.kit.lamps import Lamp, Light
 
 
@@ -53,7 +53,7 @@ class Street(World[Lamp | Lantern]):
 
     def setup(self) -> None:
         """Connect them, and switch some on."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         for lamp in self.agents.where(lambda lamp: lamp.pressed % 3 == 0):
             lamp.begin_in(Light.ON)
 

@@ -12,7 +12,7 @@ from prism import Run, replay
 from prism.analysis import check_log, read_log
 from prism.errors import AgentError, FieldValueError, ReplayError, SimulationError
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Plane, Space, World, during, ring, state
+from prism.worlds import Agent, Plane, Space, World, during, small_world, state
 from tests.kit.lamps import Lamp, Light, Room
 from tests.kit.worlds import run_logged
 
@@ -36,7 +36,7 @@ class Town(World[Cell]):
 
     def setup(self) -> None:
         """Connect all, and put them into the middle."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         self.place = Space(5, 5, wraps=True, capacity=None)
         for cell in self.agents:
             self.place.put(cell, 12)

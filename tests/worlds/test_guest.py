@@ -18,7 +18,7 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
 from prism.statechart import AgentState, Statechart, Transition, social_media_chart
 from prism.testing import FakeOllama
-from prism.worlds import Guest, World, ring
+from prism.worlds import Guest, World, small_world
 from tests.kit.lamps import Lamp
 from tests.kit.worlds import run_in, run_logged
 
@@ -102,7 +102,7 @@ class Mixed(World[Any]):
 
     def setup(self) -> None:
         """Connect everybody."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
 
 
 def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path) -> None:

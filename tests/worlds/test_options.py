@@ -38,7 +38,7 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     [
         ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
         ({"world": "prism.examples.rumour:Rumor"}, "no world or agent 'Rumor': it has Rumour"),
-        ({"world": "Rumour"}, "package.module:Name, file.py:Name or one of bazaar, council"),
+        ({"world": "Rumour"}, "package.module:Name, file.py:Name or one of council, day"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
         ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from tests.kit.pictured import Board, Chain, Looked, Sky, Street
+from tests.kit.pictured import Chain, Looked, Sky, Street
 from tests.kit.worlds import run_logged
 
 
@@ -25,13 +25,11 @@ def test_a_picture_comes_before_the_first_round_and_at_the_end_of_each(tmp_path:
 
 def test_cells_and_positions_are_those_of_the_agents(tmp_path: Path) -> None:
     """An agent that is nowhere has no place."""
-    street, sky, board = (pictures(tmp_path, world)[-1] for world in (Street(), Sky(), Board()))
+    street, sky = (pictures(tmp_path, world)[-1] for world in (Street(), Sky()))
     assert (street["space"], street["width"], street["height"]) == ("grid", 3, 3)
     assert street["places"] == [0, 1, 2, 3, 4, None]
     assert sky["space"] == "plane"
     assert sky["places"][:2] == [[0, 0.5], [0.1, 0.5]]
-    assert (board["space"], board["width"], board["height"]) == ("grid", 3, 2)
-    assert "edges" not in board
 
 
 def test_connections_are_told_again_once_they_change(tmp_path: Path) -> None:

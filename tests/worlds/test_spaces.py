@@ -40,6 +40,17 @@ def test_who_is_beside_whom(hall: Space[Lamp], wraps: bool, beside: list[list[in
     assert [[lamps.index(each) for each in hall.beside(lamp)] for lamp in lamps] == beside
 
 
+def test_a_cell_with_room_for_two_takes_two(hall: Space[Lamp]) -> None:
+    """They are beside each other, one may be put there again, and a third has no room."""
+    hall.capacity, (one, other, third) = 2, hall.cells
+    hall.put(other, 0)
+    hall.put(one, 0)
+    assert [*hall.beside(one)] == [other]
+    assert [*hall.at(0)] == [other, one]
+    with pytest.raises(FieldValueError, match="cell 0 is full"):
+        hall.put(third, 0)
+
+
 @pytest.mark.parametrize(("cell", "problem"), [(9, "no cell 9: use 0 to 8"), (1, "cell 1 is full")])
 def test_a_cell_that_is_not_free_is_refused(hall: Space[Lamp], cell: int, problem: str) -> None:
     """A cell that does not exist, or has somebody in it, is refused."""
@@ -126,6 +137,7 @@ def test_a_crowd_misses_no_neighbour(wraps: bool) -> None:
     plane: Plane[Lamp] = Plane(width=10.0, height=5.0, reach=1.0, wraps=wraps)
     for number, lamp in enumerate(lamps):
         plane.put(lamp, 10 * (number * 0.618 % 1), 5 * (number * 0.755 % 1))
+    plane.put(lamps[0], 10, 5)  # at the far edge
     for lamp in lamps:
         here = plane.positions[lamp]
         near = {each for each in lamps if far(plane, here, plane.positions[each]) <= 0.9}

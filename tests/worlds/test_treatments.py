@@ -1,17 +1,13 @@
-"""Treatments of a world's class, of parameters and of the model, and how a run keeps them."""
+"""Treatments of a world's class and of parameters."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prism import Run, replay
+from prism import Run
 from prism.errors import FieldTypeError, FieldValueError, InputError
-from prism.examples import Rumour, Vaccination
-from prism.llm import Model
-from prism.statechart import PolicyReasoner
-from prism.testing import FakeOllama
+from prism.examples import Rumour
 from prism.worlds import treatment
 from tests.kit.worlds import run_logged
 
@@ -62,25 +58,3 @@ def test_what_cannot_be_done_is_refused_before_round_1(one: Any, problem: str) -
     """The message names the treatment and what is wrong."""
     with pytest.raises((FieldValueError, FieldTypeError, InputError), match=problem):
         _ = Run(Rumour(), 10, treatments=[one]).agents
-
-
-def test_a_reasoner_of_ones_own_cannot_be_switched() -> None:
-    """The run says so before its first round."""
-    with pytest.raises(InputError, match="switch to another, but a reasoner of your own"):
-        Run(Rumour, 12, reasoner=PolicyReasoner(), treatments=["model=ollama:a@2"]).run()
-
-
-def test_a_run_in_a_folder_switches_its_model(tmp_path: Path) -> None:
-    """From one model, or from the policy, to another model, and a replay writes the same log."""
-    with FakeOllama(models=["small", "large"]) as server:
-        switch = f"model=ollama:large@{server.host}@2"
-        for decider in (Model("small", hosts=(server.host,)), None):
-            folder = tmp_path / str(decider is None)
-            Run(Vaccination, 10, rounds=2, reasoner=decider, treatments=(switch,)).keep(folder)
-            log = (folder / "events.jsonl").read_bytes()
-            asked = [each for line in log.splitlines() if "chosen" in (each := json.loads(line))]
-            models = {(each["round"], each.get("model")) for each in asked}
-            assert models == {(1, None if decider is None else "small"), (2, "large")}
-            replay(folder, tmp_path / f"again_{decider is None}")
-            again = tmp_path / f"again_{decider is None}" / "events.jsonl"
-            assert again.read_bytes() == log

@@ -10,7 +10,7 @@ import pytest
 
 from prism.errors import PrismError
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Run, World, during, measure, ring, state
+from prism.worlds import Agent, Run, World, during, measure, small_world, state
 from tests.kit import lamps
 from tests.kit.days import Day, person
 from tests.kit.worlds import run_logged
@@ -40,7 +40,7 @@ class Street(World[Lamp]):
 
     def setup(self) -> None:
         """Light the first."""
-        self.network = ring(self, 2)
+        self.network = small_world(self, 2, 0)
         self.agents[0].begin_in(Light.ON)
 
     @during(Light.ON)

@@ -31,10 +31,8 @@ from prism.programs.thinking._cycle import (
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
 from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
-from prism.reasoner._replies import quoted
-from prism.reasoner._spending import Cost
-from prism.reasoner._texts import TextCall, Written
-from prism.reasoner._words import TokenCounter, count_tokens
+from prism.reasoner import Cost, TextCall, Written
+from prism.reasoner._requests import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
@@ -331,8 +329,8 @@ class CognitiveAgent(Acting):
         words = {word.casefold() for word in thought.replace("_", " ").split()}
         memory.touch(tag for tag in memory.working if words.issuperset(tag.casefold().split("_")))
         if folded(thought) in map(folded, memory.thoughts.values()):
-            problem = f"the thought {quoted(thought)} repeats an earlier one, and is not kept"
-            self._note(repeats=f"{problem}: think of something else")
+            problem = "the thought repeats an earlier one, and is not kept: think of something else"
+            self._note(repeats=problem)
             return
         self._note(thought=thought)
         if log.enable:

@@ -16,7 +16,7 @@ from xml.etree.ElementTree import Element
 
 from prism.programs._documents import require_content
 from prism.programs.thinking._memory import as_tag, to_text
-from prism.reasoner._replies import quoted, spoken
+from prism.reasoner._replies import spoken
 from prism.reasoner._texts import whole_characters
 
 MOST_CHARACTERS = 200_000
@@ -88,12 +88,10 @@ def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable
     fixed = folded(instructions)
 
     def read(text: str) -> AgentReply:
-        try:
-            reply = read_reply(text)
-            content = _content_in(state, reply)
-            _require_own_words(content, fixed)
-        except ValueError as error:
-            raise ValueError(f"{error}; the reply was {quoted(text)}") from None
+        # problems do not quote the reply: small models would write it again
+        reply = read_reply(text)
+        content = _content_in(state, reply)
+        _require_own_words(content, fixed)
         require_content(content, schema, state)
         return reply
 

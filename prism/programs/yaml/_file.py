@@ -16,9 +16,9 @@ from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
+from prism.reasoner._prompts import number_in_words
 from prism.reasoner._replies import quoted, read_choice, spoken
 from prism.reasoner._wording import read_data
-from prism.reasoner._words import number_in_words
 
 StepKind = Literal["llm", "code", "transition"]
 

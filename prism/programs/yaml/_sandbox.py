@@ -294,15 +294,16 @@ def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
     }
     # the same at every replay
     policy = {"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": seed}}
-    pool, result = _pool(), None
+    program = result = None
     try:
-        with pool.checkout(script_name="code", limits=limits, os_policy=policy) as session:
+        with _pool().checkout(script_name="code", limits=limits, os_policy=policy) as session:
             for program in programs:
                 result = session.feed_run(program, inputs=inputs, print_callback=_drop)
                 inputs = {}
             return result
     except require_monty().MontyError as error:
-        raise _failure(error, has_lines=len(programs) > 1) from None
+        # the last program is a condition, or writes out what the code has left
+        raise _failure(error, has_lines=program is not programs[-1]) from None
 
 
 def _pool() -> Any:

@@ -9,6 +9,7 @@ call.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from functools import partial
 from types import CoroutineType
 from typing import Any
@@ -151,18 +152,18 @@ class Engine(Making[StateT]):
         return self._complete(data.model, partial(self._run_event, data, run))
 
     def _run_event(self, data: EventData, run: Callable[[], Any]) -> Any:
-        self._events.setdefault(id(data.model), []).append(data)
+        events = self._events.setdefault(id(data.model), [])
+        events.append(data)
         try:
             return run()
         finally:
+            events.pop()
+            if not events:
+                del self._events[id(data.model)]
             self._end_event(data)
 
     def _end_event(self, data: EventData) -> None:
-        """Forget an event that was under way, and report the result."""
-        events = self._events[id(data.model)]
-        events.remove(data)
-        if not events:
-            del self._events[id(data.model)]
+        """Report the result of an event."""
         if data.result:
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
@@ -196,11 +197,13 @@ class Engine(Making[StateT]):
         self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
-            self._reporter.failed(GUARD_FAILED, verdict.error, data.model, edge)
+            self._fail(GUARD_FAILED, verdict.error, data.model, edge)
 
     # Firing
 
-    def fire(self, agent: Any, trigger: str, context: Any = None) -> StateT | None:  # noqa: C901 - written out for speed, as it says below
+    def fire(  # noqa: C901 - written out for speed, as it says below
+        self, agent: Any, trigger: str, context: Any = None, target: StateT | None = None
+    ) -> StateT | None:
         """Make the first transition that the event enables.
 
         The action of the first whose guard passes runs, then the transition commits: state,
@@ -221,6 +224,7 @@ class Engine(Making[StateT]):
             trigger: Name of the event.
             context: What the event is about; passed to guards and actions, recorded by its
                 identifying fields.
+            target: Make only a transition that leads to this state.
 
         Returns:
             The agent's state once all that the event set off has run; None if nothing applied or it
@@ -237,34 +241,37 @@ class Engine(Making[StateT]):
             RunawayError: If the agent's actions go on firing without end.
         """
         if self._firing and self._is_queued(
-            agent, trigger, partial(self.fire, agent, trigger, context)
+            agent, trigger, partial(self.fire, agent, trigger, context, target)
         ):
             return None
         if engine_hooks or self._is_slow:
-            return self._through(agent, trigger, context)
+            return self._through(agent, trigger, context, target)
 
         # from here on this is `_through`, written out for speed: the Machine's own way takes ten
         # times as long. Each callback list is read anew, which costs less than to notice changes.
         try:
             state = agent.state
-            arcs, listed, edges, source, member = self._rows[state][trigger]
+            arcs, listed, steps, source, member = self._rows[state][trigger]
+            write = self._quiet_writers[type(agent)]
         except (AttributeError, KeyError, TypeError, ValueError):
             # not `_through` from here: errors of guards would have this one as their context
             arcs, listed = (), None
         # a state may be text, or, by mistake, another enum's member with the text of a state
         if arcs != listed or member is not state or source.on_exit:
-            return self._through(agent, trigger, context)
+            return self._through(agent, trigger, context, target)
 
-        for arc, dest, target, edge in edges:
-            if arc.prepare or arc.after or target.on_enter or arc.dest is not dest:
-                return self._through(agent, trigger, context, arc)
+        for arc, dest, end, edge in steps:
+            if target is not None and edge.to_state != target:
+                continue
+            if arc.prepare or arc.after or end.on_enter or arc.dest is not dest:
+                return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
 
             conditions = arc.conditions
             if not conditions:
                 break
             condition = conditions[0]
             if condition.__class__ is not GuardCondition or len(conditions) > 1:
-                return self._through(agent, trigger, context, arc)
+                return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
             try:
                 passes = condition.func(agent, context)  # type: ignore[operator]
                 if passes:
@@ -272,26 +279,20 @@ class Engine(Making[StateT]):
                         adapter.refuse_coroutine(passes, "a guard")
                     break
             except Exception as error:
-                self._reporter.failed(GUARD_FAILED, error, agent, edge)
+                self._fail(GUARD_FAILED, error, agent, edge)
         else:
-            if not (arcs or self._ignores(source)):
+            if not (arcs or target is not None or self._ignores(source)):
                 return self._through(agent, trigger, context)
             if self._has_logger or somebody_wants_details():
                 self._refuse(agent, trigger, context)
             return None
 
-        # code of the user's that runs during the commit might fire in turn, which `_act` queues
-        write = self._quiet_writers.get(type(agent))
-        if arc.before or write is None or edge.leaves is not state:
-            return self._act(agent, arc, edge, context)
-
-        try:
-            dwell = write(agent, edge, self._clock(), context)
-        except writing.MovedError:
-            return self._act(agent, arc, edge, context)
+        # code of the application's may fire in turn, which `_act` queues, or have moved the agent
+        if arc.before or write is None or agent.state is not edge.leaves:
+            return self._act(agent, arc, edge, write, context)
+        dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
-
         return edge.to_state  # type: ignore[no-any-return]
 
     def _ignores(self, source: State) -> bool:
@@ -300,21 +301,20 @@ class Engine(Making[StateT]):
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
 
     def _through(
-        self, agent: Any, trigger: str, context: Any, first: Any = None, *, has_passed: bool = False
+        self, agent: Any, trigger: str, context: Any, target: Any = None, rest: Any = None
     ) -> StateT | None:
-        """Fire through the Machine itself, from one of the event's transitions on.
+        """Fire through the Machine itself.
 
         Args:
             agent: The agent.
             trigger: Name of the event.
             context: What it is about.
-            first: The transition to begin with; None for all. The guards of those before it have
-                been asked.
-            has_passed: Whether the guard of the first has been asked, too, and passed.
+            target: Where the transition must lead; None for anywhere.
+            rest: The transitions that are still to be tried; None for all of the event's.
         """
         made: StateT | None
         if self._steps is not None:
-            made = self._steps.fire(agent, trigger, context)
+            made = self._steps.fire(agent, trigger, context, target)
             return made
 
         state = self._require_known_state(agent)
@@ -324,11 +324,15 @@ class Engine(Making[StateT]):
         if event is None:
             self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
-        if first is None:
-            # it may have changed since it was read
+        if rest is None:
+            # they may have changed since they were read
             self._rows[state].pop(trigger, None)
-        else:
-            event = adapter.beginning_with(event, first, has_passed=has_passed)
+        if not target is rest is None:
+            arcs = self._arcs(agent, trigger) if rest is None else rest
+            if target is not None:
+                arcs = [arc for arc in arcs if self._edge_of(arc, trigger).to_state == target]
+            event = copy(event)
+            event.transitions = {machine.get_model_state(agent).name: arcs}
 
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
@@ -336,13 +340,17 @@ class Engine(Making[StateT]):
         made = self._member(agent.state)
         return made
 
-    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
+    def _act(
+        self, agent: Any, arc: Any, edge: Edge, quiet: writing.Writer | None, context: Any
+    ) -> StateT | None:
         """Make a transition during which code of the application's may run."""
         if any(each.__class__ is not ActionCallback for each in arc.before):
-            return self._through(agent, edge.trigger, context, arc, has_passed=True)
+            passed = copy(arc)
+            passed.conditions = []
+            return self._through(agent, edge.trigger, context, rest=[passed])
 
         # looked up before the action runs, since it refuses classes that the chart cannot drive
-        write = self._writer_of(agent)
+        write = quiet or self._writer_of(agent)
 
         def make() -> None:
             for each in arc.before:

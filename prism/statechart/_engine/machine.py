@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
-from copy import copy
 from functools import partial
 from types import CoroutineType
 from typing import Any, NamedTuple, NoReturn
@@ -236,34 +235,15 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
     return machine
 
 
-# One event of a Machine
-
-
-def event_of(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> EventData:
-    """Return the event in which the conditions of a transition are evaluated."""
+def passes(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> bool:
+    """Return whether the conditions of a transition pass; its ``prepare`` callbacks do not run."""
+    if not arc.conditions:
+        return True
     state, event = machine.get_state(arc.source), machine.events.get(trigger)
     arguments = context if isinstance(context, Arguments) else Arguments((context,), {})
     data = EventData(state, event, machine, agent, *arguments)
     data.transition = arc
-    return data
-
-
-def beginning_with(event: Event, first: Any, *, has_passed: bool) -> Any:
-    """Return an event of which only one transition and those behind it are tried.
-
-    Args:
-        event: The event.
-        first: The transition.
-        has_passed: Whether its conditions have passed, and are not evaluated again.
-    """
-    arcs = event.transitions[first.source]
-    rest = arcs[arcs.index(first) :]
-    if has_passed:
-        rest[0] = copy(first)
-        rest[0].conditions = []
-    twin: Any = copy(event)
-    twin.transitions = {first.source: rest}
-    return twin
+    return all(each.check(data) for each in arc.conditions)
 
 
 # A Machine as a definition, for pictures, checks and explanations
@@ -358,8 +338,7 @@ def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
         return conditions[0].func
 
     def guard(agent: Any, context: Any) -> bool:
-        event = event_of(machine, trigger, arc, agent, context)
-        return all(each.check(event) for each in conditions)
+        return passes(machine, trigger, arc, agent, context)
 
     guard.__qualname__ = " and ".join(
         ("" if each.target else "not ") + callback_name(each.func) for each in conditions

@@ -36,28 +36,14 @@ class Run:
         thread: The thread that makes it.
         queue: The fires that wait, each with its trigger.
         is_between: Whether one of the fires that waited is next, so that it need not wait.
+        errors: Those of a strict chart that keep nothing else from being made; None while an error
+            is raised at once.
     """
 
     thread: int
     queue: deque[tuple[object, Callable[[], object]]] = field(default_factory=deque)
     is_between: bool = False
-
-
-class Faults(list[Exception]):
-    """Errors in a strict chart that keep nothing else from being made."""
-
-    def keep(self, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a function; if it raises, keep the error and return None."""
-        try:
-            return make(*arguments)
-        except Exception as error:
-            self.append(error)
-            return None
-
-    def raise_first(self) -> None:
-        """Raise the first error, if there is one."""
-        if self:
-            raise self[0]
+    errors: list[Exception] | None = None
 
 
 class Making(Generic[StateT]):
@@ -89,7 +75,8 @@ class Making(Generic[StateT]):
         self._firing: dict[int, Run] = {}
         self._edges: dict[tuple[Any, Any, str], Edge] = {}
         self._writers: dict[type, writing.Writer] = {}
-        self._quiet_writers: dict[type, writing.Writer] = {}
+        # None for a class of which writing runs code of the application's
+        self._quiet_writers: dict[type, writing.Writer | None] = {}
 
     # What it is made for
 
@@ -111,9 +98,7 @@ class Making(Generic[StateT]):
 
     def _require_trigger(self, trigger: Any) -> None:
         """Refuse a trigger that no transition has, or warn of it, once."""
-        if isinstance(trigger, str) and (
-            trigger in self._triggers or self._definition.hierarchy.reacts_to(trigger)
-        ):
+        if isinstance(trigger, str) and trigger in self._triggers:
             return
         problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
@@ -260,7 +245,15 @@ class Making(Generic[StateT]):
             if result.__class__ is CoroutineType:
                 refuse_coroutine(result, f"the action of {edge.trigger!r}")
         except Exception as error:
-            self._reporter.failed(ACTION_FAILED, error, agent, edge)
+            self._fail(ACTION_FAILED, error, agent, edge)
+
+    def _fail(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard or an action that raised; a strict chart raises it, now or in the end."""
+        run = self._firing.get(id(agent))
+        if run is None or run.errors is None or not self._definition.strict:
+            self._reporter.failed(event, error, agent, edge)
+        else:
+            run.errors.append(error)
 
     def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
         """Write what a transition leaves behind; it starts from where actions put the agent."""
@@ -290,6 +283,5 @@ class Making(Generic[StateT]):
         cls = type(agent)
         if cls not in self._writers:
             writer = self._writers[cls] = writing.writer_of(agent)
-            if writing.writes_quietly(cls, writer):
-                self._quiet_writers[cls] = writer
+            self._quiet_writers[cls] = writing.quiet_writer(cls, writer)
         return self._writers[cls]

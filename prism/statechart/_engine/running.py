@@ -20,7 +20,7 @@ from typing import Any
 from prism.errors import FieldValueError, RunawayError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.making import MOST_QUEUED_FIRES, Faults
+from prism.statechart._engine.making import MOST_QUEUED_FIRES, Run
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
@@ -52,7 +52,7 @@ class Steps:
 
     # Firing
 
-    def fire(self, agent: Any, trigger: str, context: Any) -> Any:
+    def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
         try:
             state = agent.state
@@ -64,7 +64,11 @@ class Steps:
             state = self._chart._require_known_state(agent)
             self._chart._require_trigger(trigger)
             reaction = self.rows.reaction(state, trigger)
-        step = self._first(reaction, agent, context)
+        if target is None:
+            step = self._first(reaction, agent, context)
+        else:
+            enabled = self.enabled(agent, trigger, context)
+            step = next((each for each in enabled if each.to_state == target), None)
         if step is not None:
             return self.run(agent, step, context)
 
@@ -72,7 +76,7 @@ class Steps:
         guards = (shown_name(arc.written.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
         state = state_text(agent.state)
         self._chart._reporter.refused(agent, state, trigger, guards, context)
-        if self.definition.strict and reaction is None:
+        if self.definition.strict and reaction is target is None:
             raise MachineError(
                 f"{self.definition.name}: Can't trigger event {trigger} from state {state}!"
             )
@@ -119,7 +123,7 @@ class Steps:
     def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
         step = self.rows.step(state, trigger_text(arc.written.trigger), (arc,))
-        self._chart._reporter.failed(GUARD_FAILED, error, agent, step)
+        self._chart._fail(GUARD_FAILED, error, agent, step)
 
     # Making
 
@@ -129,12 +133,12 @@ class Steps:
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        raised: deque[str] = deque()
-        faults, made = Faults(), 0
+        run, made, raised = self._chart._firing[id(agent)], 0, deque[str]()
+        run.errors = None
         if step is None:
-            step, context = self._next(raised, agent, context, faults)
+            step, context = self._next(raised, agent, context)
         while step is not None:
-            self._make(agent, step, context, faults, is_first=not made)
+            self._make(agent, step, context, run)
             raised += step.plan.raised
             made += 1
             if made > MOST_QUEUED_FIRES:
@@ -145,29 +149,25 @@ class Steps:
                 )
             if not (step.plan.settles or raised):
                 break
-            step, context = self._next(raised, agent, context, faults)
-        faults.raise_first()
+            step, context = self._next(raised, agent, context)
+        if run.errors:
+            raise run.errors[0]
         return made > 0
 
-    def _next(
-        self, raised: deque[str], agent: Any, context: Any, faults: Faults
-    ) -> tuple[Edge | None, Any]:
+    def _next(self, raised: deque[str], agent: Any, context: Any) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
 
         Eventless transitions come first, then those that what was raised enables.
         """
         event: Any = EVENTLESS
         while True:
-            reaction = self.rows.reaction(agent.state, event)
-            step = faults.keep(self._first, reaction, agent, context)
+            step = self._first(self.rows.reaction(agent.state, event), agent, context)
             if step is not None or not raised:
                 return step, context
             # nothing says what is done is about
             event, context = raised.popleft(), None
 
-    def _make(
-        self, agent: Any, edge: Edge, context: Any, faults: Faults, *, is_first: bool
-    ) -> None:
+    def _make(self, agent: Any, edge: Edge, context: Any, run: Run) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         An action that fails does not stop the others.
@@ -176,20 +176,18 @@ class Steps:
         # looked up before actions run, since it refuses what the chart cannot drive
         write = chart._writer_of(agent)
         for action in plan.before:
-            if is_first:
-                chart._run_action(action, agent, edge, context)
-            else:
-                faults.keep(chart._run_action, action, agent, edge, context)
+            chart._run_action(action, agent, edge, context)
 
         if edge.leaves is not None or plan.exits:
             chart._commit(agent, edge, write, context)
+        run.errors = run.errors or []
         if plan.left or plan.stopped or plan.started:
             remember(memory_of(agent), plan)
         for action in plan.after:
-            faults.keep(chart._run_action, action, agent, edge, context)
+            chart._run_action(action, agent, edge, context)
         if plan.started and agent.state == edge.to_state:
             for state in plan.started:
-                faults.keep(self.schedule.begin, agent, state)
+                self.schedule.begin(agent, state)
         if engine_hooks:
             numbers = tuple(arc.number for arc in plan.arcs)
             observe("transition", TransitionDetails, self.definition, numbers, agent, context)
@@ -252,10 +250,14 @@ class Schedule:
             context: What guards and actions get.
             by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
-        made, faults = None, Faults()
+        made, errors = None, list[Exception]()
         for make in self._due(agent, ticks, context, by_chance=by_chance):
-            made = faults.keep(make) or made
-        faults.raise_first()
+            try:
+                made = make() or made
+            except Exception as error:
+                errors.append(error)
+        if errors:
+            raise errors[0]
         return made
 
     def _due(
@@ -305,34 +307,33 @@ class Schedule:
 
     def begin(self, agent: Any, state: str) -> None:
         """Let functions say the time-outs of a state that is entered."""
-        if state in self._after:
-            self._delays(agent, state)
+        for key, arc in self._after.get(state, {}).items():
+            self._limit(agent, state, key, arc)
 
-    def _delays(self, agent: Any, state: str) -> dict[str, int]:
-        """Return what is remembered of a state's timers: what functions said, and 0 if it came."""
-        kept = memory_of(agent).setdefault("after", {})
-        delays: dict[str, int] = kept.setdefault(state, {})
-        for key, arc in self._after[state].items():
-            after: Any = arc.written.after
-            if callable(after) and key not in delays:
-                delays[key] = int(self._result_of(agent, arc, partial(_whole_ticks, after, agent)))
-        return delays
+    def _limit(self, agent: Any, state: str, key: str, arc: Arc) -> int:
+        """Return the ticks until a transition's time comes; 0 if it came, or nothing says it."""
+        after: Any = arc.written.after
+        limits: dict[str, int] = memory_of(agent).setdefault("after", {}).setdefault(state, {})
+        if callable(after) and key not in limits:
+            ticks = int(self._result_of(agent, arc, partial(_whole_ticks, after, agent)))
+            if not ticks:
+                return 0
+            limits[key] = ticks
+        limit: int = limits.get(key, after)
+        return limit
 
     def _make_in_time(
         self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc
     ) -> Any:
         """Make a transition if its time has come; unless it raises, it has then had its time."""
         time = self._time_in(agent, state, ticks)
-        if time < 0:
-            return None
-        delays = self._delays(agent, state)
-        limit: Any = delays.get(key, arc.written.after)
+        limit = 0 if time < 0 else self._limit(agent, state, key, arc)
         if not limit or time < limit:
             return None
 
         made = self._steps.alone(arc, agent, context)
         if self._time_in(agent, state, ticks) == time:
-            delays[key] = 0
+            memory_of(agent)["after"][state][key] = 0
         return made
 
     # At a rate

@@ -45,10 +45,6 @@ Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
 
-class MovedError(Exception):
-    """The agent is not in the state that the transition leaves: a guard has moved it."""
-
-
 # Whose fields they are
 
 
@@ -127,15 +123,18 @@ def writer_of(agent: Any) -> Writer:
     return write_plain
 
 
-def writes_quietly(cls: Any, writer: Writer) -> bool:
-    """Return True if writing an agent of this class runs no code of the application's."""
+def quiet_writer(cls: Any, writer: Writer) -> Writer | None:
+    """Return the writer for agents that are known to run no code of the application's thereby."""
     if writer is write_own or cls.__setattr__ is not object.__setattr__:
-        return False
-    names = ("state", "ticks_in_state", "state_history") if writer is write_plain else ()
+        return None
+    if writer is not write_plain:
+        return writer
+    names = ("state", "ticks_in_state", "state_history")
     fields = [inspect.getattr_static(cls, name, None) for name in names]
-    return all(
+    is_quiet = all(
         inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields
     )
+    return write_usual if is_quiet else None
 
 
 def _require_arguments(cls: type) -> None:
@@ -166,9 +165,6 @@ def _require_writable(agent: Any) -> None:
 
 def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write an agent of a kept class."""
-    # asked here, since the property of the state takes three times as long
-    if agent._prism_state is not edge.from_state and agent._prism_state != edge.from_state:
-        raise MovedError
     record = make_record(edge, time, context)
     dwell: int = agent._prism_ticks
     agent._prism_state = edge.to_state
@@ -194,43 +190,44 @@ def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | No
     return dwell
 
 
+def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | None:
+    """Write a plain object, whose records are usually in a deque with a bound of its own."""
+    try:
+        dwell: int | None = agent.ticks_in_state
+        history = agent.state_history
+        is_usual = (
+            history[-1].__class__ is StateTransition
+            and history.__class__ is deque
+            and history.maxlen
+            and dwell.__class__ is int
+        )
+    except Exception:
+        is_usual = False
+    if not is_usual:
+        return write_plain(agent, edge, time, context)
+    agent.state = edge.to_state
+    agent.ticks_in_state = 0
+    history.append(make_record(edge, time, context))
+    return dwell
+
+
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write any other object, using the fields that are prism's.
 
     A state that is plain text stays plain text.
 
     Raises:
-        MovedError: If it is in another state.
         Exception: Whatever a field raises that takes no new value. Nothing has changed then.
     """
-    before = agent.state
-    if before is not edge.from_state and before not in (edge.from_state, edge.from_text):
-        raise MovedError
+    before, dwell = agent.state, count_of(agent, "ticks_in_state")
+    history = None if field_of(agent, "state_history") is None else records_for(agent)
     record = make_record(edge, time, context)
-    dwell: int | None
-    try:
-        # the usual case, without calls: a deque with a bound of its own that ends with a record
-        dwell, history = agent.ticks_in_state, agent.state_history
-        is_usual = (
-            type(dwell) is int
-            and history.__class__ is deque
-            and history.maxlen
-            and history[-1].__class__ is StateTransition
-        )
-    except Exception:
-        is_usual = False
-    if not is_usual:
-        dwell = count_of(agent, "ticks_in_state")
-        history = None if field_of(agent, "state_history") is None else records_for(agent)
-
     try:
         agent.state = edge.to_text if type(before) is str else edge.to_state
         if dwell is not None:
             agent.ticks_in_state = 0
         # the history comes last: what a full one drops cannot be brought back
-        if is_usual:
-            history.append(record)
-        elif history is not None:
+        if history is not None:
             append_record(history, record, depth_of(agent))
     except Exception:
         for field, value in (("ticks_in_state", dwell), ("state", before)):

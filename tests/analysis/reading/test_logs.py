@@ -123,12 +123,14 @@ def test_keys_of_an_application_are_columns(log_of: LogOf) -> None:
 
 
 def test_a_query_may_use_every_table(folder: Path) -> None:
-    """A query reads tables and events; what DuckDB refuses is an error that names the tables."""
+    """A query reads tables and events; what DuckDB refuses is an error that names what there is."""
     log = read_log(folder)
     query = "select count(*) from agents join states on agents.state = states.state"
     assert log.sql(query).fetchall()[0][0] > 0
-    with pytest.raises(InputError, match=r"stat.*the tables are runs, steps,"):
+    with pytest.raises(InputError, match=r"stat.*the columns of states are run, round,"):
         log.sql("select stat from states")
+    with pytest.raises(InputError, match=r"staets.*the tables are runs, steps,"):
+        log.sql("select state from staets")
     with pytest.raises(InputError, match="there is no table 'staets': there are runs, steps,"):
         log.table("staets")
 

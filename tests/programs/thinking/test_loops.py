@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
-from prism.statechart import TextCall, Written
+from prism.reasoner import TextCall, Written
 from tests.kit.cognition import action as acts
 from tests.kit.cognition import add, thought
 from tests.kit.writers import prompts_of, writer_of
@@ -82,7 +82,7 @@ async def test_a_repeated_thought_changes_the_next_prompt() -> None:
     prompts = prompts_of(writer)
     assert len(prompts) == 6
     assert len({*prompts}) == 6
-    told = "(thinking): the thought 'The  same' repeats an earlier one, and is not kept: think of"
+    told = "(thinking): the thought repeats an earlier one, and is not kept: think of"
     assert told in prompts[-1]
     assert dict(agent.memory.thoughts) == {"thinking_log_001": "the same"}
 

@@ -205,7 +205,7 @@ async def test_a_value_that_only_repeats_its_tags_is_no_content() -> None:
 @pytest.mark.parametrize("is_json", [False, True])
 @pytest.mark.parametrize("state", ["thinking", "executing"])
 async def test_a_reply_that_is_not_read_is_asked_about_again(state: str, is_json: bool) -> None:
-    """Once, with what was wrong and the reply; no schema follows the form that was shown."""
+    """Once, with what was wrong; the reply is not shown, as it would be written again."""
     better = thought("tea") if state == "thinking" else action("storage_save", "a", "v")
     client = Client(["I would rather not.", better])
     with FakeOllama(write=lambda prompt, *_: asyncio.run(client.run(prompt))) as server:
@@ -214,7 +214,7 @@ async def test_a_reply_that_is_not_read_is_asked_about_again(state: str, is_json
         assert (await agent.cycle()).outcome == "done"
     first, second = client.prompts
     assert second.startswith(first.rstrip())
-    assert "there is no agent element and no object with its keys; the reply was" in second
-    assert "'I would rather not.'" in second
+    assert "there is no agent element and no object with its keys" in second
+    assert "I would rather not" not in second
     assert len(second) - len(first) < 400
     assert "Respond in the form that is shown above." in second

@@ -9,7 +9,6 @@ import os
 import resource
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -113,12 +112,12 @@ def workers() -> list[Path]:
 
 
 def seconds() -> float:
-    """Return how long this process and its workers have computed."""
-    ticks = 0
+    """Return how long this process and its workers, ended ones too, have computed."""
+    ticks, own = 0, os.times()
     for worker in workers():
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             ticks += sum(map(int, (worker / "stat").read_text().rpartition(")")[2].split()[11:13]))
-    return time.process_time() + ticks / os.sysconf("SC_CLK_TCK")
+    return sum(own[:4]) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def peak() -> int:

@@ -8,26 +8,27 @@ pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.testing import FakeOllama, Fault
-from tests.kit.writers import agent_of, names_of, writer_of
+from tests.kit.writers import agent_of, names_of, prompts_of, writer_of
 
 
 def asking(policy: str = "", top: str = "") -> str:
     return f"{top}\nsteps:\n  - {{name: ask, type: llm, prompt: p, output: text{policy}}}\n"
 
 
-EMPTY = Fault.says("")
-
-
-@pytest.mark.parametrize("own", [1, 2, 3, 10])
+@pytest.mark.parametrize("own", [1, 3])
 @pytest.mark.parametrize("retries", [0, 1, 3])
-@pytest.mark.sampled(25)
+@pytest.mark.parametrize("fault", [Fault.says(""), Fault.status(503), Fault.hang(), None])
 async def test_max_retries_bounds_all_requests(
-    server: FakeOllama, connect: Any, own: int, retries: int
+    server: FakeOllama, connect: Any, fault: Fault | None, own: int, retries: int
 ) -> None:
-    """`max_retries: 3` is four useless replies in all, whatever the pool's own retries are."""
-    server.fail_always(EMPTY)
-    pool: Any = connect(attempts=own)
-    pool.backoff = lambda state: 0.0
+    """`max_retries: 3` is four requests in all, whatever fails, and whatever the pool retries."""
+    if fault is not None:
+        server.fail_always(fault)
+    else:
+        server.fail(*[Fault.status(503), Fault.says("")] * 9)
+    pool: Any = connect(attempts=own, timeout=0.1)
+    for each in pool.servers:
+        each.backoff = lambda _failures: 0.0
     workflow = Workflow.from_text(asking(f", max_retries: {retries}"))
     turn = await WorkflowAgent(workflow, pool).turn()
     assert server.asked == 1 + retries
@@ -57,6 +58,17 @@ steps:
     assert (agent.context, len(writer.calls)) == ({"noted": 2}, 1)
     # the next one is that below, whose policy is another
     assert names_of((await agent.turn()).steps) == ["note", "again"]
+
+
+async def test_the_next_prompt_says_what_was_refused() -> None:
+    """Until a reply of the step is used; a model that failed has said nothing."""
+    writer = writer_of(["...", OSError("down"), "a plan", "a plan"])
+    agent = agent_of(asking(", on_failure: skip"), writer)
+    for _ in range(4):
+        await agent.turn()
+    first, *told, last = prompts_of(writer)
+    assert first == last == "p"
+    assert all("p\n\nYour last reply was refused: " in each for each in told)
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def begun(inside: str, attributes: str = "", **options: Any) -> tuple[Any, Any]:
 
 LAMP = (
     '<state id="on" initial="a"><state id="a"><transition event="next" target="b"/></state>'
-    '<final id="b"/><transition event="off.*" target="off"/>'
-    '<transition event="done" target="off"/></state><state id="off"/>'
+    '<final id="b"/><transition event="off now" target="off"/>'
+    '<transition event="done.state.on" target="off"/></state><state id="off"/>'
 )
 
 
@@ -44,38 +44,14 @@ def test_a_document_is_a_chart_like_any_other() -> None:
     """It is written in every format, comes back from it, and is copied and explained."""
     chart, agent = begun(LAMP, 'name="lamp"')
     assert chart.name == "lamp"
-    assert set(chart.triggers) == {"next", "off.*", "done"}
+    assert set(chart.triggers) == {"next", "off", "now", "done.state.on"}
     assert Statechart.from_json(chart.to_json()) == chart
     assert Statechart.from_scxml(chart.to_scxml()) == chart
     assert pickle.loads(pickle.dumps(chart)) == chart
-    assert "fire moves the agent to 'off'" in str(chart.explain(agent, "off.now"))
-    assert chart.valid_triggers(agent.state) == ["off.*", "done", "next"]
-    assert "only to off.*, done, next" in str(chart.explain(agent, "offer"))
+    assert "fire moves the agent to 'off'" in str(chart.explain(agent, "now"))
+    assert chart.valid_triggers(agent.state) == ["next", "off", "now", "done.state.on"]
+    assert "only to next, off, now, done.state.on" in str(chart.explain(agent, "offer"))
     assert chart.fire(agent, "next") == "off"
-
-
-@pytest.mark.parametrize(
-    ("descriptor", "event", "is_meant"),
-    [
-        ("a", "a.b.c", True),
-        ("a", "ab", False),
-        ("a.*", "a.b", True),
-        ("a.*", "a", True),
-        ("a.b", "a", False),
-        ("x a.b", "a.b.c", True),
-        ("*", "whatever", True),
-    ],
-)
-@pytest.mark.parametrize("attributes", ["", PRISM])
-def test_events_are_matched_by_descriptors(
-    descriptor: str, event: str, is_meant: bool, attributes: str
-) -> None:
-    """By their parts between dots (SCXML, 3.12.1), in every document."""
-    chart, agent = begun(
-        f'<state id="s"><transition event="{descriptor}" target="t"/></state><state id="t"/>',
-        attributes,
-    )
-    assert (chart.fire(agent, event) is not None) is is_meant
 
 
 def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -> None:
@@ -94,37 +70,12 @@ def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -
     assert seen == ["left", "it"]
     assert chart.fire(agent, "e") == "s"
     with pytest.raises(
-        DefinitionError, match=r"line 2, .*: unknown guard 'x > 3': pass it in guards="
+        DefinitionError, match=r"guard: unknown function 'x > 3': pass it in guards="
     ):
         Statechart.from_scxml(document('<state><transition event="e" cond="x &gt; 3"/></state>'))
 
 
 # What is refused
-
-
-def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
-    """Whoever mends a document mends all of it."""
-    with pytest.raises(DefinitionError) as caught:
-        Statechart.from_scxml(
-            document(
-                "<script>x</script>\n"
-                '<state id="a"><invoke/>\n'
-                '<transition event="e" target="nowhere"><raise event="x"/></transition>\n'
-                "<onentry/></state>\n"
-                '<state id="b"><history id="h"><transition target="no"/></history></state>\n'
-                '<state><transition event="e" target="h" prism:afther="3"/></state>',
-                PRISM,
-            )
-        )
-    refused = "is not supported: remove it, or correct it"
-    assert str(caught.value).splitlines()[1:] == [
-        f"  line 2: <script> in <scxml> {refused}",
-        f"  line 3: <invoke> in <state> {refused}",
-        f"  line 4: <raise> in <transition> {refused}",
-        "  line 4, transitions[0].target: names 'nowhere', which is not among the states",
-        f"  line 5: <onentry> in <state> {refused}",
-        "  line 7, transitions[1].target.default: names 'no', which is not among the states",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -133,13 +84,25 @@ def test_everything_that_is_not_read_is_told_at_once_with_lines() -> None:
         ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
         ("<state>x</state>", "", "text of <state>"),
         ("<state><transition event='e' cnd='x'/></state>", "", "cnd of <transition>"),
+        ("<state><transition prism:afther='3'/></state>", PRISM, "prism:afther of <transition>"),
+        ("<state/>\n<script>x</script>", "", "line 3: <script> in <scxml>"),
+        ("<state><transition><raise event='x'/></transition></state>", "", "<raise> in <transi"),
+        ("<state><initial><transition event='x'/></initial></state>", "", "event of <default>"),
+        ("<state><transition event='e.*'/></state>", "", "the event 'e.*' is not supported"),
+        ("<state id='a'/>\n<state id='a'/>", "", "line 3: a second 'a'"),
+        ("<state id='a'><history id='a'/></state>", "", "a second 'a'"),
         ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
-        ("<state><initial/><state/></state>", "", "<initial> in <state> is"),
-        ("<state initial='s'><initial/><state id='s'/></state>", "", "<initial> in <state> is"),
+        ("<state><transition target='nowhere'/></state>", "", "names 'nowhere'"),
+        (
+            "<state id='s'><history id='h'><transition target='no'/></history></state>"
+            "<state><transition target='h'/></state>",
+            "",
+            "transitions[0].target.default: names 'no', which is not among the states",
+        ),
     ],
 )
 def test_what_is_not_read_is_refused_by_name(inside: str, attributes: str, said: str) -> None:
-    """Each with its sentence and its line."""
+    """The first with its sentence, and its line if it is no name."""
     with pytest.raises(DefinitionError) as caught:
         Statechart.from_scxml(document(inside, attributes))
     assert said in str(caught.value)
@@ -150,7 +113,7 @@ def test_what_is_not_xml_names_its_line() -> None:
     for inside in ("<state>", "<qt:state/>"):
         with pytest.raises(InputError, match="line 2"):
             Statechart.from_scxml(f"{HEAD}>\n{inside}</scxml>")
-    with pytest.raises(DefinitionError, match="must be <scxml>"):
+    with pytest.raises(DefinitionError, match="<state> in <document>"):
         Statechart.from_scxml("<state/>")
 
 
@@ -240,16 +203,17 @@ began = time.process_time()
 try:
     Statechart.from_scxml(text)
 except DefinitionError:
-    spent = time.process_time() - began
-    # of this process alone, where ``ru_maxrss`` may be what started it
-    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    print(json.dumps([spent, int(peak[1]) // 1024]))
+    pass
+spent = time.process_time() - began
+# of this process alone, where ``ru_maxrss`` may be what started it
+peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+print(json.dumps([spent, int(peak[1]) // 1024]))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> None:
+def test_a_hostile_document_is_refused_or_read_at_once(name: str, tmp_path: Path) -> None:
     """Within 2 s of CPU and 200 MB, the interpreter's own 30 among them."""
     path = tmp_path / "hostile.scxml"
     path.write_text(HOSTILE[name]())

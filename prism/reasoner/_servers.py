@@ -1,36 +1,163 @@
-"""A server that is asked by calls of a client: a call, its reply, and its exceptions."""
+"""A server of models: its slots and its health, and its calls, replies and failures.
+
+Another library's client is a server, too.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 import json
+import logging
 import re
-from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from math import exp
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping
+from random import uniform
 from time import perf_counter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from prism.errors import (
     BadReplyError,
-    DeclinedError,
     LLMError,
     PromptTooLongError,
+    TimedOutError,
     UselessReplyError,
 )
 from prism.reasoner._faults import MALFORMED, of_status, translated
-from prism.reasoner._replies import ChatReply, Request, Token, spoken
-from prism.reasoner._slots import LOGGER, Server
-from prism.reasoner._spending import Cost
+from prism.reasoner._replies import (
+    choice_in,
+    first,
+    of_kind,
+    text_of,
+    tokens_of,
+    usage_in,
+    with_calls,
+)
+from prism.reasoner._requests import ChatReply, Cost, Request, loop_time
+
+LOGGER = logging.getLogger("prism.llm")
+
+FAILURES_TO_REST = 5
+"""Failures in a row after which a server counts as gone."""
+
+_FIRST_PAUSE_SECONDS = 0.2
+
+_LONGEST_PAUSE_SECONDS = 5.0
+
+_LONGEST_WAIT_SECONDS = 60.0
+"""The longest pause that a server may ask for."""
+
+
+def random_backoff(failures: int) -> float:
+    """Return the seconds to leave a slot alone after a number of failures in a row."""
+    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_SECONDS)
+    return uniform(0.5, 1.0) * longest
+
+
+class Server(ABC):
+    """A model server, or another library's client, with its slots and its health.
+
+    Args:
+        address: Its name in messages.
+        model: The model that it is asked for.
+        limit: Questions that it answers at once.
+        patience: Seconds to wait for it when it fails; 0 not to wait.
+
+    Attributes:
+        open: Questions that it is answering.
+        answers: Questions that it has answered.
+        failures: Failures in a row.
+        trouble: Its last failure.
+        busy_until: When it wants to be asked again, on the clock of the event loop.
+        backoff: Returns the seconds to leave a slot alone after a number of failures in a row.
+    """
+
+    def __init__(self, address: str, model: str, limit: int = 1, patience: float = 0.0) -> None:
+        self.address, self.model = address, model
+        self.limit, self.patience = limit, patience
+        self.open = self.pausing = 0
+        self.answers = self.failures = 0
+        self.failing_since = self.busy_until = 0.0
+        self.trouble = ""
+        self.backoff: Callable[[int], float] = random_backoff
+        self._halved_at = 0.0
+
+    @abstractmethod
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Send a conversation."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free; a server that is gone has one, to be probed."""
+        slots = 1 if self.is_gone else self.limit
+        return self.open + self.pausing < slots and loop_time() >= self.busy_until
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has failed several times in a row."""
+        return self.failures >= FAILURES_TO_REST
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether it fails, and has not failed for longer than the patience lasts."""
+        return self.failures > 0 and loop_time() < self.failing_since + self.patience
+
+    @property
+    def waits(self) -> bool:
+        """Whether refusals that may be an outage are waited for: it has answered before."""
+        return bool(self.patience and self.answers)
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether questions to it fail at once."""
+        return self.is_gone and not self.is_waited_for
+
+    def answered(self) -> None:
+        """Note an answer."""
+        if self.is_gone:
+            gone = loop_time() - self.failing_since
+            LOGGER.warning("%s at %s answers again, after %.1f s", self.model, self.address, gone)
+        self.failures = 0
+        self.answers += 1
+
+    def failed(self, error: LLMError, asked_at: float) -> float:
+        """Note a failure; return the seconds for which to leave the slot alone.
+
+        Args:
+            error: The failure.
+            asked_at: When the question was put, on the clock of the event loop.
+        """
+        self.trouble = str(error)
+        self.failures += 1
+        if self.failures == 1:
+            self.failing_since = loop_time()
+        if self.failures == FAILURES_TO_REST:
+            LOGGER.warning(
+                "%s at %s is failing, and will only be probed until it answers: %s",
+                *(self.model, self.address, self.trouble),
+            )
+        if isinstance(error, TimedOutError) and self.answers and asked_at >= self._halved_at:
+            self._halve()
+
+        asks_to_wait = min(error.retry_after or 0.0, _LONGEST_WAIT_SECONDS)
+        self.busy_until = max(self.busy_until, loop_time() + asks_to_wait)
+        return max(self.backoff(self.failures), asks_to_wait)
+
+    def _halve(self) -> None:
+        """Ask a server that works, but not in time, half as much at once."""
+        if self.open > 1:
+            self._halved_at = loop_time()
+            self.limit = self.open // 2
+            LOGGER.warning(
+                "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
+                *(self.model, self.address, self.open, self.limit),
+            )
+
+
+# Servers that are asked by calls of a client
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
-
-
-_USAGE = ("usage_details", "usage")
-_READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
-_WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
 
 _DROPPABLE: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),
@@ -49,19 +176,7 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
 }
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
-_NEVER = -10_000.0
-"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
-
-_WRAPPING = " \t\n\"'`:{}▁Ġ"
-"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
-
-The last two are how some servers show a space.
-"""
-
 _MOST_REASON = 40
-
-
-KindT = TypeVar("KindT")
 
 
 class Call(NamedTuple):
@@ -134,9 +249,9 @@ class ClientServer(Server):
         Raises:
             UselessReplyError: If it says nothing.
         """
-        message = first(_choice(reply), "message")
+        message = first(choice_in(reply), "message")
         thought = first(message, "thinking", "reasoning_content", "reasoning")
-        text = _with_calls(text_of(reply), reply, request.schema) or self._thought(thought, request)
+        text = with_calls(text_of(reply), reply, request.schema) or self._thought(thought, request)
         if not text.strip():
             what = "thoughts, and no reply" if thought else "an empty reply"
             raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
@@ -183,13 +298,13 @@ class ClientServer(Server):
                 reply = call.method(*call.arguments, **call.named)
                 reply = await reply if inspect.isawaitable(reply) else reply
             self.require_reply(reply)
-            cost.replied(*_counts(reply), first(first(reply, *_USAGE), "cost"))
+            cost.replied(*usage_in(reply))
             name = of_kind(str, first(reply, "model"))
             # Ollama adds the tag of a name without one
             if name and name != f"{cost.model}:latest":
                 cost.model = name
             cost.host = of_kind(str, first(reply, "host")) or cost.host
-            reason = of_kind(str, first(_choice(reply), "done_reason", "finish_reason"))
+            reason = of_kind(str, first(choice_in(reply), "done_reason", "finish_reason"))
             cost.done_reason = reason and reason[:_MOST_REASON]
             return reply
         except Exception as error:
@@ -213,7 +328,7 @@ class ClientServer(Server):
     def require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200; gateways say which status it would have had."""
         error = first(reply, "error") if isinstance(reply, Mapping) else None
-        error = error or first(_choice(reply), "error")
+        error = error or first(choice_in(reply), "error")
         if error is None or first(reply, "message") is not None:
             return
 
@@ -244,147 +359,3 @@ def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
 
     named = (part for part, words in _DROPPABLE.items() if any(word in message for word in words))
     return next((part for part in named if part in sent), None)
-
-
-# Replies
-
-
-def text_of(reply: Any) -> str:
-    """Return a reply's text.
-
-    Raises:
-        DeclinedError: If the model declined to answer.
-        BadReplyError: If it is of an unknown kind.
-    """
-    if isinstance(reply, str):
-        return reply
-
-    choice = _choice(reply)
-    _require_answer(choice)
-    for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
-        content = choice
-        for name in path:
-            content = first(content, name)
-        if isinstance(content, list):
-            content = "".join(str(first(part, "text") or "") for part in content)
-        if isinstance(content, str):
-            return content
-        # agents with typed results return data instead of text
-        if (chosen := first(content, "next_state")) is not None:
-            return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
-
-    if first(choice, "message") is not None:
-        return ""
-    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
-
-
-def _require_answer(choice: Any) -> None:
-    """Refuse a text that its server says is no answer."""
-    refusal = first(first(choice, "message"), "refusal")
-    if isinstance(refusal, str) and refusal:
-        raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
-    if str(first(choice, "finish_reason")).startswith("content_filter"):
-        raise DeclinedError("the content filter of the model's server withheld its reply")
-
-
-def _with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
-    """Return the text of a reply with its tool calls as JSON.
-
-    Servers that know how a model calls tools cut the calls out of its text. A call may be the
-    answer to a choice, with no words beside it that might deny it, or an action of an agent.
-    """
-    calls = first(first(_choice(reply), "message"), "tool_calls")
-    properties = (schema or {}).get("properties") or ()
-    is_choice = not {"next_state", "letter"}.isdisjoint(properties) and not spoken(text)
-    if not isinstance(calls, Sequence) or not calls or not ("agent" in properties or is_choice):
-        return text
-
-    functions = [first(each, "function") for each in calls]
-    plain = [
-        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
-        for each in functions
-    ]
-    return f"{text}\n{json.dumps(plain, default=str)}".strip()
-
-
-def tokens_of(reply: Any) -> list[Token]:
-    """Return a reply's tokens with their alternatives; none if its server gives none."""
-    logprobs = first(_choice(reply), "logprobs")
-    listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
-    return [_token(each) for each in listed or () if first(each, "top_logprobs")]
-
-
-def _token(token: Any) -> Token:
-    likely: dict[str, float] = {}
-    for each in first(token, "top_logprobs"):
-        # a letter may be listed in several spellings, with a space or a quote before it
-        text = _letter_in(each)
-        likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
-    return _letter_in(token), likely
-
-
-def _letter_in(token: Any) -> str:
-    text = first(token, "token")
-    return text.strip(_WRAPPING) if isinstance(text, str) else ""
-
-
-def _probability(logarithm: Any) -> float:
-    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
-    # NaN and positive values are not logarithms of a probability
-    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0
-
-
-def _choice(reply: Any) -> Any:
-    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
-    choices = first(reply, "choices")
-    return choices[0] if isinstance(choices, Sequence) and choices else reply
-
-
-def _counts(reply: Any) -> tuple[Any, Any]:
-    """Return the tokens that were read and written, by any of the names in use."""
-    usage = first(reply, *_USAGE)
-    read, written = first(usage, *_READ), first(usage, *_WRITTEN)
-    return (
-        first(reply, *_READ) if read is None else read,
-        first(reply, *_WRITTEN) if written is None else written,
-    )
-
-
-# Clients by duck type
-
-
-def has(client: object, method: str) -> bool:
-    """Return whether an object has a method of this name."""
-    return callable(getattr(client, method, None))
-
-
-def of_kind(kind: type[KindT], value: Any) -> KindT | None:
-    """Return a value if it is of a type, else None."""
-    return value if isinstance(value, kind) else None
-
-
-def first(thing: Any, *names: str) -> Any:
-    """Return the first of these keys or attributes that has a value."""
-    for name in names:
-        value = thing.get(name) if isinstance(thing, Mapping) else getattr(thing, name, None)
-        if value is not None:
-            return value
-
-    return None
-
-
-def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that have a value and that a method accepts."""
-    names, takes_any = parameters(method)
-    return {
-        name: value
-        for name, value in offered.items()
-        if value is not None and (takes_any or name in names)
-    }
-
-
-def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:
-    """Return the parameter names of a method, and whether it accepts any other."""
-    accepted = inspect.signature(method).parameters.values()
-    named = [each.name for each in accepted if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    return tuple(named), len(named) < len(accepted)

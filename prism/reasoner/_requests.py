@@ -1,15 +1,148 @@
-"""The calls, tokens and time that a run may spend, and those that an answer has cost."""
+"""A request to a model, its reply, and the calls, tokens and time that it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Real
 from time import monotonic
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from prism.errors import BudgetSpentError, FieldValueError
+from prism.errors import BudgetSpentError, FieldValueError, LLMError, UselessReplyError
+
+ResultT = TypeVar("ResultT")
+
+Token = tuple[str, Mapping[str, float]]
+"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
+
+USUAL_TRIES = 2
+"""How often a model is asked if its replies are useless, each time in other words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatReply:
+    """A model's reply to a conversation.
+
+    Args:
+        text: Its text.
+        model: The model.
+        host: Server it runs on.
+        input_tokens: Tokens that it read, if known.
+        output_tokens: Tokens that it wrote, if known.
+        tokens: The reply's tokens with their alternatives, if the server gives them.
+    """
+
+    text: str
+    model: str = ""
+    host: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    tokens: Sequence[Token] = field(default=(), repr=False)
+
+
+def _as_it_is(reply: ChatReply) -> Any:
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[ResultT]):
+    """A conversation to send, the form of its answer, and how the answer is read.
+
+    Args:
+        messages: ``{"role": ..., "content": ...}``, oldest first.
+        schema: JSON schema that the reply must follow.
+        read: Returns what a reply says; raises UselessReplyError if it cannot be used.
+        how: How to respond, in words, for asking again.
+        variation: A number added to the seed, so that the same prompt may get another answer.
+        most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
+        limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
+        chances: Whether to request the log-probabilities of its tokens.
+        attempts: Requests in all, whatever fails; None for as many as the servers' settings say.
+    """
+
+    messages: Sequence[Mapping[str, Any]]
+    schema: dict[str, Any] | None = None
+    read: Callable[[ChatReply], ResultT] = _as_it_is
+    how: str = ""
+    variation: int = 0
+    most_tokens: int | None = None
+    chances: bool = False
+    limit: int | None = None
+    attempts: int | None = None
+
+    def tokens(self, usual: int | None) -> int | None:
+        """Return how many tokens the reply may have, of which a server's settings allow some."""
+        allowed = [each for each in (usual or self.most_tokens, self.limit) if each is not None]
+        return min(allowed, default=None)
+
+    @property
+    def text(self) -> str:
+        """The prompt."""
+        return str(self.messages[-1]["content"])
+
+    def reworded(self, problem: str, number: int) -> Request[ResultT]:
+        """Return a request that says why the last reply was useless, and how to respond.
+
+        It is a single message, since not every client accepts a conversation. It gives a model that
+        repeats itself at temperature 0 something new to read, also if the problem is the same.
+
+        Args:
+            problem: Why the last reply was useless.
+            number: How many replies were.
+        """
+        replies = "reply" if number == 1 else f"{number} replies"
+        correction = f"Your last {replies} could not be used: {problem}\n{self.how}"
+        return replace(self, messages=prompted(f"{self.text.rstrip()}\n\n{correction}\n"))
+
+    def lacks(self, reply: ChatReply) -> bool:
+        """Return whether a reply cannot be used."""
+        try:
+            self.read(reply)
+        except LLMError:
+            return True
+        return False
+
+
+def prompted(text: str) -> list[dict[str, str]]:
+    """Return a prompt as the messages of a conversation."""
+    return [{"role": "user", "content": text}]
+
+
+async def answered(
+    request: Request[ResultT],
+    ask: Callable[[Request[ResultT]], Awaitable[ResultT]],
+    tries: int = USUAL_TRIES,
+) -> ResultT:
+    """Ask, and again in other words while the model's replies are useless.
+
+    If asking again fails, the problem of the first reply is more informative.
+
+    Args:
+        request: The request.
+        ask: Sends a request, and reads its reply.
+        tries: How often to ask.
+
+    Raises:
+        LLMError: If there is no reply that can be used.
+    """
+    problems: list[UselessReplyError] = []
+    wording = request
+    while len(problems) < tries:
+        try:
+            return await ask(wording)
+        except UselessReplyError as problem:
+            problems.append(problem)
+            wording = request.reworded(str(problem), len(problems))
+        except LLMError:
+            if not problems:
+                raise
+            break
+
+    raise problems[0]
+
+
+# Limits of a run
 
 
 class Budget:
@@ -142,9 +275,15 @@ COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tok
 KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired", "money")
 """Keys of the cost that it has if known."""
 
+Prices = tuple[float | None, float | None]
+"""The prices of a million tokens that a model reads and writes; None for an unknown one."""
 
-PriceOf = Callable[[int, int], float | None]
-"""Returns the money that tokens read and written cost; None if that is unknown."""
+
+def price_of(prices: Prices, read: int, written: int) -> float | None:
+    """Return the money that tokens cost; None if no price is known."""
+    if prices == (None, None):
+        return None
+    return (read * (prices[0] or 0.0) + written * (prices[1] or 0.0)) / 1_000_000
 
 
 @dataclass(slots=True)
@@ -218,11 +357,11 @@ class Cost:
         if self.budget is not None:
             self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
-    def price(self, price_of: PriceOf | None) -> None:
+    def price(self, prices: Prices) -> None:
         """Set the money by the price of the tokens, if they are known and no server reports it."""
         is_counted = (self.input_tokens, self.output_tokens) != (None, None)
-        if price_of is not None and self.money is None and is_counted:
-            self._pay(price_of(self.input_tokens or 0, self.output_tokens or 0))
+        if self.money is None and is_counted:
+            self._pay(price_of(prices, self.input_tokens or 0, self.output_tokens or 0))
 
     def _pay(self, money: float | None) -> None:
         if money is not None:
@@ -282,3 +421,20 @@ def count_of(value: Any) -> int | None:
     """Return a token count that a server reports, or None if it is impossible."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return value if is_number and 0 <= value <= MOST_TOKENS else None
+
+
+# Lengths
+
+TokenCounter = Callable[[str], int]
+"""Returns the number of tokens of a text, or more; never fewer if a limit must hold."""
+
+_BYTES_PER_TOKEN = 4
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the number of tokens in a text: one for four bytes, as in English.
+
+    Args:
+        text: The text, in any language.
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_PER_TOKEN)

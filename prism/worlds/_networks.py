@@ -1,0 +1,196 @@
+"""Networks of a world's agents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from operator import index
+from typing import Any, Generic, SupportsIndex, TypeVar, cast
+
+from prism.errors import FieldValueError
+from prism.randomness import RandomStream
+from prism.worlds._agent_set import NOBODY, AgentSet
+
+AgentT = TypeVar("AgentT")
+
+Pair = tuple[int, int]
+"""Places of two agents that are connected."""
+
+MOST_DRAWN = 2_000
+"""The largest number of agents whose connections are logged."""
+
+
+class Network(Generic[AgentT]):
+    """Agents and the connections between them, in the order in which they were made.
+
+    Args:
+        agents: The agents.
+        pairs: Pairs of places of connected agents.
+    """
+
+    def __init__(self, agents: Sequence[AgentT], pairs: Iterable[Pair]) -> None:
+        self._has_news = True
+        # a dict serves as a set that keeps its order
+        self._links: dict[AgentT, dict[AgentT, None]] = {agent: {} for agent in agents}
+        everybody = tuple(agents)
+        for one, other in pairs:
+            self._link(everybody[one], everybody[other])
+
+    def edges(self) -> Iterator[tuple[AgentT, AgentT]]:
+        """Return every connection once."""
+        agents = [*self._links]
+        return ((agents[one], agents[other]) for one, other in self.pairs())
+
+    def pairs(self) -> list[Pair]:
+        """Return every connection once, as a pair of places among the agents."""
+        numbers = {agent: number for number, agent in enumerate(self._links)}
+        links = (
+            (numbers[one], numbers[other]) for one in self._links for other in self._links[one]
+        )
+        return [(one, other) for one, other in links if one < other]
+
+    def connect(self, one: AgentT, other: AgentT) -> None:
+        """Connect two agents, unless they are connected, or one has left the run."""
+        if one in self._links and other in self._links:
+            self._link(one, other)
+            self._changed(one, other)
+
+    def disconnect(self, one: AgentT, other: AgentT) -> None:
+        """Remove the connection of two agents, if there is one."""
+        if other in self._links.get(one, ()):
+            del self._links[one][other]
+            del self._links[other][one]
+            self._changed(one, other)
+
+    def join(self, agent: AgentT, neighbours: Iterable[AgentT] = ()) -> None:
+        """Add an agent that has joined the run, connected to some others.
+
+        Args:
+            agent: The newcomer.
+            neighbours: Those others, such as the neighbours of its parent.
+        """
+        self._links.setdefault(agent, {})
+        others = [each for each in neighbours if each in self._links and each is not agent]
+        for other in others:
+            self._link(agent, other)
+        self._changed(agent, *others)
+
+    def leave(self, agent: AgentT) -> None:
+        """Remove an agent with all its connections."""
+        others = self._links.pop(agent, None)
+        if others is None:
+            return
+        for other in others:
+            del self._links[other][agent]
+        cast(Any, agent).neighbours = NOBODY
+        self._changed(*others)
+
+    def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
+        """Return the connections, if they have changed, for the log."""
+        if len(agents) > MOST_DRAWN:
+            return {}
+
+        has_news, self._has_news = self._has_news, False
+        return {"space": "network", **({"edges": self.pairs()} if has_news else {})}
+
+    def wire(self) -> None:
+        """Set the neighbours of every agent."""
+        for agent, others in self._links.items():
+            cast(Any, agent).neighbours = AgentSet(others)
+
+    def _link(self, one: AgentT, other: AgentT) -> None:
+        if one is other:
+            raise FieldValueError("an agent cannot be connected to itself: leave such pairs out")
+
+        self._links[one][other] = None
+        self._links[other][one] = None
+
+    def _changed(self, *agents: AgentT) -> None:
+        self._has_news = True
+        for agent in agents:
+            cast(Any, agent).neighbours = AgentSet(self._links[agent])
+
+
+def small_world(world: Any, neighbours: int, rewired: float) -> Network[Any]:
+    """Connect agents in a ring and rewire some connections (Watts and Strogatz 1998).
+
+    Args:
+        world: The world, in its `World.setup`.
+        neighbours: Neighbours of each agent in the ring, an even number below the number of agents.
+        rewired: Probability that a connection leads to a random agent instead, from 0 to 1; 0 keeps
+            the ring.
+
+    Raises:
+        FieldValueError: If a number is out of its range.
+    """
+    size = len(world.agents)
+    if neighbours % 2 or not 2 <= neighbours < size:
+        raise FieldValueError(
+            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
+            f"got {neighbours}"
+        )
+    if not 0 <= rewired <= 1:
+        raise FieldValueError(f"rewired must be from 0 to 1, got {rewired!r}")
+    steps = range(1, neighbours // 2 + 1)
+    ring = [(start, (start + step) % size) for step in steps for start in range(size)]
+    stream: RandomStream = world._running("network").network_stream()
+    return Network(world.agents, _rewired(size, ring, rewired, stream))
+
+
+def from_edges(world: Any, edges: Any) -> Network[Any]:
+    """Connect agents as given by a list, or by a graph of networkx.
+
+    Args:
+        world: The world, in its `World.setup`.
+        edges: Pairs of agents, ids or places, or a graph whose nodes are ids or places;
+            directions are ignored.
+
+    Raises:
+        FieldValueError: If an end is not an agent of the world.
+    """
+    agents = world.agents
+    places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
+    if isinstance(edges, (set, frozenset)):
+        raise FieldValueError("edges in a set have a different order in every process: pass a list")
+
+    # a graph of networkx has a method that returns its pairs
+    listed = edges.edges() if hasattr(edges, "edges") else edges
+    size = len(agents)
+    pairs = [(_find_place(a, places, size), _find_place(b, places, size)) for a, b in listed]
+
+    return Network(agents, pairs)
+
+
+def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
+    """Return the place of an agent, given the agent, its id or its place."""
+    position = places.get(getattr(end, "agent_id", end))
+    # numpy has whole numbers of its own
+    if position is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
+        position = index(end)
+    if position is None:
+        raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
+
+    return position
+
+
+def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
+    """Return connections, some of which lead to a random agent instead."""
+    links: list[set[int]] = [set() for _ in range(size)]
+    for one, other in pairs:
+        links[one].add(other)
+        links[other].add(one)
+
+    result = []
+    for one, other in pairs:
+        target = other
+        # an agent that is connected to all others cannot be rewired
+        if stream.chance(rewired) and len(links[one]) < size - 1:
+            while target == one or target in links[one]:
+                target = stream.index(size)
+            links[one].remove(other)
+            links[other].remove(one)
+            links[one].add(target)
+            links[target].add(one)
+
+        result.append((one, target))
+
+    return result
