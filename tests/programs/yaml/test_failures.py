@@ -8,7 +8,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.testing import FakeOllama, Fault
-from tests.kit.writers import agent_of, names_of, writer_of
+from tests.kit.writers import agent_of, names_of, prompts_of, writer_of
 
 
 def asking(policy: str = "", top: str = "") -> str:
@@ -58,6 +58,17 @@ steps:
     assert (agent.context, len(writer.calls)) == ({"noted": 2}, 1)
     # the next one is that below, whose policy is another
     assert names_of((await agent.turn()).steps) == ["note", "again"]
+
+
+async def test_the_next_prompt_says_what_was_refused() -> None:
+    """Until a reply of the step is used; a model that failed has said nothing."""
+    writer = writer_of(["...", OSError("down"), "a plan", "a plan"])
+    agent = agent_of(asking(", on_failure: skip"), writer)
+    for _ in range(4):
+        await agent.turn()
+    first, *told, last = prompts_of(writer)
+    assert first == last == "p"
+    assert all("p\n\nYour last reply was refused: " in each for each in told)
 
 
 @pytest.mark.parametrize(
