@@ -193,16 +193,11 @@ def _kind_wanted(method: Any) -> type:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
-    timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or definition.is_nested:
+    if definition.is_nested:
         return {}
 
-    limits = {
-        state: definition.timeouts.get(state, cls.timeout_threshold)
-        for state in definition.states
-        if state in timed
-    }
+    timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
+    limits = {state: definition.timeouts.get(state, cls.timeout_threshold) for state in timed}
     return {
         state: floor(limit) + 1
         for state, limit in limits.items()
@@ -212,21 +207,15 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...] | None]:
     """Return what is decided about events whose transitions have no condition."""
-    if definition.is_nested:
-        return {}
-
-    targets: dict[tuple[Any, str], dict[Any, None]] = {}
-    conditional = set()
-    for each in definition.transitions:
-        key = each.source, each.trigger
-        targets.setdefault(key, {})[each.target] = None
-        if each.guard is not None or each.probability is not None:
-            conditional.add(key)
-
+    arcs: dict[tuple[Any, str], list[Any]] = {}
+    for each in () if definition.is_nested else definition.transitions:
+        arcs.setdefault((each.source, each.trigger), []).append(each)
     choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}
-    for key in targets.keys() - conditional:
-        is_decided = key[0] in definition.decision_states
-        choices[key] = tuple(targets[key]) if is_decided else () if len(targets[key]) == 1 else None
+    for key, group in arcs.items():
+        if all(each.guard is None and each.probability is None for each in group):
+            targets = tuple(dict.fromkeys(each.target for each in group))
+            undecided = () if len(targets) == 1 else None
+            choices[key] = targets if key[0] in definition.decision_states else undecided
     return choices
 
 
