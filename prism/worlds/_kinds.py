@@ -185,16 +185,11 @@ def _kind_wanted(method: Any) -> type:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
-    timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or definition.is_nested:
+    if definition.is_nested:
         return {}
 
-    limits = {
-        state: definition.timeouts.get(state, cls.timeout_threshold)
-        for state in definition.states
-        if state in timed
-    }
+    timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
+    limits = {state: definition.timeouts.get(state, cls.timeout_threshold) for state in timed}
     return {
         state: floor(limit) + 1
         for state, limit in limits.items()
@@ -204,17 +199,14 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
     """Return the targets of events whose transitions have no condition, by state and trigger."""
-    if definition.is_nested:
-        return {}
-
-    targets: dict[tuple[Any, str], tuple[Any, ...]] = {}
-    for each in definition.transitions:
-        key = each.source, each.trigger
-        targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
-    for each in definition.transitions:
-        if each.guard is not None or each.probability is not None:
-            targets.pop((each.source, each.trigger), None)
-    return targets
+    arcs: dict[tuple[Any, str], list[Any]] = {}
+    for each in () if definition.is_nested else definition.transitions:
+        arcs.setdefault((each.source, each.trigger), []).append(each)
+    return {
+        key: tuple(dict.fromkeys(each.target for each in group))
+        for key, group in arcs.items()
+        if all(each.guard is None and each.probability is None for each in group)
+    }
 
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
