@@ -7,7 +7,6 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from typing import Any
 
@@ -16,7 +15,6 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
 from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
@@ -263,7 +261,7 @@ class Loop:
             world.round_begins()
             turns.log_assigned()
             if isinstance(turns, TurnsAhead):
-                await turns.round(self._moments())
+                await turns.round()
             else:
                 await self._ticks()
 
@@ -314,12 +312,6 @@ class Loop:
             if turns.stopped is not None:
                 return
 
-    def _moments(self) -> list[Moment]:
-        """Return the time of each tick of the round."""
-        begin, step = self.clock.moment, timedelta(seconds=self.clock.seconds_per_tick)
-        ticks = range(1, self.ticks_per_round + 1)
-        return [Moment(begin.time + tick * step, begin.round, tick) for tick in ticks]
-
     # Measures and pictures
 
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -337,7 +329,9 @@ class Loop:
         # each tells what has changed since the one before
         is_silent = getattr(log.logger, "is_silent", False)
         return (
-            self._pictures.take() if log.covered != set() and (log.are_heard or is_silent) else {}
+            self._pictures.take()
+            if log.covered != frozenset() and (log.are_heard or is_silent)
+            else {}
         )
 
     def _emit_picture(self, keys: Mapping[str, Any]) -> None:
