@@ -163,7 +163,7 @@ class Feed(Posting):
             return
         if self.visit_chance < 1 and not reader.random.chance(self.visit_chance):
             return
-        if refresh(self, reader, lambda: self._stream_of_feed(reader)):
+        if refresh(self, reader):
             reader.fire(FEED_READY)
 
     @during(AgentState.SCROLLING)
@@ -299,14 +299,15 @@ class Feed(Posting):
         """Whether feeds have posts by followed authors and on the reader's interests."""
         return self.feed == "interests" and not self.has_own_ranking
 
+    def stream_of_feed(self, reader: Reader) -> RandomStream:
+        """Return random numbers for one feed."""
+        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
+
     # Details of the steps
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
         return RandomStream(self.seed, reader.agent_id, self.round, self.tick_number)
-
-    def _stream_of_feed(self, reader: Reader) -> RandomStream:
-        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
 
     def _has_idea(self, reader: Reader) -> bool:
         """Make an agent begin a post on its own initiative, if one is due."""

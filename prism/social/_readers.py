@@ -89,7 +89,6 @@ class Reader(Agent):
     # where its posts come from, and what its feed has taken in of them
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
-    empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -48,12 +47,6 @@ class AgentTable:
 
         self._columns = columns_of(self._records)
 
-    @cached_property
-    def _ids(self) -> list[str]:
-        """The agents' ids, which a feed makes itself; empty texts where the table has none."""
-        has_ids = any(name in self._columns for name in _IDS)
-        return ids_of(self._records) if has_ids else [""] * len(self._records)
-
     def __len__(self) -> int:
         """Return the number of agents."""
         return len(self._records)
@@ -75,8 +68,10 @@ class AgentTable:
         unset = [name for name in fields if name not in self._columns]
         refuse_misspelt(self.path, others, unset)
         beyond = attributes_of(self._records, others)
+        has_ids = any(name in self._columns for name in _IDS)
+        ids = ids_of(self._records) if has_ids else [""] * len(made)
         for agent, record, agent_id, attributes in zip(
-            made, self._records, self._ids, beyond, strict=True
+            made, self._records, ids, beyond, strict=True
         ):
             _begin(agent, record)
             row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
