@@ -47,12 +47,13 @@ from prism.programs.thinking import (
     cognitive_chart,
 )
 from prism.programs.yaml import Workflow
+from prism.reasoner import TextCall
 from prism.report import make_report
 from prism.report._drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare
 from prism.social import Feed
-from prism.statechart import TextCall, social_media_chart
+from prism.statechart import social_media_chart
 from prism.testing import ScriptedWriter
 from prism.watch import watch
 

@@ -15,7 +15,8 @@ from prism._version import __version__
 
 if TYPE_CHECKING:
     from prism.llm import Model
-    from prism.statechart import Reasoner, Statechart, Transition
+    from prism.reasoner import Reasoner
+    from prism.statechart import Statechart, Transition
     from prism.worlds import Agent, Run, World, during, measure, replay, resume, treatment
 else:
     __getattr__, __dir__ = lazy_names(__name__)

@@ -20,7 +20,8 @@ import asyncio, json, sys
 from types import SimpleNamespace
 
 from agent_framework.ollama import OllamaChatClient
-from prism.statechart import AgentState, Question, Reasoner
+from prism.reasoner import Question, Reasoner
+from prism.statechart import AgentState
 
 client = OllamaChatClient(host=sys.argv[1], model="llama3.2")
 agent = client.as_agent(name="Ada", instructions="You are Ada.")

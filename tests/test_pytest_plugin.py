@@ -107,7 +107,7 @@ def test_a_model_server_of_either_kind_decides(pytester: pytest.Pytester) -> Non
         """
         import pytest
         from prism.llm import Model
-        from prism.statechart import Reasoner
+        from prism.reasoner import Reasoner
 
         @pytest.mark.asyncio
         @pytest.mark.parametrize("kind", ["ollama", "openai"])

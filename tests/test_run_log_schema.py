@@ -17,10 +17,11 @@ from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory
 from prism.programs.thinking import action as own_action
 from prism.programs.thinking._replies import read_reply
 from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.reasoner import Cost, Reasoner, Written
 from prism.reasoner._requests import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
 from prism.social import Feed
-from prism.statechart import AgentState, Cost, Reasoner, Statechart, Transition, Written
+from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import events
 from prism.telemetry.events import DECISION
 from prism.testing import FakeOllama, Fault, ScriptedWriter

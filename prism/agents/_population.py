@@ -25,7 +25,7 @@ from prism.agents.tables import (
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
-from prism.statechart import RandomStream
+from prism.randomness import RandomStream
 
 TOPICS = (
     *("climate", "cooking", "economics", "education", "football", "gaming", "gardening", "health"),
@@ -267,7 +267,9 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
     unique_names([each for each in records if each.fields.get("post_id") is not None], "post_id")
     posts = []
     for record in records:
-        record.require_known(_POST)
+        for field in record.fields:
+            if field not in _POST:
+                raise record.wrong(field, f"unknown field; known are {', '.join(_POST)}")
         author = record.text("author_id")
         if author not in authors:
             raise record.wrong("author_id", f"no agent of the population is called {author!r}")

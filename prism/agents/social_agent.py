@@ -12,12 +12,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-import orjson
-
 from prism.agents._mixin import StatechartMixin
 from prism.agents.words import relevance, terms_of
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, Decider, RandomStream, Statechart, StateTransition
+from prism.randomness import RandomStream
+from prism.statechart import AgentState, Decider, Statechart, StateTransition
 from prism.statechart.social import DECIDES
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
 
@@ -90,7 +89,7 @@ class SocialAgent(StatechartMixin):
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Maximum length of the history.
         attributes: Further data about it, such as columns of a file, for guards, actions and
-            analysis: values that JSON gives back unchanged.
+            analysis.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -140,7 +139,7 @@ class SocialAgent(StatechartMixin):
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
-        self.attributes: dict[str, Any] = plain_attributes(attributes) if attributes else {}
+        self.attributes: dict[str, Any] = dict(attributes or {})
         thresholds = (engagement_threshold, timeout_threshold)
         for name, given in zip(_THRESHOLDS, thresholds, strict=True):
             value = getattr(self.archetype, name, None) if given is None else given
@@ -203,18 +202,13 @@ class SocialAgent(StatechartMixin):
         """Return state and history as JSON data, in the form of the specification (Serialization).
 
         Attributes, if there are any, are under ``attributes``.
-
-        Raises:
-            FieldValueError: If an attribute was given a value that JSON cannot hold.
         """
-        of_its_own = {"attributes": plain_attributes(self.attributes)} if self.attributes else {}
-
         return {
             "agent_id": self.agent_id,
             "current_state": self.state.value,
             "ticks_in_state": self.ticks_in_state,
             "state_history": [record.to_dict() for record in self.state_history],
-            **of_its_own,
+            **({"attributes": self.attributes} if self.attributes else {}),
         }
 
     def to_json(self) -> str:
@@ -234,23 +228,3 @@ def _texts(field: str, values: Iterable[str]) -> list[str]:
         )
 
     return list(values)
-
-
-def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes as a dict, if JSON gives them back unchanged.
-
-    Raises:
-        FieldValueError: If it would change or refuse a value.
-    """
-    attributes = dict(values)
-    # JSON would turn NaN into null, a tuple into a list, and an enum member into its value
-    try:
-        is_plain = orjson.loads(orjson.dumps(attributes)) == attributes
-    except orjson.JSONEncodeError:
-        is_plain = False
-    if not is_plain:
-        raise FieldValueError(
-            f"attributes must be values that JSON gives back unchanged, got {attributes!r}"
-        )
-
-    return attributes

@@ -10,11 +10,10 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
-from prism.files import Record, parse_json, read_json_array, read_json_lines
-from prism.files._records import read_csv
-from prism.files._source import Source
+from prism.files import Record, parse_json, read_json_lines
+from prism.files.records import read_csv
+from prism.files.source import Source
 
 _logger = logging.getLogger("prism.agents")
 
@@ -35,11 +34,8 @@ def read_table(path: Path) -> list[Record]:
     """
     readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
-        ".json": _read_json,
-        ".csv": read_csv,
-        ".tsv": read_csv,
-        ".yaml": _read_document,
-        ".yml": _read_document,
+        **dict.fromkeys((".json", ".yaml", ".yml"), _read_document),
+        **dict.fromkeys((".csv", ".tsv"), read_csv),
     }
     read = readers.get(path.suffix.lower())
     if read is None:
@@ -57,20 +53,12 @@ def has_cells(record: Record) -> bool:
     return record.path.suffix.lower() in (".csv", ".tsv")
 
 
-def _read_json(path: Path) -> list[Record]:
-    with path.open(encoding="utf-8-sig") as file:
-        first = next(filter(None, map(str.strip, file)), "")
-    # of an array, each object's line is known
-    is_array = not first.startswith("{")
-    return [*map(_card, read_json_array(path))] if is_array else _read_document(path)
-
-
 def _read_document(path: Path) -> list[Record]:
     """Return the agents of a list, or of a mapping of names, or the one of a character card."""
     source = Source.read(path)
     agents = source.value
     if isinstance(agents, dict) and any(isinstance(agents.get(key), str) for key in _OF_CARDS):
-        agents = [agents]
+        return [_card(Record(path, None, agents))]
     if not isinstance(agents, (dict, list)):
         raise source.error("must be a mapping of names to agents, or an array of objects")
 
@@ -80,7 +68,7 @@ def _read_document(path: Path) -> list[Record]:
         if not isinstance(fields, dict):
             raise source.error("must be an object or a description of the agent", (key,))
         named = fields if isinstance(agents, list) else {"agent_id": key, **fields}
-        records.append(_card(Record(path, source.line_of((key,)) or None, named)))
+        records.append(_card(Record(path, source.line_of((key,)) or None, named, (key,))))
     return records
 
 
@@ -91,12 +79,12 @@ def _card(record: Record) -> Record:
         return record
 
     names = {"char": replace(record, fields=fields).text("name"), "user": "the user"}
-
-    def filled(value: Any) -> Any:
-        is_text = isinstance(value, str)
-        return _MACRO.sub(lambda macro: names[macro[1].lower()], value) if is_text else value
-
-    return replace(record, fields={key: filled(value) for key, value in fields.items()})
+    texts = {
+        key: _MACRO.sub(lambda macro: names[macro[1].lower()], value)
+        for key, value in fields.items()
+        if isinstance(value, str)
+    }
+    return replace(record, fields={**fields, **texts})
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
@@ -129,18 +117,12 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
 
     A column of a CSV file is read as numbers or truth values if all cells that are not empty are
     such; empty cells are then None. All its other columns hold texts.
-
-    Raises:
-        InputError: If a log could not hold a value of a JSON file.
     """
-    is_csv = has_cells(records[0])
-    rows: list[dict[str, Any]] = [{} for _ in records]
-    for name in names:
-        having = [each for each in zip(records, rows, strict=True) if name in each[0].fields]
-        values = [record.fields[name] for record, _ in having]
-        for (record, row), value in zip(having, _column(values) if is_csv else values, strict=True):
-            with record.at(name):
-                row |= plain_attributes({name: value})
+    rows = [{name: each.fields[name] for name in names if name in each.fields} for each in records]
+    for name in names if has_cells(records[0]) else ():
+        values = _column([row[name] for row in rows])
+        for row, value in zip(rows, values, strict=True):
+            row[name] = value
 
     return rows
 
@@ -158,7 +140,7 @@ def _column(cells: Sequence[str]) -> Sequence[Any]:
     return values if kinds in ({bool}, {int}, {float}) else cells
 
 
-def unique_names(records: Sequence[Record], column: str) -> list[str]:
+def unique_names(records: Iterable[Record], column: str) -> list[str]:
     """Return the name of each record.
 
     Raises:
@@ -168,9 +150,9 @@ def unique_names(records: Sequence[Record], column: str) -> list[str]:
     for record in records:
         name = record.text(column)
         if name in lines:
-            raise record.wrong(column, f"{name!r} is already used on line {lines[name]}")
+            where = f" on line {lines[name]}" if lines[name] else ""
+            raise record.wrong(column, f"{name!r} is already used{where}")
         lines[name] = record.line
-
     return list(lines)
 
 

@@ -19,7 +19,7 @@ import duckdb
 import orjson
 
 from prism.errors import InputError
-from prism.files._durable import cache_folder
+from prism.files.durable import cache_folder
 
 MOST_BYTES = 8 << 20
 """Longest line that is read, and largest log that is loaded into memory instead of a file."""

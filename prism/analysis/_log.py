@@ -20,7 +20,7 @@ import orjson
 from prism.analysis._loading import CONFIG, column_types, load, quoted, script
 from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
 from prism.errors import InputError
-from prism.files._records import distinct_ends
+from prism.files.records import distinct_ends
 from prism.runlog._reader import locate_log
 from prism.telemetry import events
 

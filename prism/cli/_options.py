@@ -160,7 +160,7 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
 
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a model in a file."""
-    from prism.files._source import Source
+    from prism.files.source import Source
 
     return dict(Source.read(file, "toml").value)
 

@@ -16,7 +16,7 @@ from prism.cli._tables import draw_rows
 from prism.errors import InputError
 
 if TYPE_CHECKING:
-    from prism.files._source import Problem
+    from prism.files.source import Problem
     from prism.programs.thinking import Memory
 
 workflow = command_group("Check and draw an agent of your own. To run it, use prism run.")

@@ -27,7 +27,7 @@ def one_line(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
     # help is printed by rich and needs neither room
     from prism.drawing import printable
-    from prism.files._records import shown_path
+    from prism.files.records import shown_path
 
     return printable(shown_path(text))
 

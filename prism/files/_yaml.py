@@ -16,9 +16,7 @@ from typing import Any
 
 from prism._lazy import import_extra
 from prism.errors import InputError
-
-Where = tuple[str | int, ...]
-"""The place of a value in a document: keys and indices of lists, from the top."""
+from prism.files.records import Where
 
 Position = tuple[int, int]
 """Line and column, counted from 1."""
@@ -46,14 +44,12 @@ class YamlDocument:
     Args:
         value: The document as plain data.
         places: The beginning of each part, by its path; for an entry of a mapping, that of its key.
-        values: The beginning of each value, by its path.
-        blocks: Texts written as blocks, which begin on the line below.
+        blocks: The line of the indicator of each text that is written as a block below it.
     """
 
     value: Any
     places: dict[Where, Position] = field(default_factory=dict)
-    values: dict[Where, Position] = field(default_factory=dict)
-    blocks: set[Where] = field(default_factory=set)
+    blocks: dict[Where, int] = field(default_factory=dict)
 
 
 def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDocument:
@@ -106,8 +102,7 @@ class _Reader:
     def __init__(self, path: PathLike[str] | str | None) -> None:
         self._path = path
         self._places: dict[Where, Position] = {}
-        self._values: dict[Where, Position] = {}
-        self._blocks: set[Where] = set()
+        self._blocks: dict[Where, int] = {}
         self._size = 0
 
     def check(self, yaml: ModuleType, events: Iterable[Any]) -> None:
@@ -124,11 +119,10 @@ class _Reader:
             self._limit(event, depth, size)
 
     def document(self, node: Any) -> YamlDocument:
-        return YamlDocument(self._value(node, ()), self._places, self._values, self._blocks)
+        return YamlDocument(self._value(node, ()), self._places, self._blocks)
 
     def _value(self, node: Any, where: Where) -> Any:
-        self._values[where] = _position(node)
-        self._places.setdefault(where, self._values[where])
+        self._places.setdefault(where, _position(node))
         self._size += 1
         self._limit(node, len(where), self._size)
 
@@ -138,7 +132,7 @@ class _Reader:
         if node.id == "mapping":
             return self._mapping(node, where)
         if node.style in ("|", ">"):
-            self._blocks.add(where)
+            self._blocks[where] = _position(node)[0]
         return node.value if node.style else self._resolved(node)
 
     def _mapping(self, node: Any, where: Where) -> dict[str, Any]:

@@ -15,37 +15,22 @@ All problems of a document are reported at once, each with its key, and its line
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import lru_cache
 from reprlib import repr as brief
-from types import UnionType
-from typing import Annotated, Any, ClassVar, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, ValidationError
 
-from prism.files._source import Problems, Source
-from prism.files._yaml import Where
+from prism.files.records import Where
+from prism.files.source import Problems, Source
 
-__all__ = [
-    "Declaration",
-    "Listed",
-    "WholeNumber",
-    "adapter",
-    "keys_at",
-    "meant",
-    "read_document",
-    "shape_problems",
-    "shaped",
-]
-
-DocumentT = TypeVar("DocumentT")
-ItemT = TypeVar("ItemT")
+_DocumentT = TypeVar("_DocumentT")
+_ItemT = TypeVar("_ItemT")
 
 _LONGEST_KEY = 40
-_MOST_LISTED = 20
 _MOST_READ = 1000
-_MOST_SHOWN = 60
 
 
 class Declaration(BaseModel):
@@ -67,11 +52,11 @@ def _without_fraction(value: Any) -> Any:
 WholeNumber = Annotated[int, BeforeValidator(_without_fraction)]
 """A whole number, which JSON may write as 5.0."""
 
-Listed = Annotated[tuple[ItemT, ...], Field(strict=False)]
+Listed = Annotated[tuple[_ItemT, ...], Field(strict=False)]
 """A list of the document, which becomes a tuple."""
 
 
-def read_document(kind: type[DocumentT] | Any, source: Source) -> DocumentT:
+def read_document(kind: type[_DocumentT] | Any, source: Source) -> _DocumentT:
     """Read a document.
 
     Args:
@@ -85,12 +70,12 @@ def read_document(kind: type[DocumentT] | Any, source: Source) -> DocumentT:
     document = shaped(kind, source.value, problems)
     problems.raise_if_any()
 
-    return cast("DocumentT", document)
+    return cast("_DocumentT", document)
 
 
 def shaped(
-    kind: type[DocumentT] | Any, value: Any, problems: Problems, top: Where = ()
-) -> DocumentT | None:
+    kind: type[_DocumentT] | Any, value: Any, problems: Problems, top: Where = ()
+) -> _DocumentT | None:
     """Read a value, and note the problems of its shape.
 
     Args:
@@ -103,7 +88,7 @@ def shaped(
         None if there were problems.
     """
     try:
-        return cast("DocumentT", adapter(cast("Any", kind)).validate_python(value))
+        return cast("_DocumentT", adapter(cast("Any", kind)).validate_python(value))
     except ValidationError as error:
         for where, message, name in shape_problems(kind, value, error):
             problems.add((*top, *where), message, name)
@@ -139,7 +124,7 @@ def shape_problems(
         # an alternative that got further into the value says more than those that did not fit
         if where in around and all(each["type"] != "extra_forbidden" for each in errors):
             continue
-        yield where, _message(errors, kind, where, value), errors[0]["type"]
+        yield where, _message(errors, kind, where), errors[0]["type"]
 
 
 def _where(error: Any, value: Any) -> Where:
@@ -156,7 +141,7 @@ def _where(error: Any, value: Any) -> Where:
     return tuple(where)
 
 
-def _message(errors: Sequence[Any], kind: Any, where: Where, value: Any) -> str:
+def _message(errors: Sequence[Any], kind: Any, where: Where) -> str:
     """Return what is wrong at one place, where each alternative has an error."""
     first = errors[0]
     if first["type"] == "missing":
@@ -164,85 +149,26 @@ def _message(errors: Sequence[Any], kind: Any, where: Where, value: Any) -> str:
     if first["type"] == "value_error":
         return str(first["ctx"]["error"])
     if first["type"] == "extra_forbidden":
-        return _unknown(str(where[-1]), keys_at(kind, where[:-1], value))
+        return _unknown(str(where[-1]), kind)
 
     requirements = dict.fromkeys(each["msg"] for each in errors)
-    return f"{' or '.join(requirements)}, got {_shown(first['input'])}"
+    return f"{' or '.join(requirements)}, got {brief(first['input'])}"
 
 
-def _unknown(key: str, keys: Sequence[str]) -> str:
-    near = meant(key, keys)
-    if near is not None:
-        return f"is unknown; did you mean {near!r}?"
-    if keys and len(keys) <= _MOST_LISTED:
-        return f"is unknown; known are {', '.join(keys)}"
-
-    return "is unknown"
-
-
-def meant(key: str, keys: Iterable[str]) -> str | None:
-    """Return the key that an unknown one probably stands for."""
+def _unknown(key: str, kind: Any) -> str:
+    """Return the problem of an unknown key, with the key that it probably stands for."""
     if len(key) > _LONGEST_KEY:
-        return None
-
-    # typos rarely affect the first letter, and fewer comparisons limit the cost of a hostile file
-    similar = [each for each in keys if each[:1].lower() == key[:1].lower()]
-    matches = get_close_matches(key, similar, n=1)
-
-    return matches[0] if matches and matches[0] != key else None
+        return "is unknown"
+    near = get_close_matches(key, _keys(kind), n=1)
+    return f"is unknown; did you mean {near[0]!r}?" if near else "is unknown"
 
 
-def _shown(value: Any) -> str:
-    try:
-        text = repr(value)
-    except RecursionError:  # the values are nested too deeply
-        text = brief(value)
-
-    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
-
-
-def keys_at(kind: Any, where: Where, value: Any = None) -> tuple[str, ...]:
-    """Return the keys that a mapping of a document may have.
-
-    Args:
-        kind: The class that declares the document, or a type.
-        where: The place of the mapping.
-        value: The document. Only the alternative that fits its keys best counts.
-    """
-    kinds = [*_alternatives(kind)]
-    for part in where:
-        kinds = [inner for each in kinds for inner in _alternatives(_part_of(each, part))]
-        value = _inside(value, part)
-
-    keys = [
-        tuple(field.alias or name for name, field in each.model_fields.items())
-        for each in kinds
-        if isinstance(each, type) and issubclass(each, BaseModel)
-    ]
-    present = set(value) if isinstance(value, Mapping) else set()
-    return max(keys, key=lambda names: len(present & set(names)), default=())
-
-
-def _alternatives(kind: Any) -> Iterator[Any]:
-    """Yield the alternatives of a type, or the type itself."""
-    if get_origin(kind) is Annotated:
-        yield from _alternatives(get_args(kind)[0])
-    elif get_origin(kind) in (Union, UnionType):
-        for each in get_args(kind):
-            yield from _alternatives(each)
-    else:
-        yield kind
-
-
-def _part_of(kind: Any, part: str | int) -> Any:
-    """Return the type of the values inside a value of a type."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = {field.alias or name: field for name, field in kind.model_fields.items()}
-        return fields[str(part)].annotation if part in fields else None
-
-    # the values of a mapping, or the items of a list or tuple
-    inside = get_args(kind)
-    return inside[-1] if get_origin(kind) is dict else next(iter(inside), None)
+@lru_cache(maxsize=64)
+def _keys(kind: Any) -> tuple[str, ...]:
+    """Return all keys that a document and its parts may have."""
+    schema = adapter(kind).json_schema()
+    parts = [schema, *schema.get("$defs", {}).values()]
+    return tuple(name for part in parts for name in part.get("properties", ()))
 
 
 def _inside(value: Any, part: str | int) -> Any:

@@ -292,9 +292,6 @@ _GREETING = prompted("Say hello.")
 _CLEAR = (BudgetSpentError, ModelMissingError, TimedOutError, UnreachableError)
 """Failures that say nothing about the dialect of a server."""
 
-_UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
-"""Sampling without limits, so that what is drawn has the model's own probabilities."""
-
 
 async def _has_path(client: httpx.AsyncClient, address: str) -> bool:
     """Return whether a server has a path: it answers with data, or with a failure of another kind.
@@ -358,12 +355,11 @@ class OllamaServer(ModelServer):
         """Return the call for a conversation."""
         settings = self.settings
         options = {
-            "temperature": settings["temperature"],
+            **self.sampling_of(request, settings["temperature"]),
             "seed": settings["seed"] + request.variation,
             # another value of it would load the model again
             "num_ctx": settings["window"],
             "num_predict": request.tokens(settings["reply_tokens"]),
-            **(_UNLIMITED if settings["temperature"] or request.chances else {}),
         }
         named = {
             "model": self.model,
@@ -431,11 +427,10 @@ class OpenAIServer(ModelServer):
         body: dict[str, Any] = {
             "model": self.model,
             "messages": list(request.messages),
-            "temperature": settings["temperature"],
+            **self.sampling_of(request, settings["temperature"]),
             "seed": settings["seed"] + request.variation,
             "max_tokens": request.tokens(settings["reply_tokens"]),
             "response_format": None if request.schema is None else _response_format(request.schema),
-            **(_UNLIMITED if settings["temperature"] or request.chances else {}),
             **_thinking(settings["think"]),
         }
         body |= self.chances_of(request)

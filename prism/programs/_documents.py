@@ -17,17 +17,16 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from prism.errors import FieldTypeError
-from prism.files._source import (
+from prism.files.declarations import shape_problems
+from prism.files.records import Where, key_of
+from prism.files.source import (
     DocumentError,
     Language,
     Problem,
     Problems,
     Severity,
     Source,
-    Where,
-    key_of,
 )
-from prism.files.declarations import shape_problems
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""

@@ -204,6 +204,16 @@ class Pool:
         with self.entered():
             return await _Asking(self._slots, self._attempts, request, cost).answer(self.servers)
 
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How the servers were told to sample replies, without what they refused."""
+        told: dict[str, Any] = {}
+        for each in self.servers:
+            told |= {
+                name: value for name, value in each.sampling.items() if name not in each.dropped
+            }
+        return told
+
     async def smallest_window(self) -> int | None:
         """Return the smallest window that questions have on any server; None if unknown."""
         return None

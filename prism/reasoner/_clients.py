@@ -55,21 +55,26 @@ class ForeignServer(ClientServer):
         self, create: Callable[..., Any], request: Request[Any], seed: int | None
     ) -> Call:
         schema = {"name": "answer", "schema": request.schema}
+        # the only limit of sampling that OpenAI's client has
+        self.sampling = {"top_p": 1}
         offered = {
             "model": self._model,
             "messages": list(request.messages),
             "seed": seed,
+            **self.sampling,
             "response_format": request.schema and {"type": "json_schema", "json_schema": schema},
             **self.chances_of(request),
         }
         return Call(create, (), {key: part for key, part in offered.items() if part is not None})
 
     def _of_ollama(self, ask: Callable[..., Any], request: Request[Any], seed: int | None) -> Call:
+        limits = {**self.sampling_of(request, None), "seed": seed}
+        options = {name: each for name, each in limits.items() if each is not None}
         offered = {
             "messages": request.messages,
             "format": request.schema,
             "model": self._model,
-            "options": {"seed": seed} if self._model and seed is not None else None,
+            "options": options if self._model else None,
             **self.chances_of(request),
         }
         return Call(ask, (), accepted(ask, offered))

@@ -130,7 +130,7 @@ class Reasoner(AsksModel, BaseReasoner):
         AsksModel.__init__(self, client, **limits)
         is_able = isinstance(self.client, Pool) or gives_chances(self.client)
         self._asks_letters = mode == "auto" and is_able
-        self._is_proven = False
+        self._is_proven = self._has_letters = False
         self._fallback = fallback
         self._streams = AgentStreams(self._seed)
         self.memory: int = memory or 0
@@ -296,19 +296,25 @@ class Reasoner(AsksModel, BaseReasoner):
     def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
         """Return whether a model gave no probabilities, so that it is asked by name."""
         reply = outcome.result
-        has_no_mass = reply is not None and reply.chances is None
-        if not has_no_mass and not isinstance(outcome.error, NoProbabilitiesError):
+        if reply is None:
+            is_unable = isinstance(outcome.error, NoProbabilitiesError)
+            self._asks_letters &= not is_unable
+            return is_unable
+        if reply.chances is not None:
+            self._has_letters = True
             return False
 
-        is_first, self._asks_letters = self._asks_letters, False
-        if reply is not None and is_first:
-            share = "none" if reply.option_mass is None else f"{reply.option_mass:.2g}"
-            _LOGGER.warning(
-                "%s gave the letters of all options together %s of the probability: below a half "
-                "they say little, so from now on it is asked for the name of an option",
-                self._model or "the model",
-                share,
-            )
+        if reply.option_mass is not None:
+            what = f"gave the letters of all options {reply.option_mass:.2g} of the probability"
+        elif self._has_letters:
+            # once, which says nothing about other questions
+            return True
+        else:
+            what = "wrote no letter"
+        if self._asks_letters:
+            self._asks_letters = False
+            model = self._model or "the model"
+            _LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)
         return True
 
     # Answers

@@ -116,16 +116,18 @@ def tokens_of(reply: Any) -> list[Token]:
     """Return a reply's tokens with their alternatives; none if its server gives none."""
     logprobs = first(choice_in(reply), "logprobs")
     listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
-    return [_token(each) for each in listed or () if first(each, "top_logprobs")]
+    likely = ((each, first(each, "top_logprobs")) for each in listed or ())
+    return [(_letter_in(each), alternatives) for each, alternatives in likely if alternatives]
 
 
-def _token(token: Any) -> Token:
+def _probabilities(alternatives: Sequence[Any]) -> dict[str, float]:
+    """Return the probabilities of a token's alternatives."""
     likely: dict[str, float] = {}
-    for each in first(token, "top_logprobs"):
+    for each in alternatives:
         # a letter may be listed in several spellings, with a space or a quote before it
         text = _letter_in(each)
         likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
-    return _letter_in(token), likely
+    return likely
 
 
 def _letter_in(token: Any) -> str:
@@ -401,7 +403,7 @@ def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) 
 
     Args:
         text: The text of the reply.
-        tokens: The tokens of the reply, with the probabilities of their alternatives.
+        tokens: The tokens of the reply with their alternatives.
         letters: The options by letter.
 
     Raises:
@@ -412,7 +414,7 @@ def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) 
         return Reply(text)
 
     # thoughts before the answer may have tokens with a letter, too
-    likely = next((each for token, each in reversed(tokens) if token == letter), {})
+    likely = _probabilities(next((each for token, each in reversed(tokens) if token == letter), ()))
     listed = {each: likely[each] for each in letters if each in likely}
     mass = min(1.0, sum(listed.values()))
     is_forced = mass < LEAST_MASS or letter not in listed

@@ -13,8 +13,8 @@ from prism.errors import BudgetSpentError, FieldValueError, LLMError, UselessRep
 
 ResultT = TypeVar("ResultT")
 
-Token = tuple[str, Mapping[str, float]]
-"""A token of a reply without what wraps a letter, and the probabilities of its alternatives."""
+Token = tuple[str, Sequence[Any]]
+"""A token of a reply without what wraps a letter, and its alternatives as the server lists them."""
 
 USUAL_TRIES = 2
 """How often a model is asked if its replies are useless, each time in other words."""

@@ -176,6 +176,9 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
 }
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
+_UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
+"""Sampling without limits, so that what is drawn has the model's own probabilities."""
+
 _MOST_REASON = 40
 
 
@@ -195,6 +198,7 @@ class ClientServer(Server):
         dropped: The parts of requests that it has refused.
         fixed: The parts that the user has set, which are never left out.
         model_and_host: What is logged as a model and its server; None where it is unknown.
+        sampling: How it was told to sample its replies.
     """
 
     seconds: float = 0.0
@@ -204,6 +208,7 @@ class ClientServer(Server):
         self.dropped: set[str] = set()
         self.fixed: set[str] = set()
         self.model_and_host: tuple[str | None, str | None] = model, address
+        self.sampling: dict[str, Any] = {}
         self._warned: set[str] = set()
 
     async def ready(self) -> None:
@@ -324,6 +329,13 @@ class ClientServer(Server):
     def chances_of(self, request: Request[Any]) -> dict[str, Any]:
         """Return the part of a request for log-probabilities, if a conversation wants them."""
         return {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES} if request.chances else {}
+
+    def sampling_of(self, request: Request[Any], temperature: float | None) -> dict[str, Any]:
+        """Return how a reply is to be sampled: without limits if an answer is drawn from it."""
+        is_drawn = request.chances or temperature != 0
+        parts = {"temperature": temperature, **(_UNLIMITED if is_drawn else {})}
+        self.sampling.update((name, each) for name, each in parts.items() if each is not None)
+        return parts
 
     def require_reply(self, reply: Any) -> None:
         """Refuse an error with status 200; gateways say which status it would have had."""

@@ -22,7 +22,7 @@ from prism._version import __version__
 from prism.drawing import showable
 from prism.errors import InputError
 from prism.files import replacing
-from prism.files._durable import cache_folder
+from prism.files.durable import cache_folder
 from prism.report._drawing import THEMES, VEGA_LITE, FigureFormat, draw, figure_spec, in_format
 from prism.report._table import Rows, html_table, joined
 

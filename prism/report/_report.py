@@ -8,7 +8,7 @@ from typing import Any
 
 from prism.analysis import Log, rows_of
 from prism.errors import InputError
-from prism.files._records import shown_path
+from prism.files.records import shown_path
 from prism.reasoner._places import place_effect
 from prism.reasoner._prompts import in_words
 from prism.report._charts import Charts, charts_of

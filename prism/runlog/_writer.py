@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, Self
 import orjson
 
 from prism.errors import ReplayError
-from prism.files._durable import lock
+from prism.files.durable import lock
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60

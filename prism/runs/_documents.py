@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from prism.files._durable import make_folder, write_durably
+from prism.files.durable import make_folder, write_durably
 
 DOCUMENTS_NAME = "memories"
 BEFORE = "before"

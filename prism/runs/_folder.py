@@ -13,7 +13,7 @@ from typing import Any, Self
 from prism._version import __version__
 from prism.errors import InputError, PrismError, TooManyFallbacksError
 from prism.files import parse_json
-from prism.files._durable import make_folder, write_durably
+from prism.files.durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog._reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._documents import DOCUMENTS_NAME

@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import orjson
 
 from prism.errors import ReplayError
-from prism.files._durable import write_durably
-from prism.reasoner import Router
+from prism.files.durable import write_durably
+from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
 from prism.reasoner._questions import HOW_ASKED, all_of
 from prism.reasoner._requests import COST_KEYS, KNOWN_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
@@ -27,7 +27,7 @@ from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog._writer import open_lines
 from prism.runs._models import CALL, FROM, LOADED, Spent, asking_in
 from prism.runs._options import Repeats
-from prism.statechart import Budget, Cost, Decision, Question, TextCall, Written, identify
+from prism.statechart import identify
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 

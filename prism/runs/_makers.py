@@ -9,7 +9,15 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._model import pool_of
 from prism.llm._settings import OF_DECISIONS
-from prism.reasoner import Router
+from prism.reasoner import (
+    BaseReasoner,
+    BaseWriter,
+    Budget,
+    PolicyReasoner,
+    Reasoner,
+    Router,
+    Writer,
+)
 from prism.reasoner._texts import WriterRouter
 from prism.runs._options import (
     ALL_OTHERS,
@@ -19,7 +27,6 @@ from prism.runs._options import (
     WriterOptions,
 )
 from prism.runs._policy_file import Policy
-from prism.statechart import BaseReasoner, BaseWriter, Budget, PolicyReasoner, Reasoner, Writer
 
 BEFORE = "before"
 """The title of what decides first in a run that switches."""

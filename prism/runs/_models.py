@@ -15,8 +15,8 @@ from prism.reasoner._requests import count_tokens
 
 if TYPE_CHECKING:
     from prism.llm._pool import ModelPool
+    from prism.reasoner import Reasoner, Writer
     from prism.runs._observing import Observer
-    from prism.statechart import Reasoner, Writer
 
 _QUIET_SECONDS = 2.0
 """How long loading may take without a note."""
@@ -151,7 +151,9 @@ class Spent:
 
 
 def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:
-    """Return the use of models for ``run.json``, or nothing if none is asked.
+    """Return the use of models for ``run.json``, and how their replies were sampled.
+
+    It is empty if no model is asked.
 
     Args:
         askers: The reasoner and the writer.
@@ -165,7 +167,11 @@ def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:
     total = priced(replace(spent, calls=budget.calls, tokens=budget.tokens))
     # how often a model chose each place in its list of options
     places = next((each.places for each in askers if isinstance(each, Router)), None)
-    return {"spent": {**total, **({"places": places} if places else {})}}
+    sampling = {each.pool.model: each.pool.sampling for each in asking if each.pool.sampling}
+    return {
+        "spent": {**total, **({"places": places} if places else {})},
+        **({"sampling": sampling} if sampling else {}),
+    }
 
 
 def priced(spent: Spent) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from prism.llm import Model
 from prism.llm._addresses import Kind
 from prism.llm._model import LostClient
 from prism.llm._settings import KEYS, OF_SPENDING, from_plain, settings_of
-from prism.statechart import Wording
+from prism.reasoner import Wording
 
 ALL_OTHERS = "all others"
 """The title of agents that use the run's own model."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Self
 
 from prism.errors import InputError
 from prism.files import parse_json, write_durably
-from prism.statechart import BaseReasoner, Decision, PolicyReasoner, Question
+from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.social import ACTS
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from prism.errors import InputError
-from prism.files._durable import is_locked
+from prism.files.durable import is_locked
 from prism.runlog._reader import (
     ANSWERS_NAME,
     LOG_NAMES,

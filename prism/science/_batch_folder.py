@@ -12,7 +12,7 @@ from typing import Any, Literal
 from prism._version import __version__
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
-from prism.files._durable import lock
+from prism.files.durable import lock
 from prism.runs._folder import SUMMARY_NAME, require_nothing_else
 
 Keep = Literal["logs", "tables"]

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from prism.files._records import shown_path
+from prism.files.records import shown_path
 from prism.report import Page, Section
 from prism.science._differences import Difference, Differences
 

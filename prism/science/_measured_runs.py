@@ -13,7 +13,7 @@ from statistics import fmean
 from typing import Any, Literal, TypeAlias
 
 from prism.errors import InputError
-from prism.files._records import distinct_ends
+from prism.files.records import distinct_ends
 from prism.runs import find_runs
 from prism.runs._folder import read_summary
 from prism.science._batch import read_batch

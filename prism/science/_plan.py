@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from prism.errors import InputError, PrismError
-from prism.files._source import Source
+from prism.files.source import Source
 from prism.llm import Model
 from prism.llm._settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions

@@ -9,8 +9,8 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, ConfigDict, Field
 
 from prism.errors import InputError
-from prism.files._source import Problems, Source
 from prism.files.declarations import Declaration, Listed, shaped
+from prism.files.source import Problems, Source
 
 FEED = "feed"
 """The name of the social feed in plans."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.agents import SocialAgent, load_population, synthetic_population
@@ -39,7 +40,7 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
-from prism.worlds import AgentTable, during
+from prism.worlds import during
 
 _COUNTS = (*COUNTERS.values(), "likes")
 _ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
@@ -97,9 +98,9 @@ class Feed(Posting):
             for each, following in zip(agents, follows_of(agents, self), strict=True)
         ]
 
-    def members_of(self, table: AgentTable) -> list[Reader]:
+    def members_in(self, file: Path) -> list[Reader]:
         """Make readers of any file that `load_population` reads; other columns are attributes."""
-        population = load_population(table.path, seed=self.seed)
+        population = load_population(file, seed=self.seed)
         if population.posts and self.first_posts is None:
             self.first_posts: Any = population.posts
         return self.members(population.agents)
@@ -122,7 +123,7 @@ class Feed(Posting):
 
     async def tick(self) -> None:
         """Give a turn to every agent that is awake."""
-        if "network_of_posts" not in vars(self):
+        if "posts" not in vars(self):
             name = type(self).__name__
             raise SimulationError(f"{name}.setup must begin with  super().setup()")
         turns = self._run_turns
@@ -163,7 +164,7 @@ class Feed(Posting):
             return
         if self.visit_chance < 1 and not reader.random.chance(self.visit_chance):
             return
-        if refresh(self, reader, lambda: self._stream_of_feed(reader)):
+        if refresh(self, reader):
             reader.fire(FEED_READY)
 
     @during(AgentState.SCROLLING)
@@ -194,10 +195,9 @@ class Feed(Posting):
             prompt = situation_of(self, post)
         weights = odds_of(self, reader, post)
         chosen = await reader.decide(DECIDES, post, weights=weights, prompt=prompt)
-        reader.has_chosen = bool(reader.acts)
         if chosen is AgentState.COMPOSING:
             # of those who choose among all acts, composing means a post of their own
-            reader.pending_action = "post" if reader.has_chosen else None
+            reader.pending_action = "post" if reader.acts else None
         elif chosen is AgentState.SCROLLING:
             self._pass_by(reader, post)
         if self._run_turns.remembers and chosen is not None:
@@ -221,7 +221,7 @@ class Feed(Posting):
     def publish_about(self, reader: Reader) -> Any:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None and reader.post is not None and reader.has_chosen:
+        if reader.draft is None and reader.post is not None:
             # it has chosen this act itself, so there is no draft yet
             stream = self._stream_of_text(reader)
             return self._drafted(reader, kind, stream, self._end_act)
@@ -233,7 +233,7 @@ class Feed(Posting):
         """Like the post."""
         post = reader.post
         if post is not None:
-            self.network_of_posts.vote(post, 1, 0)
+            post.likes += 1
             self._counts["likes"] += 1
             self._log_vote(POST_LIKED, reader, post)
         reader.fire(ACTION_DONE, post)
@@ -300,14 +300,15 @@ class Feed(Posting):
         """Whether feeds have posts by followed authors and on the reader's interests."""
         return self.feed == "interests" and not self.has_own_ranking
 
+    def stream_of_feed(self, reader: Reader) -> RandomStream:
+        """Return random numbers for one feed."""
+        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
+
     # Details of the steps
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
         return RandomStream(self.seed, reader.agent_id, self.round, self.tick_number)
-
-    def _stream_of_feed(self, reader: Reader) -> RandomStream:
-        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
 
     def _has_idea(self, reader: Reader) -> bool:
         """Make an agent begin a post on its own initiative, if one is due."""
@@ -322,8 +323,7 @@ class Feed(Posting):
             return False
 
         reader.before_idea = wait(rate, reader.random)
-        reader.post, reader.has_chosen = None, False
-        reader.pending_action = "post"
+        reader.post, reader.pending_action = None, "post"
         reader.fire(HAS_IDEA)
         return True
 
@@ -360,7 +360,7 @@ class Feed(Posting):
     def _pass_by(self, reader: Reader, post: Post) -> None:
         """Dislike, with some probability, a post that the agent has weighed and scrolls past."""
         if self.dislike_chance and dislikes(self, reader, post):
-            self.network_of_posts.vote(post, 0, 1)
+            post.dislikes += 1
             self._log_vote(POST_DISLIKED, reader, post)
 
     def _log_vote(self, event: str, reader: Reader, post: Post) -> None:

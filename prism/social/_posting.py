@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ from prism.agents import SeedPost, load_posts, opening_posts
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._parameters import Parameters
-from prism.social._posts import Action, Draft, Network, Post, PostKind
+from prism.social._posts import Draft, Post, PostKind
 from prism.social._readers import Reader
 from prism.telemetry.events import FOLLOW_CHANGED, POST_PUBLISHED, POST_VOTED
 
@@ -45,9 +45,18 @@ class Posting(Parameters):
 
     def setup(self) -> None:
         """Build the network of posts, and publish those from before the first round."""
-        network = Network(self.agents, self.candidates)
-        self.network_of_posts: Network = network
+        self.posts: list[Post] = []
         self._counts: Counter[str] = Counter()
+        # what is published goes into the pools of the author's followers and the lists of topics,
+        # so that a new feed needs only the newest few of each
+        self._by_topic: defaultdict[str, list[Post]] = defaultdict(list)
+        self._followers: defaultdict[str, dict[Reader, None]] = defaultdict(dict)
+        for reader in self.agents:
+            reader.pool = deque(maxlen=self.candidates)
+            topics = sorted(reader.terms.topics)
+            reader.sources = (reader.pool, *(self._by_topic[topic] for topic in topics))
+            for author_id in reader.follows:
+                self._followers[author_id][reader] = None
         names = {reader.agent_id for reader in self.agents}
         seeds = [*self.opening()]
         if strangers := sorted({seed.author_id for seed in seeds} - names):
@@ -57,18 +66,14 @@ class Posting(Parameters):
         ids = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
         if twice := sorted(name for name, count in ids.items() if count > 1):
             raise FieldValueError(f"post ids must be unique, used more than once: {twice}")
-        network.ids.update(ids)
+        # those that are taken, also by opening posts that are still to come
+        self._ids: set[str] = {*ids}
         # an order that does not depend on that of the population
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
             self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
-        network.opening = len(network.posts)
+        self.posts_before: int = len(self.posts)
         self._counts.clear()
-
-    @property
-    def posts(self) -> Sequence[Post]:
-        """All posts, oldest first."""
-        return self.network_of_posts.posts
 
     def agent(self, agent_id: str) -> Reader:
         """Return the agent with an id.
@@ -92,7 +97,8 @@ class Posting(Parameters):
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
         """Give a post likes or dislikes that come from no agent."""
-        self.network_of_posts.vote(post, likes, dislikes)
+        post.likes += likes
+        post.dislikes += dislikes
         self._log(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
     def follow(self, reader: Reader | str, author: Reader | str) -> None:
@@ -101,19 +107,25 @@ class Posting(Parameters):
         Raises:
             FieldValueError: If one of them does not exist, or both are the same.
         """
-        self._change("follow", reader, author)
+        who, author_id = self._relate("follow", reader, author)
+        who.follows[author_id] = self._followers[author_id][who] = None
 
     def unfollow(self, reader: Reader | str, author: Reader | str) -> None:
         """Make an agent stop following another one; see `follow`."""
-        self._change("unfollow", reader, author)
+        who, author_id = self._relate("unfollow", reader, author)
+        who.follows.pop(author_id, None)
+        self._followers[author_id].pop(who, None)
 
-    def _change(self, action: Action, who: Reader | str, whom: Reader | str) -> None:
-        reader, author = self.agent(_name_of(who)), self.agent(_name_of(whom))
-        if reader is author:
-            raise FieldValueError(f"agent {reader.agent_id!r} cannot {action} itself")
-        self.network_of_posts.change(reader, action, author.agent_id)
-        keys = {"agent_id": reader.agent_id, "action": action, "author_id": author.agent_id}
+    def _relate(
+        self, action: str, reader: Reader | str, author: Reader | str
+    ) -> tuple[Reader, str]:
+        """Log that an agent follows another one or no longer does, and return both."""
+        who, whom = self.agent(_name_of(reader)), self.agent(_name_of(author))
+        if who is whom:
+            raise FieldValueError(f"agent {who.agent_id!r} cannot {action} itself")
+        keys = {"agent_id": who.agent_id, "action": action, "author_id": whom.agent_id}
         self._log(FOLLOW_CHANGED, **keys)
+        return who, whom.agent_id
 
     @cached_property
     def _readers(self) -> Mapping[str, Reader]:
@@ -128,7 +140,12 @@ class Posting(Parameters):
         number, time = len(self.posts), self._run_turns.seconds()
         name = name or self._new_id(number)
         post = Post(name, author_id, kind, draft, parent, number, time)
-        self.network_of_posts.publish(post)
+        self.posts.append(post)
+        self._ids.add(post.post_id)
+        for topic in post.terms.topics:
+            self._by_topic[topic].append(post)
+        for reader in self._followers.get(author_id, ()):
+            reader.pool.append(post)
         self._counts[COUNTERS[kind]] += 1
         words = {"source": draft.source, "template": draft.template} if draft.source else {}
         self._log(
@@ -147,7 +164,7 @@ class Posting(Parameters):
         return post
 
     def _new_id(self, number: int) -> str:
-        while (name := f"post_{number:06}") in self.network_of_posts.ids:
+        while (name := f"post_{number:06}") in self._ids:
             number += 1
         return name
 

@@ -1,16 +1,14 @@
-"""Posts, and the network that delivers them to readers and counts their votes."""
+"""Posts, and which are the newest."""
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 from prism.agents.words import Terms, terms_of
 
 PostKind = Literal["post", "reply", "reshare"]
-Action = Literal["follow", "unfollow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +20,7 @@ class Draft:
         topics: Its topics.
         template: The text without a model, if a model wrote it. A post is weighed by its template,
             so the words of a model change no transition.
-        source: The source of the text, as in `prism.statechart.Written`.
+        source: The source of the text, as in `prism.reasoner.Written`.
     """
 
     text: str
@@ -86,60 +84,6 @@ class Post:
     def votes(self) -> dict[str, int]:
         """Likes, dislikes and score, by these names."""
         return {"likes": self.likes, "dislikes": self.dislikes, "score": self.score}
-
-
-class Network:
-    """All posts of a run, and where they go.
-
-    A new post goes into the pools of its author's followers and into the list of each of its
-    topics, so that a new feed needs only the newest few posts of each.
-
-    Args:
-        readers: The agents at their feeds.
-        candidates: Number of posts by followed authors from which an agent's feed may choose.
-
-    Attributes:
-        posts: All posts, oldest first.
-        opening: Number of posts from before the first round.
-        ids: Ids that are taken, also by opening posts that are still to come.
-        by_topic: What has been published on each topic, oldest first.
-    """
-
-    def __init__(self, readers: Iterable[Any], candidates: int) -> None:
-        self.posts: list[Post] = []
-        self.opening = 0
-        self.ids: set[str] = set()
-        self.by_topic: dict[str, list[Post]] = defaultdict(list)
-        self._followers: dict[str, dict[Any, None]] = defaultdict(dict)
-        for reader in readers:
-            reader.pool = deque(maxlen=candidates)
-            topics = sorted(reader.terms.topics)
-            reader.sources = (reader.pool, *(self.by_topic[topic] for topic in topics))
-            for author_id in reader.follows:
-                self._followers[author_id][reader] = None
-
-    def publish(self, post: Post) -> None:
-        """Publish a post."""
-        self.posts.append(post)
-        self.ids.add(post.post_id)
-        for topic in post.terms.topics:
-            self.by_topic[topic].append(post)
-        for reader in self._followers.get(post.author_id, ()):
-            reader.pool.append(post)
-
-    def vote(self, post: Post, likes: int, dislikes: int) -> None:
-        """Give a post likes and dislikes."""
-        post.likes += likes
-        post.dislikes += dislikes
-
-    def change(self, reader: Any, action: Action, author_id: str) -> None:
-        """Make a reader follow or unfollow an author, whose posts it sees from then on."""
-        reader.empty_at = None
-        if action == "follow":
-            reader.follows[author_id] = self._followers[author_id][reader] = None
-        else:
-            reader.follows.pop(author_id, None)
-            self._followers[author_id].pop(reader, None)
 
 
 def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[Post]:

@@ -89,14 +89,12 @@ class Reader(Agent):
     # where its posts come from, and what its feed has taken in of them
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
-    empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root
     written: Counter[tuple[PostKind, int]] = state(Counter)
-    # its choice about the post that it weighs
+    # among what it may choose to publish about the post that it weighs
     acts: frozenset[PostKind] = state(frozenset)
-    has_chosen: bool = state(False)
     rated: tuple[Any, float] = state((None, 0.0))
     # when it begins to write on its own initiative
     idea_rate: float = state(0.0)

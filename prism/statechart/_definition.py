@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
-from prism.statechart._parts import History, State, as_tuple, as_written, member_of, with_insides
+from prism.statechart._parts import State, as_state, as_written, with_insides
 from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
-"""Leaves that the transitions of a chart leave and enter, with the squares of their targets."""
+"""Transitions of a chart, of which a wildcard makes as many as there are states."""
 
 _ROUNDING = 1e-9
 
@@ -72,7 +72,8 @@ class Definition(Generic[StateT]):
             in_definition_order(listed(each)) for each in (decision_states, final_states)
         )
         limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
-        anywhere = tuple(each for each in map(member_of, tops) if each not in frozenset(ends))
+        members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
+        anywhere = tuple(each for each in members if each not in final)
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
         self.arguments: dict[str, Any] = {
             "states": tops,
@@ -86,11 +87,10 @@ class Definition(Generic[StateT]):
             "description": description,
         }
         # each kind of problem needs those before it to be solved
-        self._refuse(_set_problems(tops))
-        self._refuse(_naming_problems(self.arguments))
+        self._refuse(_part_problems(tops, every))
         tree = Hierarchy(tops, every, initial, ends, decides, limits)
-        self._refuse(_size_problems(tree))
-        self._refuse(_part_problems(tree, limits))
+        self._refuse(tree.problems)
+        self._refuse(_tree_problems(tree, limits, final))
 
         self.hierarchy: Hierarchy = tree
         self.name: str = name
@@ -105,9 +105,9 @@ class Definition(Generic[StateT]):
             tree.nodes[leaf].state for leaf in tree.decides
         )
         # an agent is done in those at the top alone
-        self.final_states: frozenset[StateT] = frozenset(map(member_of, tops)).intersection(ends)
+        self.final_states: frozenset[StateT] = final.intersection(members)
 
-    def _refuse(self, problems: Iterator[str]) -> None:
+    def _refuse(self, problems: Iterable[str]) -> None:
         """Refuse a chart with problems, as many as a message can list."""
         # there may be as many as a product of what was written
         if first := [*islice(problems, MOST_NAMED)]:
@@ -190,122 +190,74 @@ def _one_source_each(
             yield item
 
 
-# What is wrong with it: its names
+# What is wrong with it
 
 
-def _set_problems(tops: Iterable[Any]) -> Iterator[str]:
-    """Yield why values cannot be the states of a chart."""
+def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[str]:
+    """Yield why values cannot be the states and transitions of a chart."""
     states = [*with_insides(tops)]
-    members = [*map(member_of, states)]
-    wrong = [repr(member) for member in members if not is_state(member)]
-    enums = {type(member): type(member).__name__ for member in members}
+    members: list[Any] = [each.state for each in states]
+    enums = {type(member).__name__ for member in members}
     if not members:
         yield "a chart needs at least one state"
-    elif wrong:
+    elif wrong := [repr(member) for member in members if not is_state(member)]:
         yield f"states must be members of an Enum, such as a StrEnum, got {joined(wrong)}"
     elif len(enums) > 1:
-        names = joined(sorted(enums.values()))
-        yield f"states must all come from one enum, got members of {names}"
+        yield f"states must all come from one enum, got members of {joined(sorted(enums))}"
 
-    has_regions = any(isinstance(each, State) and each.parallel for each in states)
+    has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():
         if count > 1:
             yield f"state {text!r} appears in the tree twice: remove one"
         if has_regions and SEPARATOR in text:
             yield f"state {text!r} contains a {SEPARATOR!r}, which separates leaves: rename it"
-
-
-def _naming_problems(written: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a problem for each name that is no state of the chart."""
-    states = [*with_insides(written["states"])]
-    members = dict.fromkeys(map(member_of, states))
-    enum, listing = type(next(iter(members))), joined([*map(state_text, members)])
-    named: list[tuple[str, Any]] = [
-        ("initial state", written["initial"]),
-        ("decision state", written["decision_states"]),
-        ("final state", written["final_states"]),
-        ("state with a limit in timeouts", tuple(written["timeouts"])),
-        *(("initial state", each.initial) for each in states if isinstance(each, State)),
-    ]
-    if written["initial"] == ():
-        yield "initial must name a state, got none"
-    for number, item in enumerate(written["transitions"], start=1):
+    if len(transitions) > MOST_TRANSITIONS:
+        yield f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
+    for number, item in enumerate(transitions, start=1):
         if not isinstance(item, Transition):
             yield f"transition {number} must be a Transition, got {item!r}"
-            continue
-        where = f"transition {number} ({item}):"
-        named.append((f"{where} source", item.source))
-        if item.target is not None:
-            named.append((f"{where} target", item.target))
-    for each in states:
-        if isinstance(each, State) and each.states and each.state in written["final_states"]:
-            yield (
-                f"final state {state_text(each.state)!r} has substates: make one of these final, "
-                "and the state around it is done when that one is entered"
-            )
-    for what, value in named:
-        for each in chain.from_iterable(map(_names_in, as_tuple(value))):
-            # by enum, too: members of two enums with equal texts compare equal
-            if not isinstance(each, Enum) or type(each) is not enum or each not in members:
-                yield f"{what} {each!r} is not among the states ({listing})"
 
 
-def _names_in(target: Any) -> tuple[Any, ...]:
-    if not isinstance(target, History):
-        return (target,)
-    return target.state, *(() if target.default is None else as_tuple(target.default))
-
-
-# Its size
-
-
-def _size_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    """Count what a chart takes to be checked and run before anything of that size is made."""
-    count = sum(len(node.initial) ** 2 for node in hierarchy.nodes)
-    for arc in hierarchy.arcs:
-        # entering several targets takes time by their square
-        count += len(hierarchy.leaves_at(arc.source)) + len(arc.targets) ** 2
-        if count <= MOST_TRANSITIONS:
-            count += len(ends_of(hierarchy, arc))
-        if count > MOST_TRANSITIONS:
-            yield (
-                f"its transitions leave and enter more than {MOST_TRANSITIONS:,} states: split it "
-                "into several charts"
-            )
-            return
-
-
-# Its parts, in numbers
-
-
-def _part_problems(hierarchy: Hierarchy, timeouts: Mapping[Any, object]) -> Iterator[str]:
-    for node in hierarchy.nodes:
-        yield from _state_problems(hierarchy, node)
+def _tree_problems(
+    tree: Hierarchy, timeouts: Mapping[Any, object], final: Collection[Any]
+) -> Iterator[str]:
+    """Yield what is wrong with a chart whose names are right."""
     for state, ticks in timeouts.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
-    for arc in hierarchy.arcs:
-        for problem in _arc_problems(hierarchy, arc):
+    for node in tree.nodes:
+        for problem in _state_problems(tree, node, final):
+            yield f"state {tree.texts[node.number]!r}: {problem}"
+    for arc in tree.arcs:
+        for problem in _arc_problems(tree, arc):
             yield f"transition {arc.number + 1} ({arc.written}): {problem}"
-    yield from _share_problems(hierarchy)
+
+    shares: dict[tuple[str | None, int], float] = {}
+    for arc in tree.arcs:
+        key = arc.written.trigger, arc.source
+        shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
+    for (trigger, source), total in shares.items():
+        if total > 1 + _ROUNDING:
+            yield (
+                f"the probabilities of {trigger or ALWAYS!r} in {tree.texts[source]!r} "
+                f"add up to {total:g}, which is more than 1: lower them"
+            )
 
 
-def _state_problems(tree: Hierarchy, node: Node) -> Iterator[str]:
-    text = repr(tree.texts[node.number]) if node.number else "the chart"
+def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iterator[str]:
+    if node.children and node.state in final:
+        yield "it is final, but has substates: make one of these final"
     if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
-        yield f"state {text} is a region, which cannot be final itself: put a final state inside"
+        yield "it is a region, which cannot be final: put a final state inside"
     for problem in _target_problems(tree, node.initial, node.number):
-        yield f"initial of {text}: {problem}"
+        yield f"initial: {problem}"
 
 
 def _arc_problems(tree: Hierarchy, arc: Arc) -> Iterator[str]:
-    source, text = tree.nodes[arc.source], tree.texts[arc.source]
+    source = tree.nodes[arc.source]
     if source.kind == "final":
-        yield (
-            f"it leaves {text!r}, which is a final state: remove it, or take the state out of "
-            "final_states"
-        )
+        yield "it leaves a final state: remove it, or take the state out of final_states"
     yield from _target_problems(tree, arc.targets)
     is_inside = arc.targets and not [*_outside(tree, arc.source, arc.targets)]
     if arc.written.internal and not (source.kind == "composite" and is_inside):
@@ -351,16 +303,3 @@ def _outside(tree: Hierarchy, composite: int, targets: Iterable[int | HistoryAt]
         is_own = isinstance(target, HistoryAt) and target.composite == composite
         if not is_own and not tree.is_inside(_number(target), composite):
             yield tree.texts[_number(target)]
-
-
-def _share_problems(hierarchy: Hierarchy) -> Iterator[str]:
-    shares: dict[tuple[str | None, int], float] = {}
-    for arc in hierarchy.arcs:
-        key = arc.written.trigger, arc.source
-        shares[key] = shares.get(key, 0.0) + (arc.written.probability or 0.0)
-    for (trigger, source), total in shares.items():
-        if total > 1 + _ROUNDING:
-            yield (
-                f"the probabilities of {trigger or ALWAYS!r} in {hierarchy.texts[source]!r} "
-                f"add up to {total:g}, which is more than 1: lower them"
-            )

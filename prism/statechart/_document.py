@@ -15,7 +15,7 @@ from reprlib import repr as brief
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.files._source import Where, key_of
+from prism.files.records import Where, key_of
 from prism.statechart._definition import Definition
 from prism.statechart._parts import History, State
 from prism.statechart.names import own_name

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, listed
-from prism.statechart._parts import Guard, History, State, member_of, with_insides
+from prism.statechart._parts import Guard, History, State, with_insides
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Transition,
@@ -53,7 +53,7 @@ class Changes(TypedDict, total=False):
 def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
     """Return the arguments of the derived chart: see `Statechart.extended`."""
     added: Any = listed(changes.pop("states", ()))
-    written, members = base.arguments, _members(base, [*map(member_of, with_insides(added))])
+    written, members = base.arguments, _members(base, [each.state for each in with_insides(added)])
     former = [*_former(base, changes)]
     decides: Any = changes.pop("decision_states", ())
     ends: Any = changes.pop("final_states", ())

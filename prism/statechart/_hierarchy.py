@@ -9,11 +9,12 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from itertools import chain
 from typing import Any, Literal, NamedTuple
 
-from prism.statechart._parts import Action, History, State, as_tuple
-from prism.statechart.states import Configuration, state_text
+from prism.statechart._parts import Action, History, State, as_state, as_tuple
+from prism.statechart.states import Configuration, joined, state_text
 from prism.statechart.transitions import Transition
 
 CHART = 0
@@ -84,6 +85,7 @@ class Hierarchy:
         timeouts: The ticks after which agents time out, by state.
 
     Attributes:
+        problems: What is wrong with the names of states, and makes all else meaningless.
         nodes: The chart itself and all states, by number.
         texts: Their texts, by number; that of the chart is empty.
         numbers: The numbers of the states, by text.
@@ -107,6 +109,7 @@ class Hierarchy:
         timeouts: Mapping[Any, int],
     ) -> None:
         chart: Any = None
+        self.problems: list[str] = []
         self.nodes: list[Node] = []
         self._add(State(chart, states, initial=initial), CHART, frozenset(final_states))
         self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in self.nodes[1:]))
@@ -115,14 +118,15 @@ class Hierarchy:
         }
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
-            node.initial = tuple(map(self._target, node.initial)) or tuple(node.children[:1])
+            targets = self._targets(node.initial, "initial")
+            node.initial = targets or tuple(node.children[:1])
         self.leaves: tuple[int, ...] = tuple(
             node.number for node in self.nodes[1:] if not node.children
         )
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
         self.arcs: tuple[Arc, ...] = tuple(
-            Arc(index, self._number(item.source), self._targets(item.target), item)
+            Arc(index, self._number(item.source, item), self._targets(item.target, item), item)
             for index, item in enumerate(transitions)
         )
         self._arcs_of: dict[int, list[Arc]] = {}
@@ -135,17 +139,19 @@ class Hierarchy:
             arc.source for arc in self.arcs if arc.written.trigger is None
         )
 
-        deciding = map(self.leaves_at, map(self._number, decision_states))
-        self.decides: frozenset[int] = frozenset(chain.from_iterable(deciding))
+        deciding = [self._number(each, "decision_states") for each in decision_states]
+        limited = [self._number(each, "timeouts") for each in timeouts]
+        for each in final_states:
+            self._number(each, "final_states")
+        self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
         self.kept: frozenset[int] = self.histories(self.arcs)
         has_composites = len(self.leaves) < len(self.nodes) - 1
-        limited = map(self._number, timeouts if has_composites else ())
         after = (arc.source for arc in self.arcs if arc.written.after is not None)
-        self.timed: frozenset[int] = frozenset(chain(limited, after))
+        self.timed: frozenset[int] = frozenset(chain(limited if has_composites else (), after))
 
     def _add(self, item: Any, parent: int, final: Collection[Any]) -> int:
         """Number a state and all that is inside."""
-        state = item if isinstance(item, State) else State(item)
+        state: Any = as_state(item)
         kind: Any = "final" if state.state in final else "leaf"
         if state.states:
             kind = "parallel" if state.parallel else "composite"
@@ -155,23 +161,29 @@ class Hierarchy:
         node.initial, node.last = state.initial, len(self.nodes) - 1
         return node.number
 
-    def _number(self, state: Any) -> int:
-        return self.numbers[state_text(state)]
+    def _number(self, state: Any, where: object) -> int:
+        number = self.numbers.get(state_text(state), CHART) if isinstance(state, Enum) else CHART
+        # members of two enums are equal if their texts are
+        if type(self.nodes[number].state) is not type(state):
+            listing = joined(self.texts[1:])
+            self.problems.append(f"{where}: {state!r} is not among the states ({listing})")
+        return number
 
-    def _target(self, target: Any) -> int | HistoryAt:
+    def _targets(self, targets: Any, where: object) -> tuple[int | HistoryAt, ...]:
+        every = () if targets is None else as_tuple(targets)
+        return tuple(self._target(each, where) for each in every)
+
+    def _target(self, target: Any, where: object) -> int | HistoryAt:
         if not isinstance(target, History):
-            return self._number(target)
+            return self._number(target, where)
 
-        node = self.nodes[self._number(target.state)]
+        node = self.nodes[self._number(target.state, where)]
         # an initial history does not lead to itself
         states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
         default = tuple(node.children if node.kind == "parallel" else states)
         if target.default is not None:
-            default = tuple(map(self._number, as_tuple(target.default)))
+            default = tuple(self._number(each, where) for each in as_tuple(target.default))
         return HistoryAt(node.number, target.deep, default)
-
-    def _targets(self, target: Any) -> tuple[int | HistoryAt, ...]:
-        return () if target is None else tuple(map(self._target, as_tuple(target)))
 
     # The states
 
@@ -182,7 +194,7 @@ class Hierarchy:
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
-        around = (each for each in self.ancestors(self._number(leaf)) if each != CHART)
+        around = [*self.ancestors(self.numbers[state_text(leaf)])][:-1]
         return leaf, *(self.nodes[each].state for each in around)
 
     # The transitions

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from math import inf
 from typing import Any, Generic, TypeVar
@@ -36,55 +37,44 @@ def as_tuple(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
-def callable_problems(kind: str, value: Any) -> list[str]:
-    """Return why a value cannot be a guard or an action; nothing for None.
+def call_problems(kind: str, *functions: Any) -> Iterator[str]:
+    """Yield why functions cannot be called as a guard or an action is.
 
     Args:
         kind: ``guard``, ``action``, ``entry``, ``exit`` or ``rate``, which are called with agent
             and context, or ``after``, which is called with the agent.
-        value: The function.
+        functions: The functions.
     """
-    if value is None:
-        return []
     arguments = ("agent",) if kind == "after" else ("agent", "context")
-    call = f"{kind}({', '.join(arguments)})"
-    if not callable(value):
-        return [f"{kind} must be callable as {call}, got {value!r}"]
-    name = getattr(value, "__name__", value)
-    # an instance is called by the code of its class
-    if any(map(inspect.iscoroutinefunction, (value, type(value).__call__))):
-        return [f"{kind} {name!r} is async, but runs without an event loop: use 'def'"]
-    try:
-        # a decorator is called itself, whatever it wraps
-        inspect.signature(value, follow_wrapped=False).bind(*arguments)
-    except TypeError:
-        return [f"{kind} {name!r} must be callable as {call}"]
-    except ValueError:
-        # some callables of C code have no signature
-        return []
-    return []
+    for each in functions:
+        name = getattr(each, "__name__", each)
+        try:
+            # a decorator is called itself, whatever it wraps; some code in C has no signature
+            with suppress(ValueError):
+                inspect.signature(each, follow_wrapped=False).bind(*arguments)
+        except TypeError:
+            yield f"{kind} {name!r} must be callable as {kind}({', '.join(arguments)})"
+        # an instance is called by the code of its class
+        if any(map(inspect.iscoroutinefunction, (each, type(each).__call__))):
+            yield f"{kind} {name!r} is async, but runs without an event loop: use 'def'"
 
 
 def timing_problems(item: Any) -> Iterator[str]:
     """Yield what is wrong with the times, rates and shares of a transition."""
-    timing = [name for name in TIMING if getattr(item, name) is not None]
-    after, rate, share = item.after, item.rate, item.probability
+    timing = {name: getattr(item, name) for name in TIMING if getattr(item, name) is not None}
     if len(timing) > 1:
         yield f"{' and '.join(timing)} cannot be combined"
-    if item.trigger is None and (after or rate):
-        yield f"{timing[0]} needs a trigger, under which the log has it"
-    if callable(after) or callable(rate):
-        yield from callable_problems(timing[0], getattr(item, timing[0]))
-    elif after is not None and not (type(after) is int and after >= 1):
-        yield f"after must be a whole number of ticks, 1 or more, got {after!r}"
-    elif rate is not None and not (_is_positive(rate) and rate < inf):
-        yield f"rate must be a number above 0 or a function, got {rate!r}"
-    if share is not None and not (_is_positive(share) and share <= 1):
-        yield f"probability must be above 0 and at most 1, got {share!r}"
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    if item.trigger is None and timing.keys() - {"probability"}:
+        yield "after and rate need a trigger, under which the log has them"
+    for name, value in timing.items():
+        if callable(value) and name != "probability":
+            yield from call_problems(name, value)
+        elif not isinstance(value, (int, float)) or not 0 < value < inf:
+            yield f"{name} must be a number above 0, got {value!r}"
+        elif name == "after" and type(value) is not int:
+            yield f"after must be a whole number of ticks, got {value!r}"
+        elif name == "probability" and value > 1:
+            yield f"probability must be at most 1, got {value!r}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +97,7 @@ class History(Generic[StateT_co]):
         return f"{state_text(self.state)}.H" + ("*" if self.deep else "")
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class State(Generic[StateT_co]):
     """A state of a chart, with the states inside it.
 
@@ -126,38 +116,33 @@ class State(Generic[StateT_co]):
     """
 
     state: StateT_co
-    states: tuple[StateT_co | State[StateT_co], ...]
-    initial: tuple[StateT_co, ...]
-    parallel: bool
-    entry: tuple[Action, ...]
-    exit: tuple[Action, ...]
+    states: Iterable[StateT_co | State[StateT_co]] = ()
+    _: KW_ONLY
+    initial: StateT_co | tuple[StateT_co, ...] | None = None
+    parallel: bool = False
+    entry: Action | Iterable[Action] | None = None
+    exit: Action | Iterable[Action] | None = None
 
-    def __init__(
-        self,
-        state: StateT_co,
-        states: Iterable[StateT_co | State[StateT_co]] = (),
-        *,
-        initial: StateT_co | tuple[StateT_co, ...] | None = None,
-        parallel: bool = False,
-        entry: Action | Iterable[Action] | None = None,
-        exit: Action | Iterable[Action] | None = None,  # noqa: A002 - UML's and SCXML's word
-    ) -> None:
+    def __post_init__(self) -> None:
+        """Keep tuples of whatever may be several."""
         # a single text is not a list of characters
-        inside = (states,) if isinstance(states, str) else tuple(map(as_written, states))
-        targets = () if initial is None else as_tuple(initial)
-        entries, exits = _functions(entry), _functions(exit)
-        values = (state, inside, targets, parallel, entries, exits)
-        for name, value in zip(State.__match_args__, values, strict=True):
+        inside = (self.states,) if isinstance(self.states, str) else map(as_written, self.states)
+        kept: dict[str, tuple[Any, ...]] = {
+            "states": tuple(inside),
+            "initial": () if self.initial is None else as_tuple(self.initial),
+            "entry": _functions(self.entry),
+            "exit": _functions(self.exit),
+        }
+        for name, value in kept.items():
             object.__setattr__(self, name, value)
 
-        functions = [*(("entry", each) for each in entries), *(("exit", each) for each in exits)]
-        problems = [text for each in functions for text in callable_problems(*each)]
-        if not inside and (parallel or targets):
+        problems = [text for kind in ("entry", "exit") for text in call_problems(kind, *kept[kind])]
+        if not kept["states"] and (self.parallel or kept["initial"]):
             problems.append("has no substates: give it some, or leave out parallel and initial")
-        if parallel and targets:
+        if self.parallel and kept["initial"]:
             problems.append("is parallel, so all its regions are entered: leave out initial")
         if problems:
-            raise DefinitionError(f"state {state_text(state)!r}: " + "; ".join(problems))
+            raise DefinitionError(f"state {state_text(self.state)!r}: " + "; ".join(problems))
 
 
 def _functions(value: Any) -> tuple[Any, ...]:
@@ -172,17 +157,16 @@ def as_written(state: Any) -> Any:
     return state.state if is_bare else state
 
 
-def member_of(state: Any) -> Any:
-    """Return the member that names a state."""
-    return state.state if isinstance(state, State) else state
+def as_state(state: Any) -> State[Any]:
+    """Return a state as a `State`, which a member alone stands for, too."""
+    return state if isinstance(state, State) else State(state)
 
 
-def with_insides(states: Iterable[Any]) -> Iterator[Any]:
+def with_insides(states: Iterable[Any]) -> Iterator[State[Any]]:
     """Yield states and all that is inside, in document order."""
-    for state in states:
+    for state in map(as_state, states):
         yield state
-        if isinstance(state, State):
-            yield from with_insides(state.states)
+        yield from with_insides(state.states)
 
 
 def done(state: Enum) -> str:

@@ -19,7 +19,7 @@ from prism.statechart._parts import (
     Rate,
     StateT_co,
     as_tuple,
-    callable_problems,
+    call_problems,
     timing_problems,
 )
 from prism.statechart.names import Keys, pack, unpack
@@ -118,8 +118,8 @@ class Transition(Generic[StateT_co]):
             *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
             *(["source must name a state, got none"] if source == () else []),
             *(["target must name a state, got none"] if target == () else []),
-            *callable_problems("guard", guard),
-            *callable_problems("action", action),
+            *call_problems("guard", *([] if guard is None else [guard])),
+            *call_problems("action", *([] if action is None else [action])),
             *timing_problems(self),
         ]
         if problems:

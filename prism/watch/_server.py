@@ -27,7 +27,7 @@ from prism import __version__
 from prism.analysis import read_log
 from prism.drawing import Diagram
 from prism.errors import InputError, PrismError
-from prism.files._records import shown_path
+from prism.files.records import shown_path
 from prism.report import make_report
 from prism.report._html import figures_script, library
 from prism.report._html import resource as report_resource

@@ -15,7 +15,7 @@ from prism.analysis._growing import GrowingLog
 from prism.analysis._loading import MOST_BYTES
 from prism.drawing import Diagram
 from prism.errors import InputError
-from prism.files._records import shown_path
+from prism.files.records import shown_path
 from prism.runs import RunStatus, run_status
 from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 

@@ -16,11 +16,10 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._decisions import Asked, Receiving
 from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._kinds import Channel
 from prism.worlds._turns import Turns
-from prism.worlds._waves import advance, outside, value_of
+from prism.worlds._waves import outside, settle_all
 
 _MANY = 100
 """Agents for which a function may cost 3 times as much as a number does."""
@@ -203,23 +202,9 @@ class TurnsAhead(Turns):
             await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
 
     async def _whole(self, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
-        """Take a whole turn, when those before it are over.
-
-        Raises:
-            SimulationError: If its step waits for another agent.
-        """
+        """Take a whole turn, when those before it are over."""
         for each in before:
             await each
         UNDER_WAY.set(turn)
-        agent = turn.agent
-        waiting = await outside(self, self.take(agent))
-        while waiting is not None:
-            _, running, waits = waiting
-            if type(waits) is Receiving or waits.agent is not agent:
-                running.close()
-                raise SimulationError(
-                    f"the step of {agent!r} waits for another agent, in an independent world"
-                )
-            decisions, writing = ([waits], ()) if type(waits) is Asked else ((), [waits])
-            await self.answers.ask(self, decisions, writing)
-            waiting = await outside(self, advance(self, agent, running, value_of(self, waits)))
+        waiting = await outside(self, self.take(turn.agent))
+        await settle_all(self, [] if waiting is None else [waiting])

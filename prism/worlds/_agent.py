@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
+from prism.reasoner import TextCall, Wording, Written
 from prism.reasoner._prompts import remembered, transition_in_words
-from prism.statechart import Configuration, Statechart, TextCall, Wording, Written
+from prism.statechart import Configuration, Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
@@ -349,7 +350,7 @@ class Agent(Declares):
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.
 
-        The ``memory`` of `prism.statechart.Reasoner` puts them into prompts.
+        The ``memory`` of `prism.reasoner.Reasoner` puts them into prompts.
         """
         if self.world.together and self.world._run_turns.acting not in (None, self):
             raise SimulationError(

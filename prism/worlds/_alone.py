@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from prism.errors import InputError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.reasoner import BaseWriter
 from prism.runs._options import Repeats, naming, read_decider
 from prism.telemetry.loggers import EventLogger

@@ -13,12 +13,13 @@ from typing import Annotated, Any, ClassVar, Protocol, TypedDict
 
 from prism.errors import FieldTypeError, FieldValueError, InputError
 from prism.llm import Model
+from prism.reasoner import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs._options import DeciderOptions
-from prism.statechart import BaseWriter, Decider
+from prism.statechart import Decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._fields import Declares, Field, hints_of, unknown_name
+from prism.worlds._fields import Declares, Field, by_class, hints_of, unknown_name
 
 
 class Arguments(TypedDict, total=False):
@@ -150,36 +151,28 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
         FieldValueError: If a value is out of its range.
     """
     parameters = parameters_of(cls)
-    hints = hints_of(cls) if values else {}
     for name in values:
         if name in cls.fields and name not in parameters:
             raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
         if name not in parameters:
             raise TypeError(unknown_name(cls, name, "parameter", parameters))
 
-    return {
-        name: read_value(f"{cls.__name__}.{name}", parameters[name], hints.get(name, Any), value)
-        for name, value in values.items()
-    }
+    return {name: read_value(cls, name, value) for name, value in values.items()}
 
 
-def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
+def read_value(cls: type[Declares], name: str, value: Any) -> Any:
     """Return a value of a field's type, converted from a text if it is one.
 
     Args:
-        where: The field's class and name, for messages.
-        field: Its declaration.
-        hint: Its type.
+        cls: The class that declares the field.
+        name: The name of the field.
         value: The value.
     """
     # pydantic takes a tenth of a second to load, which few runs need
-    from pydantic import Field as Bounds
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
-    bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
-    try:
-        adapter = TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
-    except Exception:  # a type that pydantic cannot check
+    adapter = _adapter(cls, name)
+    if adapter is None:
         return value
     for each in _readings(value):
         try:
@@ -190,7 +183,21 @@ def read_value(where: str, field: Field, hint: Any, value: Any) -> Any:
     kind = FieldValueError if "than" in problem["type"] else FieldTypeError
     has_comma = isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", value)
     cure = ": write a decimal point, not a comma" if has_comma else ""
-    raise kind(f"{where}: {problem['msg']}, got {value!r}{cure}")
+    raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}{cure}")
+
+
+@by_class
+def _adapter(cls: type[Declares], name: str) -> Any:
+    """Return what checks the values of a field; None for a type that pydantic cannot check."""
+    from pydantic import Field as Bounds
+    from pydantic import TypeAdapter
+
+    field, hint = cls.fields[name], hints_of(cls).get(name, Any)
+    bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
+    try:
+        return TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
+    except Exception:
+        return None
 
 
 def _readings(value: Any) -> list[Any]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
-from inspect import isfunction
+from functools import lru_cache
+from inspect import get_annotations, isfunction
 from math import inf
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
 
@@ -146,7 +147,7 @@ class Declares:
                 "rest in the world's setup or populate"
             )
         fields: dict[str, Field] = {}
-        for name, hint in vars(cls).get("__annotations__", {}).items():
+        for name, hint in get_annotations(cls).items():
             if name.startswith("_") or "ClassVar" in str(hint):
                 continue
             value = vars(cls).get(name, MISSING)
@@ -217,6 +218,14 @@ def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
     return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
 
 
+def by_class(function: MethodT) -> MethodT:
+    """Keep what a function of a class returns, which a batch needs in each of its runs."""
+    # to mypy a class is not hashable
+    cached: Any = lru_cache(maxsize=1024)(function)
+    return cast(MethodT, cached)
+
+
+@by_class
 def hints_of(cls: type) -> dict[str, Any]:
     """Return the types of a class's fields, as far as they can be resolved."""
     try:
@@ -311,6 +320,7 @@ def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: 
     return decorate if method is None else decorate(method)
 
 
+@by_class
 def marked(cls: type, attribute: str) -> dict[str, Any]:
     """Return the methods of a class that have a mark, those of bases first, with its value."""
     members = {name: each for base in reversed(cls.__mro__) for name, each in vars(base).items()}

@@ -9,17 +9,18 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
-from prism._faults import note_place, place_of_method, shortened
+from prism._faults import note_place, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
+from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
 from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
 from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
-from prism.statechart import BaseWriter, PolicyReasoner
 from prism.statechart.names import identify
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
@@ -29,7 +30,6 @@ from prism.worlds._decisions import Answers
 from prism.worlds._events import Relay
 from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import inside, runs_ahead
-from prism.worlds._people import AgentTable
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
@@ -194,8 +194,8 @@ class Loop:
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
         vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
-        if isinstance(agents, AgentTable):
-            agents = world.members_of(agents)
+        if isinstance(agents, Path):
+            agents = world.members_in(agents)
         else:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
@@ -329,12 +329,10 @@ class Loop:
 
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the current measures of the world and of its agents."""
-        cls = type(self.world)
+        world = self.world
         measures = {
-            name: require_number(
-                getattr(self.world, name)(), f"{place_of_method(cls, name)}: {cls.__name__}.{name}"
-            )
-            for name in marked(cls, MEASURE)
+            name: require_number(getattr(world, name)(), world, name)
+            for name in marked(type(world), MEASURE)
         }
         return measures, [*agent_measures(self.turns.population.kinds, self.agents)]
 

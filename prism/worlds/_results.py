@@ -9,6 +9,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
+from prism._faults import place_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
 from prism.worlds._fields import MEASURE, PICTURE, marked
@@ -152,21 +153,19 @@ def agent_measures(kinds: Iterable[type], everybody: Sequence[Any]) -> Iterator[
         agents: list[Any] = [each for each in everybody if type(each) is cls] if names else []
         for name in names if len(agents) <= MOST_MEASURED else ():
             values = {
-                each.agent_id: require_number(
-                    getattr(each, name)(), f"{cls.__name__}.{name} of {each.agent_id!r}"
-                )
-                for each in agents
+                each.agent_id: require_number(getattr(each, name)(), each, name) for each in agents
             }
             counted = sum(value is not None for value in values.values())
             yield {"kind": cls.__name__, "measure": name, "agents": counted, "values": values}
 
 
-def require_number(value: Any, what: str) -> float | int | bool | None:
+def require_number(value: Any, owner: Any, name: str) -> float | int | bool | None:
     """Return the value of a measure as JSON represents it.
 
     Args:
         value: The value that it returned.
-        what: The name of the measure, for the message.
+        owner: The world or the agent that it measures.
+        name: The name of the measure.
 
     Raises:
         SimulationError: If it is neither a finite number nor None.
@@ -179,9 +178,10 @@ def require_number(value: Any, what: str) -> float | int | bool | None:
         is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
         return int(number) if is_whole else float(number)
 
+    cls, of = type(owner), f" of {owner.agent_id!r}" if hasattr(owner, "agent_id") else ""
     raise SimulationError(
-        f"{what} must return a finite number, or None where there is nothing to measure, "
-        f"got {value!r}"
+        f"{place_of_method(cls, name)}: {cls.__name__}.{name}{of} must return a finite number, or "
+        f"None where there is nothing to measure, got {value!r}"
     )
 
 

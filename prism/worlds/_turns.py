@@ -94,7 +94,8 @@ class Turns:
         self.now, self._at = 0, _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
-        self._active: dict[Agent, None] = {}
+        # agents that have something to do, with their steps; those with timers may have none
+        self._active: dict[Agent, Any] = {}
         self.deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
 
@@ -294,9 +295,10 @@ class Turns:
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
-        is_active = kind.is_nested or agent.state in kind.steps
-        if is_active and not agent.has_left:
-            self._active[agent] = None
+        step = kind.step_of(agent.state)
+        is_active = (kind.is_nested or step is not None) and not agent.has_left
+        if is_active:
+            self._active[agent] = step
         else:
             self._active.pop(agent, None)
         return is_active
@@ -390,12 +392,11 @@ class Turns:
 
     def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
-        if agent.has_left or agent._acts_from > self.now:
+        if agent._acts_from > self.now:
             return None
-        kind = self.population.kinds[type(agent)]
         # with timers, it is that of the state in which the turn begins
-        step = kind.step_of(agent.state)
-        if (kind.is_nested or kind.limits) and self._pass_time(agent):
+        step = self._active.get(agent)
+        if self.population.kinds[type(agent)].has_timers and self._pass_time(agent):
             return None
         return None if step is None else self._begin(agent, step)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from prism.errors import AgentError, DefinitionError, InputError, SimulationError
-from prism.files._records import digest
+from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
 
-DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10
 
 _PLAIN = (int, float, str, tuple, Enum, type(None))
@@ -89,7 +89,7 @@ class World(Declares, Generic[AgentT]):
         cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
-            hinted = vars(cls).get("__annotations__", {})
+            hinted = get_annotations(cls)
             is_known = any(hasattr(base, name) for base in cls.__mro__[1:])
             if not (is_constant or is_known or name in cls.fields or name in hinted):
                 raise DefinitionError(
@@ -290,10 +290,11 @@ class World(Declares, Generic[AgentT]):
         """Return agents of the world's kinds for a population: by default, they are such."""
         return population
 
-    def members_of(self, table: Any) -> Iterable[Any]:
-        """Return the agents of an `AgentTable`."""
-        agents: Iterable[Any] = table.agents_of(self)
-        return agents
+    def members_in(self, file: Path) -> Iterable[Any]:
+        """Return the agents in a table: by default, a row is an agent of one of its kinds."""
+        from prism.worlds._people import agents_in
+
+        return agents_in(file, self, kinds_of(type(self)))
 
     def setup(self) -> None:
         """Prepare the world before the first round."""

@@ -20,7 +20,6 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.errors import InputError
 
 
 def told(population: Population) -> list[Any]:
@@ -368,19 +367,3 @@ def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
     people = json.loads(path.read_text(encoding="utf-8"))
     for agent, person in zip(load_population(path).agents, people, strict=True):
         assert agent.attributes.items() >= {(key, person[key]) for key in ("age", "country")}
-
-
-@pytest.mark.parametrize(
-    ("value", "problem"),
-    [
-        (10**400, "must be a number of at most 64 bits"),
-        (["\ud83d"], "attributes must be values that JSON gives back unchanged"),
-    ],
-)
-def test_what_no_log_could_hold_is_refused(value: Any, problem: str, write: Write) -> None:
-    """A kept value that could not be written to a log is refused, with file, line and field."""
-    line = json.dumps({"agent_id": "a", "interests": ["tea"], "x": value})
-    with pytest.raises(InputError) as refused:
-        load_population(write("a.jsonl", line + "\n"))
-    assert refused.value.line == 1
-    assert refused.value.problem.startswith(problem)

@@ -8,15 +8,9 @@ from typing import Any
 import pytest
 
 from prism.analysis import check_log, read_log
+from prism.reasoner import PolicyReasoner
 from prism.runlog import configure
-from prism.statechart import (
-    History,
-    PolicyReasoner,
-    Statechart,
-    Transition,
-    social_media_chart,
-    state_enum,
-)
+from prism.statechart import History, Statechart, Transition, social_media_chart, state_enum
 from tests.kit import make
 from tests.kit.days import Day, person
 from tests.kit.logs import LogOf

@@ -17,8 +17,9 @@ from typing import IO, Any
 
 from prism.agents import SocialAgent
 from prism.llm import Model
+from prism.reasoner import Question, Reasoner
 from prism.social import Draft, Post
-from prism.statechart import AgentState, Question, Reasoner
+from prism.statechart import AgentState
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"

@@ -43,7 +43,7 @@ def test_show(prism: Prism, memory: Path) -> None:
 
 def test_search(prism: Prism, memory: Path) -> None:
     """Matches in storage come best first; without any, the status is 1."""
-    ended = prism("memory", "search", memory, "the", "letter", "--json")
+    ended = prism("memory", "search", memory, "a", "letter", "--json")
     assert ended.rows[0]["tag"] == "plot_1"
     assert prism("memory", "search", memory, "nothing").status == 1
 

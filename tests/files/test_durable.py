@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from prism.files import make_folder, replacing, write_durably
-from prism.files._durable import cache_folder
+from prism.files.durable import cache_folder
 
 
 def names(folder: Path) -> list[str]:

@@ -2,7 +2,6 @@
 
 import errno
 import os
-import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,8 +9,8 @@ from typing import Any
 import pytest
 
 from prism.errors import FieldValueError, InputError
-from prism.files import Record, read_json_array, read_json_lines, reading
-from prism.files._records import MAX_FILE_BYTES, MAX_LINE_CHARACTERS, distinct_ends, read_csv
+from prism.files import Record, read_json_lines, reading
+from prism.files.records import MAX_FILE_BYTES, distinct_ends, read_csv
 from tests.kit.files import place
 
 Write = Callable[[str, str | bytes], Path]
@@ -40,43 +39,25 @@ def test_json_lines_know_their_line(write: Write, end: str) -> None:
     assert found == [(1, {"a": 1}), (4, {"a": "\u2028"})]
 
 
-def test_json_array_knows_the_line_of_every_element(write: Write) -> None:
-    """A record of an array has the line on which it starts, wherever the other elements are."""
-    text = '\ufeff\n[ {"a": "[\\n]"}, {"a":\n {"b": [1,\n2]}}\n\n ,\n{"a": 3}, {"a": 4}\n]\n'
-    path = write("a.json", text)
-    with reading(path):
-        lines = [(record.line, record.fields["a"]) for record in read_json_array(path)]
-    assert lines == [(2, "[\n]"), (2, {"b": [1, 2]}), (7, 3), (7, 4)]
-
-
 @pytest.mark.parametrize(
-    ("name", "content", "line", "problem"),
+    ("content", "line", "problem"),
     [
-        ("a.jsonl", '{"a": 1}\n{"a": \n{"a": 3}\n', 2, r"is not valid JSON: Expecting value \(col"),
-        ("a.jsonl", '{"a": 1}\n\n{"a": 1} {}\n', 3, r"is not valid JSON: Extra data \(column 10\)"),
-        ("a.jsonl", "{}\n[1]\n", 2, "must be a JSON object, got an array"),
-        ("a.jsonl", "null\n{}", 1, "must be a JSON object, got null"),
-        ("a.jsonl", "true", 1, "must be a JSON object, got true or false"),
-        ("a.jsonl", '{}\n"x"', 2, "must be a JSON object, got text"),
-        ("a.jsonl", "{}\n3.5", 2, "must be a JSON object, got a number"),
-        ("a.jsonl", "{}\n" + DEEP, 2, "is nested too deeply"),
-        ("a.jsonl", f"{{}}\n[{LONG_NUMBER}]", 2, "contains a number with too many digits"),
-        ("a.jsonl", "{}\n" + "x" * (MAX_LINE_CHARACTERS + 1), 2, "is longer than 4,000,000 chara"),
-        ("a.jsonl", b'\n{"a": "\xff"}\n', None, r"is not UTF-8 text \(invalid start byte\)"),
-        ("a.json", '[\n{"a": 1},\n{"a": ', 3, "is not valid JSON: Expecting value"),
-        ("a.json", '[\n{"a": 1}\n{"a": 2}]', 3, "is not valid JSON: Expecting ',' delimiter"),
-        ("a.json", '{"a": 1}', 1, "must be one JSON array of objects, got an object"),
-        ("a.json", '[\n{"a": 1},\n\n[2]]', 4, "must be a JSON object, got an array"),
-        ("a.json", DEEP + "]" * len(DEEP), None, "is nested too deeply"),
+        ('{"a": 1}\n{"a": \n{"a": 3}\n', 2, r"is not valid JSON: Expecting value \(col"),
+        ('{"a": 1}\n\n{"a": 1} {}\n', 3, r"is not valid JSON: Extra data \(column 10\)"),
+        ("{}\n[1]\n", 2, "must be a JSON object"),
+        ("{}\n3.5", 2, "must be a JSON object"),
+        ("{}\n" + DEEP, 2, "is nested too deeply"),
+        (f"{{}}\n[{LONG_NUMBER}]", 2, "contains a number with too many digits"),
+        (b'\n{"a": "\xff"}\n', None, r"is not UTF-8 text \(invalid start byte\)"),
     ],
     ids=lambda value: str(value)[:20],
 )
 def test_a_broken_record_is_named(
-    write: Write, name: str, content: str | bytes, line: int | None, problem: str
+    write: Write, content: str | bytes, line: int | None, problem: str
 ) -> None:
     """An error in JSON is an InputError with file and, if it is known, line."""
-    path = write(name, content)
-    error = complaint(path, read_json_array if name == "a.json" else read_json_lines)
+    path = write("a.jsonl", content)
+    error = complaint(path, read_json_lines)
     assert (error.path, error.line, error.field) == (str(path), line, None)
     with pytest.raises(InputError, match=problem):
         raise error
@@ -136,33 +117,6 @@ def test_an_error_is_placed_at_its_field() -> None:
         raise FieldValueError("too old")
     assert str(caught.value) == "people.jsonl, line 7, field 'age': too old"
     assert isinstance(caught.value.__cause__, FieldValueError)
-
-
-@pytest.mark.parametrize("end", ["jsonl", pytest.param("json", marks=pytest.mark.slow)])
-def test_an_endless_line_is_refused_before_it_is_held(end: str, tmp_path: Path) -> None:
-    """A line of a gigabyte costs no more memory than the longest line that is read."""
-    path = tmp_path / f"a.{end}"
-    with path.open("wb") as file:
-        file.truncate(MAX_FILE_BYTES)
-
-    tracemalloc.start()
-    error = complaint(path, read_json_lines if end == "jsonl" else read_json_array)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert "longer than" in error.problem
-    assert peak < 200 << 20
-
-
-@pytest.mark.parametrize("number", ["9" * 19, "-" + "9" * 400, "1e400", "-1e999"])
-@pytest.mark.parametrize(("end", "read"), [("jsonl", read_json_lines), ("json", read_json_array)])
-def test_a_number_beyond_64_bits_is_named(
-    number: str, end: str, read: Callable[[Path], Any], write: Write
-) -> None:
-    """A number that no machine holds is refused with its field."""
-    line = f'{{"a": 1, "b": {number}}}'
-    error = complaint(write(f"a.{end}", line if end == "jsonl" else f"[{line}]"), read)
-    assert error.field == "b"
-    assert error.line == 1 or len(number) > 4_300
 
 
 def test_one_path_twice_is_told_apart_by_its_number() -> None:

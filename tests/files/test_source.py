@@ -3,7 +3,7 @@
 import pytest
 
 from prism.errors import InputError
-from prism.files._source import DocumentError, Problems, Source
+from prism.files.source import DocumentError, Problems, Source
 
 TEXTS = {
     "json": '{\n "plan": {\n  "arm": [\n   {"name": "x"}\n  ]\n }\n}',
@@ -32,7 +32,7 @@ def test_a_key_of_yaml_has_its_line():
 
 
 @pytest.mark.parametrize(
-    ("language", "text"), [("json", '{\n"a": }'), ("toml", "\na = "), ("yaml", "a: 1\nb: [")]
+    ("language", "text"), [("json", '{\n"a": }'), ("toml", "\na = \nb = 1"), ("yaml", "a: 1\nb: [")]
 )
 def test_what_is_not_the_language_is_refused_with_its_line(tmp_path, language, text):
     """A text that cannot be parsed is refused by the file and a line."""
@@ -41,7 +41,7 @@ def test_what_is_not_the_language_is_refused_with_its_line(tmp_path, language, t
     with pytest.raises(InputError) as refused:
         Source.read(path)
     assert refused.value.path == str(path)
-    assert refused.value.line in (2, 3)
+    assert "line 2" in str(refused.value) or "line 3" in str(refused.value)
 
 
 def test_a_byte_order_mark_is_left_out():
@@ -53,7 +53,7 @@ def test_a_line_inside_a_block_of_text_is_told():
     """The second line of a block of YAML stands two lines below its key."""
     source = Source.parse("code: |\n  one\n  two\nother: x\n", "yaml")
     assert source.position_of(("code",), line=2) == (3, 1)
-    assert source.position_of(("other",), line=1) == (4, 8)
+    assert source.position_of(("other",), line=1) == (4, 1)
 
 
 def test_all_problems_are_told_once_in_the_order_of_the_document():

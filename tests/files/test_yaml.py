@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism.errors import InputError
-from prism.files._source import Source
 from prism.files._yaml import MAX_DEPTH, parse_yaml
+from prism.files.source import Source
 
 yaml = pytest.importorskip("yaml")
 
@@ -45,7 +45,7 @@ def test_every_value_has_a_place() -> None:
     """Lines and columns are counted from 1; an entry of a mapping begins with its key."""
     document = parse_yaml("a: 1\nlist:\n  - name: x\n    code: |\n      1\n")
     assert document.places["list", 0, "code"] == (4, 5)
-    assert document.values["list", 0, "code"] == (4, 11)
+    assert document.blocks["list", 0, "code"] == 4
     assert document.places["list", 0] == (3, 5)
 
 

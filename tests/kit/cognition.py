@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 from prism.programs.thinking import CognitiveAgent, Config, Limit, Memory
 from prism.programs.thinking._actions import actions_of
 from prism.programs.thinking._prompts import Form, View
-from prism.statechart import BaseWriter, TextCall
+from prism.reasoner import BaseWriter, TextCall
 from tests.kit.writers import Reply, writer_of
 
 

@@ -13,9 +13,10 @@ from prism import Run
 from prism.agents import opening_posts, synthetic_population
 from prism.analysis import Log, read_log
 from prism.llm import OllamaChatClient
+from prism.reasoner import Reasoner
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.statechart import AgentState, Reasoner
+from prism.statechart import AgentState
 from prism.testing import Asked, FakeOllama
 from prism.worlds import WorldResults
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from prism.statechart import AgentState, PolicyReasoner, Statechart, Transition
+from prism.reasoner import PolicyReasoner
+from prism.statechart import AgentState, Statechart, Transition
 
 
 @dataclass

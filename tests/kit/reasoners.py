@@ -4,8 +4,7 @@ import json
 from types import SimpleNamespace
 from typing import Any
 
-from prism.reasoner import Reasoner
-from prism.statechart import Decision, Question
+from prism.reasoner import Decision, Question, Reasoner
 from prism.statechart.states import AgentState, state_text
 
 S = AgentState

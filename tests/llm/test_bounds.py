@@ -6,8 +6,7 @@ import json
 import pytest
 
 from prism.errors import BadReplyError, LLMError, OverloadedError, PromptTooLongError
-from prism.reasoner import Cost, Reasoner
-from prism.statechart import TextCall, Writer
+from prism.reasoner import Cost, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import ask

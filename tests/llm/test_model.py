@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import InputError, ReasonerError
 from prism.llm import Model
-from prism.statechart import Question, Reasoner
+from prism.reasoner import Question, Reasoner
 from prism.testing import FakeOllama
 
 GPU1 = "ollama:llama3.2@gpu1"

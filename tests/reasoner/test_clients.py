@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from prism.statechart import Decision, Reasoner
+from prism.reasoner import Decision, Reasoner
 from prism.statechart.states import AgentState as S
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 from tests.kit.clients import Told

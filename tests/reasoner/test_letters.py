@@ -85,6 +85,7 @@ async def test_a_server_without_log_probabilities_is_asked_by_name(
     [
         Fault.says("composing"),
         Fault.says('{"letter": "composing"}'),
+        Fault.says("I would rather not."),
         # a logarithm above 0 is no probability
         Fault.weighs({"A": 1.5, "B": 0.4}),
     ],
@@ -96,6 +97,21 @@ async def test_without_the_probability_of_a_letter_a_model_is_asked_by_name(
     server.fail(fault)
     (decision,) = await Reasoner(connect()).decide_many([ask("ada")])
     assert (decision.source, decision.question_kind) == ("model", "name")
+
+
+@BOTH
+async def test_one_reply_without_a_letter_is_that_questions_fault(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """A model that has given letters is asked for them on."""
+    reasoner = Reasoner(connect(concurrency=1))
+    kinds = []
+    for name in ("ada", "bo", "cy"):
+        (decision,) = await reasoner.decide_many([ask(name)])
+        kinds.append(decision.question_kind)
+        if name == "ada":
+            server.fail(Fault.says("I would rather not."))
+    assert kinds == ["letter", "name", "letter"]
 
 
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:

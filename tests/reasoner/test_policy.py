@@ -8,7 +8,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.statechart import PolicyReasoner, Question
+from prism.reasoner import PolicyReasoner, Question
 from prism.statechart.states import AgentState
 
 S = AgentState

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from prism.randomness import RandomStream
-from prism.reasoner import Reasoner
-from prism.statechart import Question
+from prism.reasoner import Question, Reasoner
 from tests.kit.clients import Weighing, weighed
 from tests.kit.reasoners import OPTIONS, S, ask, crowd, outcomes
 

@@ -10,16 +10,14 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import ReasonerError
-from prism.statechart import (
+from prism.reasoner import (
     STATE_DESCRIPTIONS,
-    AgentState,
     Question,
     Reasoner,
-    Statechart,
-    Transition,
     build_reasoner_prompt,
     format_context,
 )
+from prism.statechart import AgentState, Statechart, Transition
 from prism.statechart.states import state_enum
 from prism.testing import FakeOllama
 from tests.kit.clients import Model

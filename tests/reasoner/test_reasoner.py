@@ -10,8 +10,7 @@ import pytest
 from prism.errors import FieldTypeError, FieldValueError, ReasonerError
 from prism.llm import Model
 from prism.randomness import RandomStream
-from prism.reasoner import Reasoner
-from prism.statechart import Question
+from prism.reasoner import Question, Reasoner
 from prism.testing import FakeOllama
 from tests.kit.clients import Silent
 from tests.kit.modules import Later

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from prism.errors import TooManyFallbacksError
-from prism.reasoner import Decision, Router
-from prism.statechart import PolicyReasoner, Reasoner
+from prism.reasoner import Decision, PolicyReasoner, Reasoner, Router
 from tests.kit.clients import Model
 from tests.kit.reasoners import S, answer, crowd, outcomes
 

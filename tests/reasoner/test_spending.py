@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from prism.errors import FieldValueError
-from prism.reasoner import Reasoner
-from prism.statechart import Budget
+from prism.reasoner import Budget, Reasoner
 from prism.testing import FakeOllama, Fault
 from tests.kit.clocks import Clock
 from tests.kit.reasoners import S, answer, ask, crowd, outcomes

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from prism.errors import FieldValueError
-from prism.statechart import Wording
+from prism.reasoner import Wording
 from tests.kit.charts import ANY
 
 SHORT = Wording(20)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from prism.statechart import Budget, Reasoner, TextCall, Writer
+from prism.reasoner import Budget, Reasoner, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from prism.testing._wire import count_tokens
 from tests.kit.clients import Model

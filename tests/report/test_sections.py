@@ -14,7 +14,7 @@ from prism.examples import Meadow
 from prism.report import FigureFormat, Page, Section
 from prism.worlds import World
 from tests.kit.logs import events_in
-from tests.kit.pictured import Board, Chain, Looked, Row, Sky, Street
+from tests.kit.pictured import Chain, Looked, Row, Sky, Street
 from tests.kit.worlds import run_logged
 
 ROWS = [
@@ -85,7 +85,7 @@ def marks(page_of: PageOf) -> Callable[[Path], list[dict[str, Any]]]:
     return lambda log: page_of(log).figures()["picture"]["layer"][-1]["data"]["values"]
 
 
-@pytest.mark.parametrize("world", [Street, Sky, Chain, Board, Looked])
+@pytest.mark.parametrize("world", [Street, Sky, Chain, Looked])
 @pytest.mark.sampled(5)
 def test_every_agent_that_is_somewhere_is_drawn_in_its_state(
     tmp_path: Path, world: type[World[Any]], marks: Any

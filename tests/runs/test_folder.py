@@ -117,7 +117,7 @@ def test_of_two_that_begin_at_once_one_is_refused(
     run: Run, tmp_path: Path, whole: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While a run is being written nobody else begins one in its folder, nor afterwards."""
-    monkeypatch.setattr("prism.files._durable._LOOK_SECONDS", 0)
+    monkeypatch.setattr("prism.files.durable._LOOK_SECONDS", 0)
     second = RunFolder.for_new(tmp_path)
 
     def begin_another(_: object = None) -> None:

@@ -118,10 +118,12 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
 
 @pytest.mark.parametrize("how", [{"rotations": "all"}, {"rotations": "drawn", "temperature": 1.0}])
 def test_how_a_decision_was_asked_is_replayed(how: dict[str, Any], tmp_path: Path) -> None:
-    """A replay writes what the log says about rotations and sampling, without a model."""
+    """A replay writes what the log says about rotations, without a model; run.json has sampling."""
     with FakeOllama() as server:
         model = Model("llama3.2", server.host, **how)
-        Run("vaccination", 8, rounds=1, model=model).keep(tmp_path / "run")
+        summary = Run("vaccination", 8, rounds=1, model=model).keep(tmp_path / "run").summary
+    sent = {"temperature": how.get("temperature", 0.0), "top_p": 1, "top_k": 0, "min_p": 0}
+    assert summary["sampling"] == {"llama3.2": sent}
     replay(tmp_path / "run", tmp_path / "again")
     log = (tmp_path / "run" / "events.jsonl").read_bytes()
     assert (b"rotations_apart" in log) is (how["rotations"] == "all")

@@ -8,10 +8,12 @@ import pytest
 
 from prism import Run, replay
 from prism.errors import InputError
+from prism.randomness import RandomStream
+from prism.reasoner import PolicyReasoner, Question
 from prism.runs import PolicyOptions
 from prism.science import Policy
 from prism.social import Feed
-from prism.statechart import AgentState, PolicyReasoner, Question, RandomStream
+from prism.statechart import AgentState
 
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 SHARES = {"composing": 0.1, "engaging_like": 0.2, "scrolling": 0.7}

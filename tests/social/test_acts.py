@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent, synthetic_population
+from prism.reasoner import Decision, PolicyReasoner, Question
 from prism.social import Draft, Feed, Post
-from prism.statechart import AgentState, Decision, PolicyReasoner, Question
+from prism.statechart import AgentState
 from prism.testing import ScriptedWriter
 from tests.kit.worlds import Done
 from tests.kit.writers import LateWriter

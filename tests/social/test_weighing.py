@@ -9,8 +9,9 @@ import pytest
 from prism import Run
 from prism.agents import SeedPost, SocialAgent, synthetic_population
 from prism.llm import Model
+from prism.reasoner import PolicyReasoner
 from prism.social import Feed
-from prism.statechart import AgentState, PolicyReasoner
+from prism.statechart import AgentState
 from prism.testing import FakeOllama, RecordingReasoner
 from tests.kit.servers import chats_of
 from tests.kit.worlds import Done

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from prism.agents import SocialAgent
-from prism.statechart import AgentState, TextCall, Written, social_media_chart
+from prism.reasoner import TextCall, Written
+from prism.statechart import AgentState, social_media_chart
 from prism.testing import ScriptedReasoner, ScriptedWriter
 
 CHART = social_media_chart()

@@ -8,7 +8,8 @@ import pytest
 
 from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.statechart import AgentState, PolicyReasoner, Question, social_media_chart
+from prism.reasoner import PolicyReasoner, Question
+from prism.statechart import AgentState, social_media_chart
 from prism.telemetry import instrumented
 from prism.testing import (
     AgentMaker,

@@ -6,11 +6,11 @@ from functools import partial
 from typing import Any, assert_type
 
 from prism.agents import SocialAgent
+from prism.reasoner import PolicyReasoner
 from prism.social import Draft, Post
 from prism.statechart import (
     AgentState,
     Finding,
-    PolicyReasoner,
     Statechart,
     StateTransition,
     Transition,

@@ -5,8 +5,7 @@ from typing import Any, assert_type
 
 from prism.agents import SocialAgent
 from prism.llm import Model, OllamaChatClient
-from prism.statechart import (
-    AgentState,
+from prism.reasoner import (
     BaseReasoner,
     Budget,
     Decision,
@@ -16,8 +15,8 @@ from prism.statechart import (
     TextCall,
     Writer,
     Written,
-    social_media_chart,
 )
+from prism.statechart import AgentState, social_media_chart
 
 
 class First(BaseReasoner):

@@ -3,7 +3,8 @@
 from typing import assert_type
 
 from prism.agents import SocialAgent
-from prism.statechart import AgentState, BaseReasoner, Question, Statechart
+from prism.reasoner import BaseReasoner, Question
+from prism.statechart import AgentState, Statechart
 from prism.testing import (
     AgentMaker,
     Exploration,

@@ -5,15 +5,9 @@ from enum import StrEnum
 from prism import Run
 from prism.agents import SocialAgent, StatechartMixin
 from prism.llm import Model
+from prism.reasoner import Reasoner
 from prism.social import Feed
-from prism.statechart import (
-    AgentState,
-    Reasoner,
-    Statechart,
-    Transition,
-    agents_in_state,
-    social_media_chart,
-)
+from prism.statechart import AgentState, Statechart, Transition, agents_in_state, social_media_chart
 
 
 class Mood(StrEnum):

@@ -11,8 +11,8 @@ from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
+from prism.reasoner import Question
 from prism.reasoner._prompts import chat_prompt
-from prism.statechart import Question
 from prism.worlds import Agent, World, draw, measure, one_of, state, uniform
 from prism.worlds._results import MOST_MEASURED
 from tests.kit.lamps import Lamp, Street

@@ -9,7 +9,7 @@ import pytest
 from prism import Run
 from prism.errors import SimulationError
 from prism.llm import Model
-from prism.statechart import PolicyReasoner, Question
+from prism.reasoner import PolicyReasoner, Question
 from prism.testing import FakeOllama
 from prism.worlds import during
 from tests.kit.servers import chats_of

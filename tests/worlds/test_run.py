@@ -18,7 +18,7 @@ from prism.errors import SimulationError
 from prism.examples import Rumour, Schelling, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
-from prism.statechart import PolicyReasoner
+from prism.reasoner import PolicyReasoner
 from prism.testing import LateReasoner
 from prism.worlds import World, measure, state, uniform
 from tests.kit.worlds import WITHOUT_MODEL, Gossip, run_in, run_logged

@@ -8,8 +8,8 @@ import pytest
 from prism import Run
 from prism.errors import InputError, SimulationError
 from prism.llm import Model
+from prism.reasoner import Budget, Reasoner, Writer
 from prism.runs import WriterOptions
-from prism.statechart import Budget, Reasoner, Writer
 from prism.testing import FakeOllama, Fault, LateReasoner, ScriptedWriter
 from prism.worlds import during
 from tests.kit.lamps import Lamp, Light, Room

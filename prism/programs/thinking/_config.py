@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AliasPath, ConfigDict, Field, model_validator
 
-from prism.files._source import Language, Problems
 from prism.files.declarations import Declaration, WholeNumber
+from prism.files.source import Language, Problems
 from prism.llm import Model
 from prism.programs._documents import Document, note_unknown, read_part
 

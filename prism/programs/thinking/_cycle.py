@@ -16,6 +16,7 @@ from prism.programs.thinking._config import Config
 from prism.programs.thinking._memory import Memory, Own
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
+from prism.reasoner._wording import shortened
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
@@ -122,23 +123,23 @@ class Cycle:
         result = self.action
         where, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
         if result is not None and result.type:
-            what = f"{result.type} {result.tags}".strip()
-            reasons = filter(None, (result.reason, result.answer))
-            own.last_action = ". ".join(
-                (f"{where}{what}: {result.outcome}", *map(_shortened, reasons))
-            )
+            what = _short(f"{result.type} {result.tags}".strip())
+            # what was found may not fit into the prompt, but its tags do
+            found = f"It found {', '.join(result.found)}" if result.found else None
+            reasons = filter(None, (result.reason, result.answer, found))
+            own.last_action = ". ".join((f"{where}{what}: {result.outcome}", *map(_short, reasons)))
             own.found = list(result.found)
             own.refused = result.type if result.outcome == "refused" else ""
         elif (reason := self.brought_nothing) is not None:
             outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
-            lines.append(f"{where}{outcome}{_shortened(reason)}")
+            lines.append(f"{where}{outcome}{_short(reason)}")
         if tags := [tag for paged in self.paged for tag in paged.moved_out]:
-            lines.append(_shortened(f"Moved to storage: {', '.join(tags)}"))
+            lines.append(_short(f"Moved to storage: {', '.join(tags)}"))
         own.fault = "\n".join(lines)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MOST_REASON else f"{text[:_MOST_REASON]} …"
+def _short(text: str) -> str:
+    return shortened(text, _MOST_REASON)
 
 
 def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:

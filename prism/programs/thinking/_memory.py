@@ -17,9 +17,9 @@ import orjson
 from pydantic import ConfigDict, Field
 
 from prism.errors import FieldValueError, InputError
-from prism.files._durable import lock, write_durably
-from prism.files._source import Source
 from prism.files.declarations import Declaration, read_document
+from prism.files.durable import lock, write_durably
+from prism.files.source import Source
 from prism.programs._documents import as_data
 from prism.programs.thinking._search import Match, WordIndex
 from prism.runs._documents import may_change

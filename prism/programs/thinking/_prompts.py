@@ -24,6 +24,7 @@ from prism.programs.thinking._actions import Action, schema_of
 from prism.programs.thinking._config import INSTRUCTIONS, AvailableActions, Config, StateDescription
 from prism.programs.thinking._memory import Memory, to_text
 from prism.reasoner._requests import TokenCounter
+from prism.reasoner._wording import shortened
 
 STATES = tuple(StateDescription.model_fields)
 """The names of the states."""
@@ -170,8 +171,8 @@ def _memory_sections(view: View) -> Iterator[str]:
     kept = f"{view.stored:,} memories are stored" if view.stored != 1 else "1 memory is stored"
     yield _section("storage", [f"{kept}."])
     if view.last_action:
-        lines = ["It found:", *_elements("memory", "tag", view.results)] if view.results else []
-        yield _section("last_action", [_escaped(view.last_action), *lines])
+        lines = [_escaped(view.last_action), *_elements("memory", "tag", view.results)]
+        yield _section("last_action", lines)
 
 
 def _section(name: str, lines: Iterable[str]) -> str:
@@ -200,7 +201,9 @@ _LEAST = View(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
-_MOST_OF_FOUND = 600
+_MOST_OF_FOUND = (600, 150, 0)
+"""Characters of each memory that was found, the most that fit."""
+
 _TOKENS_PER_ESTIMATE = 1.5
 """How many tokens an estimated token may be: languages other than English and code take more."""
 
@@ -316,16 +319,16 @@ class Pager:
     def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit, and what has to move to storage for it."""
         view, hard = self._view(memory), self.hard or inf
-        # of a tag in working memory, storage may have an older value
-        texts = {
-            tag: to_text(memory.stored(tag))[:_MOST_OF_FOUND]
-            for tag in memory.own.found
-            if tag in memory.storage and tag not in memory.working
-        }
-        whole = self._made(state, replace(view, results=texts))
-        if whole.tokens <= min(hard, self.soft or inf):
-            return whole
-        whole = self._made(state, view)
+        for most in _MOST_OF_FOUND:
+            # of a tag in working memory, storage may have an older value
+            results = {
+                tag: shortened(to_text(memory.stored(tag)), most)
+                for tag in memory.own.found
+                if most and tag in memory.storage and tag not in memory.working
+            }
+            whole = self._made(state, replace(view, results=results))
+            if whole.tokens <= hard:
+                return whole
         order = [*memory.least_recently_used(), *memory.thoughts]
 
         def fits(gone: list[str]) -> bool:

@@ -17,7 +17,7 @@ _FIND = """
 SELECT number, -score FROM (
     SELECT rowid AS number, bm25(words, 3.0, 1.0) AS score FROM words
     WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?
-) ORDER BY score, number LIMIT ?
+) ORDER BY score, number DESC LIMIT ?
 """
 _MOST_RANKED = 100
 """How many memories a search ranks, those with its rarest words: 0.5 ms of 10,000 memories."""
@@ -41,8 +41,8 @@ class Match:
 class WordIndex:
     """Which memories hold which words.
 
-    A memory keeps its number when its value changes: equal matches are in the order of numbers, and
-    must be in the same order in a process that has just read the memory from its file.
+    A memory keeps its number when its value changes. Of equal matches the newest comes first, also
+    in a process that has just read the memory from its file.
     """
 
     def __init__(self) -> None:

@@ -6,7 +6,7 @@
 Needs the extra ``programs``: ``pip install '.[programs]'`` in a checkout.
 """
 
-from prism.files._source import Problem
+from prism.files.source import Problem
 from prism.programs.yaml._agent import Action, WorkflowAgent
 from prism.programs.yaml._workflow import Workflow
 

@@ -103,6 +103,7 @@ class WorkflowAgent(ProgramAgent[Step]):
         self.workflow: Workflow = workflow
         self.on_action: OnAction | None = on_action
         self.actions: Counter[str] = Counter()
+        self._refused: dict[str, str] = {}
         self.action_history: deque[dict[str, Any]] = deque(maxlen=_MOST_ACTIONS)
         as_context({n: value for n, value in (variables or {}).items() if not callable(value)})
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
@@ -192,10 +193,13 @@ class WorkflowAgent(ProgramAgent[Step]):
         values = self.variables.of(step.prompt.reads)
         self._notes["unknown"] = tuple(n for n in step.prompt.reads if n not in values)
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
+        prompt = step.prompt.fill(values)
+        if step.name in self._refused:
+            prompt += f"\n\nYour last reply was refused: {self._refused[step.name]}"
         return TextCall(
             self,
             self.key(step),
-            step.prompt.fill(values),
+            prompt,
             step.reply.schema,
             step.reply.read,
             attempts,
@@ -218,6 +222,8 @@ class WorkflowAgent(ProgramAgent[Step]):
         """Keep a reply, carry out its action, and return the state that it leads to."""
         if written.has_failed:
             reason = written.reason or "there is no reply"
+            if written.text is not None:
+                self._refused[step.name] = reason
             if not step.transition_map or written.text is None:
                 raise StepFailedError(reason)
             # the model answered, but not clearly: the state stays
@@ -226,6 +232,7 @@ class WorkflowAgent(ProgramAgent[Step]):
             self.refused(step.name, None, reason)
             return None
 
+        self._refused.pop(step.name, None)
         self.context[step.name] = written.value
         if step.kind == "llm":
             await self._act(step, written.value)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from prism.errors import InputError
-from prism.files._source import Language, Problem, Problems, Source, Where
+from prism.files.records import Where
+from prism.files.source import Language, Problem, Problems, Source
 from prism.programs import _layer as layer
 from prism.programs._documents import Document, note_unknown, read_part
 from prism.programs.yaml._file import (

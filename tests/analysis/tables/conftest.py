@@ -9,8 +9,8 @@ import pytest
 from prism import Run
 from prism.examples import Day, Meadow
 from prism.programs.yaml import Workflow, WorkflowAgent
+from prism.reasoner import Written
 from prism.runlog import configure
-from prism.statechart import Written
 from prism.testing import ScriptedWriter
 from tests.kit.cognition import FIXED, action, add, letters, limited, thinker, thought, working
 from tests.kit.worlds import Leaving

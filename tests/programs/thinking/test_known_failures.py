@@ -112,3 +112,14 @@ async def test_an_invented_result_is_not_taken_for_one() -> None:
     assert cycles[1].action is not None
     assert cycles[1].action.outcome == "missing"
     assert "attic" not in prompts[2]
+
+
+async def test_a_search_that_finds_too_much_for_the_prompt_still_says_what() -> None:
+    """Values are shortened as far as needed; the tags are told in any case, the newest first."""
+    memory = {"storage": {f"note_{n}": f"fox {n} " + "word " * 300 for n in range(9)}}
+    for room, shown in ((4500, 118), (2000, 28), (300, 0)):
+        config = limited(None, LARGEST + room)
+        deeds = (action("storage_search", "fox"), thought("x"))
+        _, _, prompts = await acting(*deeds, memory=memory, config=config, count=letters)
+        assert "done. It found note_8, note_7, note_6, note_5, note_4\n" in prompts[2]
+        assert prompts[2].count("word") == 5 * shown

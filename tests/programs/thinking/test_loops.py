@@ -9,7 +9,7 @@ import pytest
 
 from prism.errors import FieldValueError
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
-from prism.statechart import TextCall, Written
+from prism.reasoner import TextCall, Written
 from tests.kit.cognition import action as acts
 from tests.kit.cognition import add, thought
 from tests.kit.writers import prompts_of, writer_of

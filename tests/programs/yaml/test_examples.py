@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.statechart import TextCall
+from prism.reasoner import TextCall
 from prism.testing import FakeOllama
 from tests.kit.models import Filler
 from tests.kit.writers import ACT, turns_of, writer_of

@@ -43,7 +43,7 @@ WRONG = [
      "  - {name: t, code: 'x =', in_state: q}\n",
      ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
       "4:1: steps: 2 steps are called 't': give each its own name",
-      "6:21: steps[1].code: the code is not Python: invalid syntax",
+      "6:15: steps[1].code: the code is not Python: invalid syntax",
       "6:28: steps[1].in_state: 'q' is not a state: states are a, b"]),
 ]  # fmt: skip
 

@@ -13,7 +13,7 @@ pytest.importorskip("pydantic_monty")
 from prism.errors import AgentError, InputError
 from prism.programs import Turn
 from prism.programs.yaml import Workflow, WorkflowAgent
-from prism.statechart import Writer
+from prism.reasoner import Writer
 from tests.kit.clients import Model
 from tests.kit.writers import ACT, agent_of, names_of, prompts_of, turns_of, writer_of
 

@@ -10,7 +10,8 @@ import pytest
 
 from prism import Run
 from prism.agents import ARCHETYPES, Archetype
-from prism.statechart import PolicyReasoner, Statechart, Transition
+from prism.reasoner import PolicyReasoner
+from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, state
 from tests.kit.laws import ALL, assert_follows, follows, on_fixed_seeds, p_of_counts
 

@@ -15,15 +15,8 @@ import pytest
 from prism import Model, Reasoner
 from prism.agents import SocialAgent
 from prism.errors import AgentError
-from prism.statechart import (
-    AgentState,
-    History,
-    PolicyReasoner,
-    State,
-    Statechart,
-    StateTransition,
-    Transition,
-)
+from prism.reasoner import PolicyReasoner
+from prism.statechart import AgentState, History, State, Statechart, StateTransition, Transition
 from tests.kit.moves import Post, StateOnly, chart_of, moves_of
 
 S = AgentState

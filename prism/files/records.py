@@ -6,9 +6,8 @@ Every error names file, line and field.
 from __future__ import annotations
 
 import csv
-import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import file_digest
@@ -16,25 +15,34 @@ from itertools import chain
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Any, TextIO
+from typing import Any
 
 from prism.errors import InputError, PrismError
-from prism.files._durable import is_stream
 from prism.files._json import parse_json
+from prism.files.durable import is_stream
 
-MAX_FILE_BYTES = 1 << 30
-MAX_LINE_CHARACTERS = 4_000_000
-MAX_ARRAY_CHARACTERS = 64_000_000
-MOST_NUMBER = 2**63 - 1
+MAX_FILE_BYTES: int = 1 << 30
+"""The largest file that is read."""
 
+Where = tuple[str | int, ...]
+"""The place of a value in a document: keys and indices of lists, from the top."""
+
+_LONGEST_PART = 60
+_MAX_CELL_CHARACTERS = 1_000_000
 _UNWRITABLE = re.compile("[\0\ud800-\udfff]")
-_KINDS = {
-    dict: "an object",
-    list: "an array",
-    str: "text",
-    bool: "true or false",
-    type(None): "null",
-}
+
+
+def key_of(where: Where) -> str:
+    """Return a place in a document as messages name it, such as ``cells[0].counts``."""
+    key = ""
+    for part in where:
+        if isinstance(part, int):
+            key += f"[{part}]"
+        else:
+            name = part if len(part) <= _LONGEST_PART else f"{part[:_LONGEST_PART]}..."
+            key += f".{name}" if key else name
+
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,25 +53,18 @@ class Record:
         path: The file.
         line: Line on which the record starts, counted from 1; None if its language has no lines.
         fields: The fields and their unchecked values.
+        where: The record's place in a document; empty if each line or row is a record.
     """
 
     path: Path
     line: int | None
     fields: Mapping[str, Any]
+    where: Where = ()
 
-    def wrong(self, field: str | None, problem: str) -> InputError:
+    def wrong(self, field: str, problem: str) -> InputError:
         """Return the error for one of the record's fields."""
-        return InputError(problem, path=self.path, line=self.line, field=field)
-
-    def require_known(self, known: Collection[str]) -> None:
-        """Refuse unknown fields by name, since they are probably misspelt.
-
-        Raises:
-            InputError: If there is an unknown field.
-        """
-        for field in self.fields:
-            if field not in known:
-                raise self.wrong(str(field), f"unknown field; known are {', '.join(known)}")
+        name = key_of((*self.where, field))
+        return InputError(problem, path=self.path, line=self.line, field=name)
 
     def text(self, field: str, default: str | None = None) -> str:
         """Return a text; without a default, the field must be present and not blank.
@@ -164,101 +165,21 @@ def digest(path: Path) -> str:
         return file_digest(file, "sha256").hexdigest()
 
 
-def lines_of(file: TextIO, path: Path, most: int = MAX_LINE_CHARACTERS) -> Iterator[str]:
-    """Yield the lines of a file, without ever storing one that is too long.
-
-    Args:
-        file: The file.
-        path: Its path, for the error.
-        most: Most characters of a line, including its end.
-
-    Raises:
-        InputError: At a longer line.
-    """
-    number = 0
-    while line := file.readline(most + 1):
-        number += 1
-        if len(line) > most:
-            raise InputError(f"is longer than {most:,} characters", path=path, line=number)
-
-        yield line
-
-
 def read_json_lines(path: Path) -> Iterator[Record]:
     """Yield the records of a JSON Lines file, one object per line; blank lines are skipped.
 
     Raises:
-        InputError: If a line is too long, not valid JSON or not an object.
+        InputError: If a line is not valid JSON or not an object.
     """
     with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines_of(lines, path), start=1):
+        for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
 
-            yield _record(path, number, parse_json(line, path=path, line=number))
-
-
-def read_json_array(path: Path) -> Iterator[Record]:
-    """Yield the records of a JSON file that is one array of objects.
-
-    Raises:
-        InputError: If it is anything else.
-    """
-    with path.open(encoding="utf-8-sig") as file:
-        text = file.read(MAX_ARRAY_CHARACTERS + 1)
-
-    if len(text) > MAX_ARRAY_CHARACTERS:
-        problem = f"is longer than {MAX_ARRAY_CHARACTERS:,} characters: split it, or use JSON Lines"
-        raise InputError(problem, path=path)
-
-    whole = parse_json(text, path=path)
-    if not isinstance(whole, list):
-        problem = f"must be one JSON array of objects, got {_kind(whole)}"
-        raise InputError(problem, path=path, line=1)
-
-    for value, line in zip(whole, _element_lines(text), strict=True):
-        yield _record(path, line, value)
-
-
-def _element_lines(text: str) -> Iterator[int]:
-    """Yield the line on which each element of a (valid) JSON array starts."""
-    decoder = json.JSONDecoder()
-    position = text.index("[") + 1
-    line = text.count("\n", 0, position) + 1
-
-    while True:
-        start = position
-        while text[position] in " \t\r\n,":
-            position += 1
-
-        line += text.count("\n", start, position)
-        if text[position] == "]":
-            return
-
-        yield line
-        _, end = decoder.raw_decode(text, position)
-        line += text.count("\n", position, end)
-        position = end
-
-
-def _record(path: Path, line: int, value: Any) -> Record:
-    if not isinstance(value, dict):
-        raise InputError(f"must be a JSON object, got {_kind(value)}", path=path, line=line)
-
-    record = Record(path, line, value)
-    for field, content in value.items():
-        if isinstance(content, int | float) and not abs(content) <= MOST_NUMBER:
-            raise record.wrong(field, f"must be a number of at most 64 bits, got {brief(content)}")
-
-    return record
-
-
-def _kind(value: Any) -> str:
-    return _KINDS.get(type(value), "a number")
-
-
-_MAX_CELL_CHARACTERS = 1_000_000
-_MAX_ROW_CHARACTERS = 64_000_000
+            value = parse_json(line, path=path, line=number)
+            if not isinstance(value, dict):
+                raise InputError("must be a JSON object", path=path, line=number)
+            yield Record(path, number, value)
 
 
 def read_csv(path: Path) -> Iterator[Record]:
@@ -274,8 +195,7 @@ def read_csv(path: Path) -> Iterator[Record]:
     previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
     line = 1
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            lines = lines_of(file, path, _MAX_ROW_CHARACTERS)
+        with path.open(encoding="utf-8-sig", newline="") as lines:
             first = next(lines, "")
             separator = max(",;\t", key=first.count)
             rows = csv.reader(chain([first], lines), delimiter=separator, strict=True)
