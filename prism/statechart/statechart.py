@@ -314,7 +314,9 @@ class Statechart(Driving[StateT]):
             AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        add_missing_fields(agent, self.initial)
+        add_missing_fields(agent)
+        if getattr(agent, "state", None) is None:
+            agent.state = self.initial  # type: ignore[attr-defined]
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from transitions import EventData, Machine, MachineError, State
 from transitions import Transition as Arc
@@ -222,17 +222,15 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
     )
     for number, item in enumerate(definition.transitions):
         # past `add_transition`, for which some texts of states and triggers mean something else
-        event = machine.events.get(item.trigger)
-        if event is None:
-            event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-        action: list[Any] = [] if item.action is None else [ActionCallback(item.action)]
-        source: Any = item.source
-        guard: Any = item.guard
-        arc: Any = Arc(source.name, item.target.name, before=action)
+        if item.trigger not in machine.events:
+            machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
+        source, guard = cast(Any, item.source), cast(Any, item.guard)
+        arc: Any = Arc(source.name, item.target.name)
         arc.conditions += [] if guard is None else [GuardCondition(guard)]
+        arc.before += [] if item.action is None else [ActionCallback(item.action)]
         # its place among the chart's transitions
         arc.number = number
-        event.add_transition(arc)
+        machine.events[item.trigger].add_transition(arc)
     return machine
 
 
