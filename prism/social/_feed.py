@@ -22,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import Hours, activities, follows_of, wait
+from prism.social._differences import Hours, follows_of, set_activities, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
@@ -113,9 +113,8 @@ class Feed(Posting):
         self._first_hour = self.first_hour
         if self._first_hour is None:
             self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
-        rates = activities(self.agents, self, self.seed)
-        for reader, activity in zip(self.agents, rates, strict=True):
-            reader.activity = activity
+        set_activities(self.agents, self, self.seed)
+        for reader in self.agents:
             reader.ticks_in_state = reader.first_ticks
         super().setup()
 

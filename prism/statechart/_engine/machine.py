@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from types import CoroutineType
 from typing import Any, NamedTuple, NoReturn, cast
@@ -23,7 +24,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard
 from prism.statechart.names import own_name
-from prism.statechart.states import is_state, state_enum, state_text
+from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
@@ -298,7 +299,7 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
         rest: The other arguments of the definition, with states as texts.
     """
     values = [each.value for each in machine.states.values()]
-    texts = [value for value in values if is_state(value) and isinstance(value, str)]
+    texts = [value for value in values if isinstance(value, Enum) and isinstance(value, str)]
     if texts != values or len({*map(type, values)}) > 1:
         values = [*state_enum(rest["name"], [*map(state_text, values)])]
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
