@@ -434,7 +434,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.schedule.tick(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
+        chart.schedule.tick(agent, agent.ticks_in_state)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:
