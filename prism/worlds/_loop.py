@@ -96,12 +96,8 @@ class Loop:
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
-        try:
-            with self._explaining():
-                self._prepare(agents, covered)
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
+        with self._explaining():
+            self._prepare(agents, covered)
 
     @property
     def agents(self) -> Sequence[Any]:

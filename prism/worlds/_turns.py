@@ -199,13 +199,14 @@ class Turns:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)
-        agent._since = self.now - ticks
-        if self.population.kinds[type(agent)].limits:
-            self._look_at(agent)
+        self._begin_stay(agent, self.now - ticks)
 
     def pause(self, agent: Any) -> None:
         """Let a tick pass without an agent: neither its time-outs nor the log count it."""
-        agent._since += 1
+        self._begin_stay(agent, agent._since + 1)
+
+    def _begin_stay(self, agent: Any, tick: int) -> None:
+        agent._since = tick
         if self.population.kinds[type(agent)].limits:
             self._look_at(agent)
 
