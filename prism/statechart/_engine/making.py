@@ -98,7 +98,9 @@ class Making(Generic[StateT]):
 
     def _require_trigger(self, trigger: Any) -> None:
         """Refuse a trigger that no transition has, or warn of it, once."""
-        if isinstance(trigger, str) and trigger in self._triggers:
+        if isinstance(trigger, str) and (
+            trigger in self._triggers or self._definition.hierarchy.reacts_to(trigger)
+        ):
             return
         problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
