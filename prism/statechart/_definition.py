@@ -8,14 +8,13 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
-from types import MappingProxyType
 from typing import Any, Generic, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart._parts import State, as_state, as_written, with_insides
-from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
+from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
@@ -64,9 +63,6 @@ class Definition(Generic[StateT]):
         final_states: Iterable[StateT] = (),
         description: str = "",
     ) -> None:
-        # one state in a tuple is that state
-        if isinstance(initial, tuple) and len(initial) == 1:
-            (initial,) = initial
         tops = in_definition_order(map(as_written, states))
         decides, ends = (
             in_definition_order(listed(each)) for each in (decision_states, final_states)
@@ -98,7 +94,7 @@ class Definition(Generic[StateT]):
         self.description: str = description
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
-        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.timeouts: Mapping[StateT, int] = limits
         self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)
         self.initial: StateT = tree.state_at(first_leaves(tree))
         self.decision_states: frozenset[StateT] = frozenset(
@@ -110,9 +106,8 @@ class Definition(Generic[StateT]):
     def _refuse(self, problems: Iterable[str]) -> None:
         """Refuse a chart with problems, as many as a message can list."""
         # there may be as many as a product of what was written
-        if first := [*islice(problems, MOST_NAMED)]:
-            more = ["and more"] if len(first) == MOST_NAMED else []
-            raise DefinitionError(f"chart {self.arguments['name']!r}: " + "; ".join(first + more))
+        if first := [*islice(problems, MOST_NAMED + 1)]:
+            raise DefinitionError(f"chart {self.arguments['name']!r}: {joined(first, '; ')}")
 
     @property
     def state_type(self) -> type[StateT]:
@@ -151,7 +146,7 @@ class Definition(Generic[StateT]):
 def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
     return any(isinstance(state, State) for state in states) or not all(
-        is_state(item.target)
+        isinstance(item.target, Enum)
         and type(item.trigger) is str
         and not item.internal
         and item.after is item.rate is item.probability is None
@@ -200,7 +195,7 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     enums = {type(member).__name__ for member in members}
     if not members:
         yield "a chart needs at least one state"
-    elif wrong := [repr(member) for member in members if not is_state(member)]:
+    elif wrong := [repr(member) for member in members if not isinstance(member, Enum)]:
         yield f"states must be members of an Enum, such as a StrEnum, got {joined(wrong)}"
     elif len(enums) > 1:
         yield f"states must all come from one enum, got members of {joined(sorted(enums))}"

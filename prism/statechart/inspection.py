@@ -12,7 +12,6 @@ from typing import Any, Literal
 
 from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
-from prism.statechart._engine.machine import Verdict
 from prism.statechart._engine.rows import Moment, NestedRows
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
@@ -98,23 +97,18 @@ def _plain(value: Any) -> Any:
     return value and state_text(value)
 
 
-class _StoppedError(Exception):
-    """A fire would end here: by an exception of a guard, or by drawing a number."""
-
-
 class _Trial(Moment):
     """The moment of an event that is only explained."""
 
-    def __init__(self, chart: Definition[Any], agent: Any, context: Any) -> None:
-        super().__init__(chart.hierarchy, agent, context)
-        self._is_strict = chart.strict
-
-    def judged(self, arc: Arc, verdict: Verdict) -> None:  # noqa: ARG002 - any guard may raise
-        if verdict.error is not None and self._is_strict:
-            raise _StoppedError("raises")
+    has_drawn = False
 
     def draw(self) -> float:
-        raise _StoppedError("draws")
+        self.has_drawn = True
+        return 0
+
+    def raises(self, chart: Definition[Any]) -> bool:
+        """Return whether a guard has raised an error that the chart lets through."""
+        return chart.strict and any(verdict.error for verdict in self.verdicts.values())
 
 
 def explain(
@@ -131,19 +125,20 @@ def explain(
     """
     tree, rows = chart.hierarchy, NestedRows(chart.hierarchy)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
-    trial = _Trial(chart, agent, context)
-    outcome: FireOutcome = "no reaction" if reaction is None else "refused"
-    target, options = None, dict[Any, None]()
-    try:
-        if edge := reaction and reaction.first(trial):
-            target = edge.to_state
-            outcome = "stays" if target == state else "moves"
-        if reaction and not chart.decision_states.isdisjoint(leaf_texts(state)):
-            edges = [*reaction.enabled(trial)]
-            options = dict.fromkeys(each.to_state for each in edges)
-    except _StoppedError as stopped:
-        outcome = stopped.args[0] if target is None else outcome
-    arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+    trial = _Trial(tree, agent, context)
+    outcome: FireOutcome = "no reaction"
+    target, options, arcs = None, dict[Any, None](), dict[Arc, None]()
+    if reaction is not None:
+        edge, arcs = reaction.first(trial), dict.fromkeys(chain(*reaction.groups))
+        if trial.raises(chart) or trial.has_drawn:
+            outcome = "draws" if trial.has_drawn else "raises"
+        else:
+            target = edge and edge.to_state
+            outcome = "refused" if edge is None else "stays" if target == state else "moves"
+            decides = not chart.decision_states.isdisjoint(leaf_texts(state))
+            options = dict.fromkeys(
+                each.to_state for each in (reaction.enabled(trial) if decides else ())
+            )
     return Explanation(
         chart.name,
         agent_name(agent),
@@ -152,7 +147,7 @@ def explain(
         tuple(_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs),
         outcome,
         target,
-        tuple(options) if len(options) > 1 else (),
+        tuple(options) if len(options) > 1 and not trial.raises(chart) else (),
         tuple(each for each in tree.triggers if rows.reaction(state, each)),
         None if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers),
     )

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from operator import attrgetter
 from sys import intern
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._parts import (
@@ -23,7 +24,7 @@ from prism.statechart._parts import (
     timing_problems,
 )
 from prism.statechart.names import Keys, pack, unpack
-from prism.statechart.states import is_state, joined, state_text
+from prism.statechart.states import joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
 
@@ -104,22 +105,20 @@ class Transition(Generic[StateT_co]):
         rate: float | Rate | None = None,
         probability: float | None = None,
     ) -> None:
-        # one target in a tuple is that target
-        if isinstance(target, tuple) and len(target) == 1:
-            (target,) = target
         source = tuple(source) if isinstance(source, list) else source
-        values = (trigger, source, target, guard, action, internal, after, rate, probability)
-        # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip(Transition.__match_args__, values, strict=True):
+        values: dict[str, Any] = {"trigger": trigger, "source": source, "target": target}
+        values |= {"guard": guard, "action": action, "internal": internal}
+        values |= {"after": after, "rate": rate, "probability": probability}
+        for name, value in values.items():
+            # a frozen dataclass refuses plain assignment, in its own constructor too
             object.__setattr__(self, name, value)
 
         is_named = trigger is None or (isinstance(trigger, str) and trigger.strip())
         problems = [
             *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
-            *(["source must name a state, got none"] if source == () else []),
-            *(["target must name a state, got none"] if target == () else []),
-            *call_problems("guard", *([] if guard is None else [guard])),
-            *call_problems("action", *([] if action is None else [action])),
+            *(f"{name} must name a state" for name in ("source", "target") if values[name] == ()),
+            *call_problems("guard", guard),
+            *call_problems("action", action),
             *timing_problems(self),
         ]
         if problems:
@@ -133,7 +132,7 @@ class Transition(Generic[StateT_co]):
 
 def is_any_state(source: object) -> bool:
     """Return True for the wildcard, not for a state whose text is an asterisk."""
-    return source == ANY_STATE and not is_state(source)
+    return source == ANY_STATE and not isinstance(source, Enum)
 
 
 def trigger_text(trigger: str | None) -> str:
@@ -218,6 +217,10 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     return Edge(from_state, to_state, trigger)
 
 
+def _read_only(get: Callable[[Any], Any]) -> Any:
+    return property(get)
+
+
 @dataclass(init=False)
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
@@ -236,13 +239,13 @@ class StateTransition:
 
     __slots__ = ("_edge", "_time", "_value")
 
-    if not TYPE_CHECKING:
-        # the fields of the dataclass are the properties below
-        from_state: Any
-        to_state: Any
-        trigger: str
-        timestamp: datetime
-        context: dict[str, Any] | None
+    from_state: Any = _read_only(attrgetter("_edge.from_state"))
+    to_state: Any = _read_only(attrgetter("_edge.to_state"))
+    trigger: str = _read_only(attrgetter("_edge.trigger"))
+    timestamp: datetime = _read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
+    context: dict[str, Any] | None = _read_only(
+        lambda entry: unpack(entry._edge.keys, entry._value)
+    )
 
     def __init__(
         self,
@@ -257,31 +260,6 @@ class StateTransition:
         self._edge: Edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
         self._time: float = aware.timestamp()
         self._value: Any = value
-
-    @property
-    def from_state(self) -> Any:
-        """State before the transition."""
-        return self._edge.from_state
-
-    @property
-    def to_state(self) -> Any:
-        """State after the transition."""
-        return self._edge.to_state
-
-    @property
-    def trigger(self) -> str:
-        """Event that caused the transition."""
-        return self._edge.trigger
-
-    @property
-    def timestamp(self) -> datetime:
-        """When the transition was made, as an aware UTC time with microseconds."""
-        return datetime.fromtimestamp(self._time, UTC)
-
-    @property
-    def context(self) -> dict[str, Any] | None:
-        """The event's context: a new dict of plain data, or None."""
-        return unpack(self._edge.keys, self._value)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
@@ -305,18 +283,15 @@ class StateTransition:
                 `Statechart.state_of`. By default states stay texts.
 
         Raises:
-            FieldValueError: (a ValueError) if a key is missing, its value is of another kind or not
-                a time, or ``state_of`` does not know a state.
+            FieldValueError: (a ValueError) if something is missing or wrong.
         """
         try:
             time = datetime.fromisoformat(record["timestamp"])
             before, after = state_of(record["from_state"]), state_of(record["to_state"])
             return cls(before, after, record["trigger"], time, record["context"])
         except (KeyError, TypeError, ValueError) as error:
-            raise FieldValueError(
-                f"a record of a transition cannot be read ({type(error).__name__}: {error}): "
-                f"{record!r}"
-            ) from None
+            problem = f"a record of a transition cannot be read ({error!r}): {record!r}"
+            raise FieldValueError(problem) from None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from prism._faults import note_place, shortened
@@ -29,7 +30,6 @@ from prism.worlds._decisions import Answers
 from prism.worlds._events import Relay
 from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import inside, runs_ahead
-from prism.worlds._people import AgentTable
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
 from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
@@ -194,8 +194,8 @@ class Loop:
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
         vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
-        if isinstance(agents, AgentTable):
-            agents = world.members_of(agents)
+        if isinstance(agents, Path):
+            agents = world.members_in(agents)
         else:
             is_number = isinstance(agents, int) and not isinstance(agents, bool)
             agents = world.members(world.populate(agents) if is_number else agents)
