@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
@@ -63,11 +63,10 @@ class Definition(Generic[StateT]):
         final_states: Iterable[StateT] = (),
         description: str = "",
     ) -> None:
-        tops = in_definition_order(map(as_written, states))
-        decides, ends = (
-            in_definition_order(listed(each)) for each in (decision_states, final_states)
-        )
-        limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
+        tops = tuple(map(as_written, in_order(states)))
+        # charts are equal in whatever order these are named
+        decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
+        limits = dict(timeouts or {})
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         anywhere = tuple(each for each in members if each not in final)
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
@@ -84,7 +83,7 @@ class Definition(Generic[StateT]):
         }
         # each kind of problem needs those before it to be solved
         self._refuse(_part_problems(tops, every))
-        tree = Hierarchy(tops, every, initial, ends, decides, limits)
+        tree = Hierarchy(self.arguments)
         self._refuse(tree.problems)
         self._refuse(_tree_problems(tree, limits, final))
 
@@ -154,22 +153,12 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     )
 
 
-def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
-    """Return states in the order of their enum, since a set has none."""
-    members: list[Any] = list(states)
-    # states with others inside are in the order in which they are written
-    if not all(isinstance(state, Enum) for state in members):
-        return tuple(members)
-
-    enums: Any = {type(state) for state in members}
-    position = {state: number for enum in enums for number, state in enumerate(enum)}
-    return tuple(sorted(set(members), key=lambda state: position[state]))
-
-
-def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """Return one state or several as a tuple."""
+def in_order(states: Iterable[Any]) -> tuple[Any, ...]:
+    """Return one state or several as a tuple; those of a set, which has no order, by text."""
     # a text is iterable, too, but not a list of characters
-    return (cast("StateT", states),) if isinstance(states, (str, Enum)) else tuple(states)
+    if isinstance(states, (str, Enum)):
+        return (states,)
+    return tuple(sorted(states, key=state_text) if isinstance(states, Set) else states)
 
 
 def _one_source_each(
@@ -192,13 +181,10 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     """Yield why values cannot be the states and transitions of a chart."""
     states = [*with_insides(tops)]
     members: list[Any] = [each.state for each in states]
-    enums = {type(member).__name__ for member in members}
-    if not members:
-        yield "a chart needs at least one state"
-    elif wrong := [repr(member) for member in members if not isinstance(member, Enum)]:
-        yield f"states must be members of an Enum, such as a StrEnum, got {joined(wrong)}"
-    elif len(enums) > 1:
-        yield f"states must all come from one enum, got members of {joined(sorted(enums))}"
+    kinds = dict.fromkeys(type(member) for member in members)
+    if len(kinds) != 1 or not all(issubclass(kind, Enum) for kind in kinds):
+        names = joined([kind.__name__ for kind in kinds]) or "nothing"
+        yield f"states must be members of one Enum, such as a StrEnum, got {names}"
 
     has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():

@@ -397,9 +397,7 @@ class Statechart(Driving[StateT]):
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
-        if not isinstance(other, Statechart):
-            return NotImplemented
-        return self.definition == other.definition
+        return isinstance(other, Statechart) and self.definition == other.definition
 
     def __hash__(self) -> int:
         """Hash the definition."""

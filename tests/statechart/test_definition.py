@@ -70,8 +70,8 @@ def shares(*values: float) -> Any:
         (go(action=partial(asked_elsewhere)), "is async"),
         (go(action=len), "action 'len' must be callable as action(agent,"),
         # a chart
-        (flat(states=("idle", 3)), "chart 'c': states must be members of an Enum, such as"),
-        (flat(states=(S.IDLE, OTHER("elsewhere"))), "states must all come from one enum, got"),
+        (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),
+        (flat(states=(S.IDLE, OTHER("elsewhere"))), "got AgentState, Other"),
         (flat(initial=OTHER("idle")), "initial: <Other.IDLE: 'idle'> is not among the states"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
         (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),

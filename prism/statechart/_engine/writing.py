@@ -215,8 +215,8 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write any other object, using the fields that are prism's.
 
-    A state that is plain text stays plain text. If a field refuses its new value, even after it was
-    set, as the validator of a model may, nothing has changed.
+    A state that is plain text stays plain text. If a field refuses its new value, be it after it
+    was set, as the validator of a model may, nothing has changed.
     """
     before, dwell = agent.state, count_of(agent, "ticks_in_state")
     history = None if field_of(agent, "state_history") is None else records_for(agent)
