@@ -184,6 +184,10 @@ class Edge:
         self.leaves = None if self.from_state == self.to_state else self.from_state
         self.variants = {self.keys: self}
 
+    def ends(self) -> dict[str, str]:
+        """Return states and trigger as the log has them."""
+        return {"from_state": self.from_text, "to_state": self.to_text, "trigger": self.trigger}
+
     def with_keys(self, keys: Keys) -> Edge:
         """Return the variant of this edge for contexts with these keys; made once, then shared."""
         variant = self.variants.get(keys)
@@ -249,13 +253,8 @@ class StateTransition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
-        return {
-            "from_state": state_text(self.from_state),
-            "to_state": state_text(self.to_state),
-            "trigger": self.trigger,
-            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
-            "context": self.context,
-        }
+        time = self.timestamp.isoformat().replace("+00:00", "Z")
+        return {**self._edge.ends(), "timestamp": time, "context": self.context}
 
     @classmethod
     def from_dict(

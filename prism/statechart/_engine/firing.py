@@ -18,24 +18,11 @@ from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic
 
-from prism.errors import (
-    AgentError,
-    DefinitionError,
-    RunawayError,
-    UnknownStateError,
-    UnknownTriggerError,
-)
+from prism import errors
 from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
-from prism.statechart._engine.machine import (
-    ActionCallback,
-    EventData,
-    GuardCondition,
-    Machine,
-    MachineError,
-    State,
-)
+from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import SEPARATOR, state_text
@@ -75,7 +62,7 @@ class Run:
 class _Events(dict[str, Any]):
     """What the Machine does in one state, by event, read when it is first needed."""
 
-    def __init__(self, read: Callable[[State, str], Any], source: State) -> None:
+    def __init__(self, read: Callable[[adapter.State, str], Any], source: adapter.State) -> None:
         self._read, self._source = read, source
         self.state: Any = source.value
         self.around: tuple[Any, ...] = (source.value,)
@@ -175,7 +162,7 @@ class Engine(Generic[StateT]):
                 does.
         """
         if self._machine is None:
-            raise DefinitionError(
+            raise errors.DefinitionError(
                 f"chart {self._definition.name!r} has no Machine, because it has composites, "
                 "timers or eventless transitions, which a Machine does not run as SCXML does: use "
                 "chart.fire"
@@ -197,7 +184,7 @@ class Engine(Generic[StateT]):
             return True
         problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
-            raise UnknownTriggerError(problem)
+            raise errors.UnknownTriggerError(problem)
         if problem not in self._warned_of and len(self._warned_of) < _MOST_WARNED:
             self._warned_of.add(problem)
             warn_standard(problem)
@@ -218,7 +205,7 @@ class Engine(Generic[StateT]):
             # a property of that name may lack something else
             if error.obj is not agent or error.name != self._attribute:
                 raise
-            raise AgentError(
+            raise errors.AgentError(
                 f"chart {self.name!r}: {type(agent).__name__} has no 'state': give the class one, "
                 "which may be a property, or call  chart.adopt(agent)  first"
             ) from error
@@ -236,11 +223,13 @@ class Engine(Generic[StateT]):
             )
         raise self._unknown_state(subject)
 
-    def _unknown_state(self, subject: str) -> UnknownStateError:
+    def _unknown_state(self, subject: str) -> errors.UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
         if self._definition.hierarchy.has_regions:
             listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
-        return UnknownStateError(f"{subject} is not in chart {self.name!r}: use one of {listing}")
+        return errors.UnknownStateError(
+            f"{subject} is not in chart {self.name!r}: use one of {listing}"
+        )
 
     # Where agents are
 
@@ -265,8 +254,7 @@ class Engine(Generic[StateT]):
 
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it."""
-        active = self.active(self._require_known_state(agent))
-        return state_text(state) in map(state_text, active)
+        return state_text(state) in map(state_text, self.active(self._require_known_state(agent)))
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
@@ -281,7 +269,7 @@ class Engine(Generic[StateT]):
         if run is None or run.is_between:
             return False
         if run.thread != get_ident():
-            raise AgentError(
+            raise errors.AgentError(
                 f"chart {self.name!r}: another thread is making a transition of agent "
                 f"{agent_name(agent)!r}: an agent belongs to one thread at a time, so fire from "
                 "that thread, or use a lock"
@@ -313,7 +301,7 @@ class Engine(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            raise RunawayError(
+            raise errors.RunawayError(
                 f"chart {self.name!r}: agent {agent_name(agent)!r} has not come to rest within "
                 f"{MOST_STEPS} steps; the last was {trigger!r}: make an action stop firing, or "
                 "give the eventless transitions a guard that ends them"
@@ -369,7 +357,7 @@ class Engine(Generic[StateT]):
         sources = self._machine.values.items()
         self._rows = {value: _Events(self._read_events, source) for value, source in sources}
 
-    def _read_events(self, source: State, trigger: str) -> Any:
+    def _read_events(self, source: adapter.State, trigger: str) -> Any:
         """Read the transitions of a state and an event, as `fire` needs them."""
         machine, steps = self._machine, []
         arcs = machine.events[trigger].transitions.get(source.name, [])
@@ -403,12 +391,14 @@ class Engine(Generic[StateT]):
         if data.result:
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
-        elif data.state is not None and (data.error is None or type(data.error) is MachineError):
+        elif data.state is not None and (
+            data.error is None or type(data.error) is adapter.MachineError
+        ):
             self._refuse(data.model, data.event.name, adapter.context_of(data))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
-        target = state if isinstance(state, State) else self._machine.get_state(state)
+        target = state if isinstance(state, adapter.State) else self._machine.get_state(state)
         events = self._events.get(id(model))
         if not events:
             writing.set_state(model, target.value)
@@ -530,7 +520,7 @@ class Engine(Generic[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
         return edge.to_state  # type: ignore[no-any-return]
 
-    def _ignores(self, source: State) -> bool:
+    def _ignores(self, source: adapter.State) -> bool:
         """Return whether an event that a state does not react to does nothing."""
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)

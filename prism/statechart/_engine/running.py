@@ -99,7 +99,7 @@ class Steps:
             memory_of(agent).clear()
         self.run(agent, self.rows.beginning(agent.state), context)
 
-    def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
+    def alone(self, arc: Arc, agent: Any, context: Any) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
@@ -189,7 +189,7 @@ class Steps:
 
     # Ticks
 
-    def tick(self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True) -> Any:
+    def tick(self, agent: Any, ticks: int, context: Any = None) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         An error of one keeps none of the others from being made: the first is raised in the end.
@@ -198,10 +198,9 @@ class Steps:
             agent: The agent.
             ticks: How many it has spent in its state, this one included.
             context: What guards and actions get.
-            by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
         made, errors = None, list[Exception]()
-        for make in self._due(agent, ticks, context, by_chance=by_chance):
+        for make in self._due(agent, ticks, context):
             try:
                 made = make() or made
             except Exception as error:
@@ -210,9 +209,7 @@ class Steps:
             raise errors[0]
         return made
 
-    def _due(
-        self, agent: Any, ticks: int, context: Any, *, by_chance: bool
-    ) -> Iterator[Callable[[], Any]]:
+    def _due(self, agent: Any, ticks: int, context: Any) -> Iterator[Callable[[], Any]]:
         """Yield what makes each transition that may be due, in turn."""
         active = self._active(agent)
         if self._timed:
@@ -223,7 +220,7 @@ class Steps:
         for state in active:
             for key, arc in self._after.get(state, {}).items():
                 yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
-        for state in active if by_chance else ():
+        for state in active:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
         if self.rows.tree.eventless:
@@ -281,21 +278,6 @@ class Steps:
 
     # At a rate
 
-    def rated(self) -> Iterator[tuple[Any, float | Callable[[Any], float], Callable[[Any], Any]]]:
-        """Yield the transitions that happen at rates, for whoever has a time for each event.
-
-        Each comes as the state that it leaves, how often a tick it happens (or a function that
-        returns it for an agent now), and what makes it for an agent and returns the new state.
-        """
-        for arc in chain.from_iterable(self._rates.values()):
-            rate: Any = arc.written.rate
-            often = partial(self._rate_of, arc) if callable(rate) else float(rate)
-            yield (
-                self.rows.tree.nodes[arc.source].state,
-                often,
-                partial(self.alone, arc),
-            )
-
     def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
         """Make the one of the competing transitions that happens, if any does.
 
@@ -311,7 +293,7 @@ class Steps:
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
         return self.alone(arcs[happening], agent, context)
 
-    def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
+    def _rate_of(self, arc: Arc, agent: Any, context: Any) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
         if not callable(rate):
