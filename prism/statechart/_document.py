@@ -6,7 +6,6 @@ functions by names, for which whoever reads the data has the functions.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields
 from enum import Enum
@@ -53,11 +52,6 @@ def to_data(chart: Definition[Any]) -> dict[str, Any]:
         "schema": _SCHEMA,
         **{key: _plain(value, key, chart.name, functions) for key, value in arguments},
     }
-
-
-def to_text(data: Mapping[str, Any]) -> str:
-    """Write plain data as JSON that people can read."""
-    return json.dumps(data, indent=2, ensure_ascii=False)
 
 
 def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str], object]) -> Any:
