@@ -22,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import Hours, activities, follows_of, wait
+from prism.social._differences import Hours, follows_of, set_activities, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
@@ -113,9 +113,8 @@ class Feed(Posting):
         self._first_hour = self.first_hour
         if self._first_hour is None:
             self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
-        rates = activities(self.agents, self, self.seed)
-        for reader, activity in zip(self.agents, rates, strict=True):
-            reader.activity = activity
+        set_activities(self.agents, self, self.seed)
+        for reader in self.agents:
             reader.ticks_in_state = reader.first_ticks
         super().setup()
 
@@ -221,7 +220,7 @@ class Feed(Posting):
     def publish_about(self, reader: Reader) -> Any:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None and reader.post is not None:
+        if reader.draft is None:
             # it has chosen this act itself, so there is no draft yet
             stream = self._stream_of_text(reader)
             return self._drafted(reader, kind, stream, self._end_act)

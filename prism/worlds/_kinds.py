@@ -6,7 +6,6 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import floor, isfinite
 from typing import Any, get_type_hints
 
@@ -212,7 +211,7 @@ def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any,
         arcs.setdefault((each.source, each.trigger), []).append(each)
     choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}
     for key, group in arcs.items():
-        if all(each.guard is None and each.probability is None for each in group):
+        if all(each.guard is None for each in group):
             targets = tuple(dict.fromkeys(each.target for each in group))
             undecided = () if len(targets) == 1 else None
             choices[key] = targets if key[0] in definition.decision_states else undecided
@@ -220,16 +219,11 @@ def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any,
 
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
-    """Yield the events that happen to a kind at rates: its world's, then its chart's own."""
+    """Yield the events of its world that happen to a kind at rates."""
     definition = kind.cls.chart.definition
     for state, method in _steps_of(world, kind.cls):
         for leaf in _one_at_a_time(definition, state):
             yield Channel(kind, leaf, method, *getattr(method, RATE))
-
-    for source, rate, make in kind.chart.schedule.rated() if kind.is_nested else ():
-        often = partial(_without_world, rate) if callable(rate) else rate
-        for leaf in _one_at_a_time(definition, source):
-            yield Channel(kind, leaf, partial(_without_world, make), often)
 
 
 def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
@@ -244,10 +238,6 @@ def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
         inside = node.children[:1] if node.kind == "parallel" else node.children
         numbers += reversed(inside)
     return leaves
-
-
-def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
-    return function(agent)
 
 
 # What is wrong with classes

@@ -13,14 +13,13 @@ from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._arguments import read_value
-from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")
 _NAMES = ("name", "realname")
 
 
-def agents_in(path: Path, world: World[Any]) -> list[Any]:
+def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]:
     """Make the agents of a world from a table, one per row.
 
     The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
@@ -32,6 +31,7 @@ def agents_in(path: Path, world: World[Any]) -> list[Any]:
     Args:
         path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
         world: The world.
+        kinds: Its kinds of agents.
 
     Raises:
         InputError: If the file cannot be read, a kind is unknown, a cell cannot be converted, a
@@ -41,7 +41,7 @@ def agents_in(path: Path, world: World[Any]) -> list[Any]:
     with reading(path):
         records = read_table(path)
 
-    columns, made = columns_of(records), _made(path, records, world)
+    columns, made = columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
     reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
@@ -64,8 +64,9 @@ def agents_in(path: Path, world: World[Any]) -> list[Any]:
     return made
 
 
-def _made(path: Path, records: Sequence[Record], world: World[Any]) -> list[Any]:
-    kinds = kinds_of(type(world))
+def _made(
+    path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
+) -> list[Any]:
     if len(kinds) > 1 and _KIND in columns_of(records):
         return [_kind_of(record, kinds)() for record in records]
 
@@ -81,6 +82,9 @@ def _made(path: Path, records: Sequence[Record], world: World[Any]) -> list[Any]
         )
 
     return made
+
+
+DEFAULT_AGENTS = 100
 
 
 def population_of(agents: Any) -> Any:

@@ -23,7 +23,6 @@ from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import TREATMENT_ASSIGNED
-from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._decisions import Answers, Asked, Waits
 from prism.worlds._events import Events
@@ -44,12 +43,12 @@ class Turns:
         world: The world.
         seed: Seed of every random number.
         answers: Decides and writes.
-        logger: Where events go.
+        events: Writes the run's log.
         clock: The run's clock.
         ticks_per_round: Ticks in a round.
 
     Attributes:
-        events: Writes the run's log.
+        events: As given.
         remembers: Whether agents remember what happens, for a model.
         population: The agents.
         now: The tick, counted from the beginning of the run.
@@ -71,14 +70,15 @@ class Turns:
         world: World[Any],
         seed: int,
         answers: Answers,
-        logger: EventLogger | None,
+        events: Events,
         clock: SimulatedClock,
         ticks_per_round: int,
     ) -> None:
         self.world, self.seed, self.answers = world, seed, answers
         self.remembers = bool(answers.memory)
-        self.events, self.clock, self.ticks_per_round = Events(logger), clock, ticks_per_round
-        self.population = Population(world, seed, logger, self.seconds, self._count_transition)
+        self.events, self.clock, self.ticks_per_round = events, clock, ticks_per_round
+        clocks = self.seconds, self._count_transition
+        self.population = Population(world, seed, events.logger, *clocks)
         self.acting: Any = None
         self.transitions = self.agent_ticks = 0
         self.timeouts: Counter[str] = Counter()
@@ -434,7 +434,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.schedule.tick(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
+        chart.schedule.tick(agent, agent.ticks_in_state)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
 
-DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10
 
 _PLAIN = (int, float, str, tuple, Enum, type(None))
@@ -295,7 +294,7 @@ class World(Declares, Generic[AgentT]):
         """Return the agents in a table: by default, a row is an agent of one of its kinds."""
         from prism.worlds._people import agents_in
 
-        return agents_in(file, self)
+        return agents_in(file, self, kinds_of(type(self)))
 
     def setup(self) -> None:
         """Prepare the world before the first round."""
