@@ -64,7 +64,8 @@ class Definition(Generic[StateT]):
         description: str = "",
     ) -> None:
         tops = tuple(map(as_written, in_order(states)))
-        decides, ends = map(in_order, (decision_states, final_states))
+        # charts are equal in whatever order these are named
+        decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
         limits = dict(timeouts or {})
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         anywhere = tuple(each for each in members if each not in final)
