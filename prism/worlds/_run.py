@@ -13,12 +13,10 @@ from prism._faults import shortened
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
-from prism.runs import Observer, Outcome, WriterOptions
-from prism.runs._folder import RunFolder
+from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
 from prism.runs._options import (
     POLICY,
     Before,
-    PolicyOptions,
     Repeats,
     models_of,
     naming,
