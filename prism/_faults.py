@@ -44,25 +44,6 @@ class Place:
         return f"{min(near, self.file, key=len)}:{self.line}, in {self.function}"
 
 
-def suggestion(error: BaseException) -> str:
-    """Return what Python adds where it prints an exception: the name that may be meant, if any."""
-    if isinstance(error, AttributeError):
-        names = dir(error.obj)
-    elif isinstance(error, NameError) and error.__traceback__ is not None:
-        frame = list(_frames(error.__traceback__))[-1].tb_frame
-        names = [*frame.f_locals, *frame.f_globals, *frame.f_builtins]
-    else:
-        return ""
-
-    # loaded only for a message
-    from difflib import get_close_matches
-
-    near = get_close_matches(error.name or "", names, n=1)
-    is_said = "did you mean" in str(error).lower()
-
-    return f". Did you mean: {near[0]!r}?" if near and not is_said else ""
-
-
 def note_place(error: BaseException, acting: Any, round: int, tick: int) -> None:  # noqa: A002
     """Add to an exception where in the user's code, and of the run, it was raised.
 

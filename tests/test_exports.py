@@ -26,7 +26,7 @@ ROOT = Path(prism.__file__).parent
 REFERENCE = ROOT.parent / "docs" / "reference"
 
 _MODULE = re.compile(r"^(?:\.\. (?:automodule|currentmodule)::|#+) (prism(?:\.\w+)*)$")
-_NAME = re.compile(r"^\.\. (?:auto|py:)\w+:: ([\w.]+)")
+_NAME = re.compile(r"^\.\. (?:auto\w+|py:(?!module)\w+):: ([\w.]+)")
 _OPTION = re.compile(r"^\.\. option:: (--[\w-]+)", re.MULTILINE)
 _CONTRACT = re.compile(r"^\| `(prism[\w.]+)` \| (.*?) \|$", re.MULTILINE)
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism._faults import suggestion
 from prism.errors import PrismError
 from prism.examples.rumour import Rumour
 from prism.worlds import Agent, World, draw, during, measure, small_world
@@ -198,22 +197,6 @@ def test_all_lines_are_there_when_they_are_asked_for(monkeypatch: pytest.MonkeyP
     short = len(traceback.extract_tb(fault_of(Step).__traceback__))
     monkeypatch.setenv("PRISM_TRACEBACK", "1")
     assert len(traceback.extract_tb(fault_of(Step).__traceback__)) > short + 5
-
-
-@pytest.mark.parametrize(
-    ("code", "told"),
-    [
-        ("Light.BROKN", ". Did you mean: 'BROKEN'?"),
-        ("Ligth.ON", ". Did you mean: 'Light'?"),
-        ("Light.ON.no_such_thing_at_all", ""),
-        ("1 / 0", ""),
-    ],
-)
-def test_a_name_that_is_not_there_has_the_suggestion_of_python(code: str, told: str) -> None:
-    """Python itself has it only where it prints; who tells a fault in one line adds it."""
-    with pytest.raises(Exception, match=r".") as caught:
-        eval(code, {"Light": Light})
-    assert suggestion(caught.value) == told
 
 
 def test_the_example_worlds_are_code_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ _BUILT_IN: dict[str, Callable[[], Statechart[Any]]] = {
     "social_media_acts": partial(social_media_chart, acts=True),
     "social_feed_acts": partial(social_media_chart, has_ideas=True, acts=True),
 }
-_MOST_CHARACTERS = 10_000_000
 
 
 def chart_from(text: str) -> Statechart[Any]:
@@ -54,10 +53,8 @@ def chart_from(text: str) -> Statechart[Any]:
 
 
 def _from_file(path: Path) -> Statechart[Any]:
-    with reading(path), path.open(encoding="utf-8-sig") as file:
-        text = file.read(_MOST_CHARACTERS + 1)
-    if len(text) > _MOST_CHARACTERS:
-        raise InputError(f"is longer than {_MOST_CHARACTERS:,} characters", path=path)
+    with reading(path):
+        text = path.read_text(encoding="utf-8-sig")
 
     transitions = social_media_chart().transitions
     guards = {each.guard.__name__: each.guard for each in transitions if each.guard is not None}
@@ -89,8 +86,8 @@ class _Functions(dict[str, Callable[[Any, Any], object]]):
 
 def _from_module(where: str) -> Statechart[Any]:
     """Return the chart, the result of the function, or that of the class of agents."""
+    from prism.worlds import Agent
     from prism.worlds._addresses import module_at
-    from prism.worlds._agent import Agent
     from prism.worlds._kinds import chart_of
 
     module, _, attribute = where.rpartition(":")

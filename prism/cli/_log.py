@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
-from ast import literal_eval
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -39,8 +37,6 @@ _LISTED_SHOWN = ("id", "round", "tick", "what", "came out", "p", "source")
 _ADDED = ("run", "line", "keys")
 _LEFT_OUT = ("event", "level", "timestamp", "chart")
 
-_CALL = re.compile(r"([\w-]+)(?:\((.*)\))?$", re.DOTALL)
-
 
 class _Tables(Group):
     """The commands of ``prism log``; whatever else comes first is a table or a query."""
@@ -60,7 +56,7 @@ log = typer.Typer(
     "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, "
     "stuck_agents, cascades, "
     "agents, participation, measures, arms, world, messages, run_measures and diff; "
-    "states_at(1), transitions_at(1) and dwell_at(1) count nested states on a level, and "
+    '"from states_at(1)", transitions_at(1) and dwell_at(1) count nested states on a level, and '
     "decisions_by(['source']) and costs_by(['what']) group by other columns.",
 )
 
@@ -88,8 +84,8 @@ def table(
     * `prism log diff runs/first runs/again`
     """
     opened = open_logs(runs, all_runs=all_runs)
-    name, *arguments = _called(what)
-    rows = opened.table(name, *arguments) if name else opened.sql(what)
+    name = what.replace("-", "_")
+    rows = opened.table(name) if name.isidentifier() else opened.sql(what)
     columns = _SHOWN[name].split() if name in _SHOWN else None
     write_table(rows, out, runs, as_json=as_json, columns=columns)
 
@@ -229,15 +225,3 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
         text = content if isinstance(content, str) else json.dumps(content, indent=2)
         for line in text.splitlines():
             say(f"  {line}")
-
-
-def _called(what: str) -> list[Any]:
-    """Return a table and its arguments, as in ``states_at(1)``; an empty name for a query."""
-    match = _CALL.match(what.strip())
-    if match is None:
-        return [""]
-    try:
-        arguments = literal_eval(f"({match[2]},)") if match[2] else ()
-    except (ValueError, SyntaxError):
-        return [""]
-    return [match[1].replace("-", "_"), *arguments]

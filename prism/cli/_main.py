@@ -158,7 +158,7 @@ def _tell(error: Exception) -> None:
 
 def _tell_fault(error: Exception) -> bool:
     """Print where in the user's code an error is; return False if none of it was running."""
-    from prism._faults import entry_of, place_of, suggestion
+    from prism._faults import entry_of, place_of
 
     source, entry = place_of(error), entry_of(error)
     notes = getattr(error, "__notes__", ())
@@ -171,7 +171,7 @@ def _tell_fault(error: Exception) -> bool:
         return False
 
     kind = "" if is_refused else f"{type(error).__name__}: "
-    note(f"{source}: {kind}{' '.join(str(error).split())}{suggestion(error)}")
+    note(f"{source}: {kind}{' '.join(str(error).split())}")
     cure = "correct it and try again; prism --traceback COMMAND shows the full traceback"
     for line in (source.text, *others, *[cure] * (not is_refused)):
         say(f"  {line}", err=True)

@@ -164,5 +164,3 @@ def print_estimate(estimate: Estimate, *, as_json: bool) -> None:
         "The estimate leaves out thoughts, repeated requests, and treatments after these rounds. "
         "The model may decide differently, and its tokenizer may count differently."
     )
-    if estimate.money is None:
-        say("For money, give price_in and price_out of a million tokens in --model-file.")

@@ -88,16 +88,9 @@ def watch(
 
 
 def names_a_world(text: str) -> bool:
-    """Return whether a text names a world, and not a path.
-
-    Raises:
-        InputError: If it could be both.
-    """
+    """Return whether a text names a world; a folder or log of that name comes first."""
     from prism.worlds._addresses import known_worlds
 
-    exists = Path(text).exists()
-    if text in known_worlds() and exists:
-        problem = f"is both a path and the name of a world: write ./{text} for the path"
-        raise InputError(problem, path=text)
-    is_file = Path(text.partition(":")[0]).suffix == ".py"
-    return is_file or text in known_worlds() or (":" in text and not exists)
+    if Path(text.partition(":")[0]).suffix == ".py":
+        return True
+    return not Path(text).exists() and (text in known_worlds() or ":" in text)

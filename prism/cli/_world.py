@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import keyword
-import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -156,8 +155,6 @@ def check(
     """
     from prism.worlds._checking import check_world
 
-    if sys.stderr.isatty():  # it takes a while, without anything to show
-        note("running the world in fresh processes, to compare the runs")
     findings, notes = check_world(
         world,
         agents or 100,

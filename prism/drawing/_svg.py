@@ -217,7 +217,7 @@ class _Level:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
         width = max(name.width + _BOX_PADDING, _MIN_BOX_WIDTH)
-        if not self._has_room(state):
+        if not (self._are_regions or state in self._insides):
             return Box(width, max(name.height + 14, label.height), right_margin)
 
         height, around = name.height + _PADDING, 2 * _PADDING
@@ -225,10 +225,6 @@ class _Level:
             width = max(width, inside.layout.width + around)
             height += inside.layout.height
         return Box(width, height + around, right_margin)
-
-    def _has_room(self, state: str) -> bool:
-        """Return True if a state's name is at its top."""
-        return state in self._insides or self._are_regions
 
     def parts(self) -> Iterator[str]:
         """Yield everything but the frame."""
@@ -266,7 +262,8 @@ class _Level:
         classes = f"box{' inner' * (state in self._insides)}{' decision' * is_decision}"
         shape = _rectangle(f'class="{classes}"', box.x, box.y, 2 * box.left, box.height, 7)
         y = box.y
-        if self._has_room(state):
+        # the name of what has states inside is at its top
+        if self._are_regions or state in self._insides:
             y += _PADDING + (name.height - box.height) / 2
         yield (
             f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
@@ -318,9 +315,7 @@ def draw_svg(
     agents inside, and an agent in several regions counts in each. An arrow that leaves a box is
     drawn at the box.
 
-    The picture has its own colours for light and dark backgrounds; a page can set others with the
-    CSS variables ``--chart-ink``, ``--chart-paper``, ``--chart-box``, ``--chart-line`` and
-    ``--chart-accent``.
+    The picture has its own colours for light and dark backgrounds.
 
     Args:
         diagram: What to draw; ``chart.to_svg()`` draws a chart itself.

@@ -33,7 +33,7 @@ _FONTS = {"name": (13.0, 17.0), "small": (11.0, 14.0), "count": (11.0, 14.0)}
 """The size of the font and the height of a line of each class of text."""
 
 _NAME_CHARACTERS, _NAME_LINES = 22, 4
-_LABEL_CHARACTERS, _MOST_LABELS = 36, 6
+_LABEL_CHARACTERS = 36
 _ONE_LINE = 24
 """Characters of a label whose guard and action stand behind its trigger, not below it."""
 
@@ -104,10 +104,7 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
             width of the widest. One that is not known is left out.
         full: The text in full.
     """
-    texts = [*map(showable, labels)]
-    if len(texts) > _MOST_LABELS:
-        texts[_MOST_LABELS - 1 :] = [f"and {len(texts) - _MOST_LABELS + 1} more"]
-    lines = [("small", line) for text in texts for line in _lines_of(text)]
+    lines = [("small", line) for label in labels for line in _lines_of(showable(label))]
     if {*counts} <= {None}:
         return Text(tuple(lines), full)
 

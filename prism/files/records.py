@@ -226,7 +226,7 @@ _UNDECODED = re.compile("[\udc80-\udcff]")
 
 def shown_path(path: PathLike[str] | str) -> str:
     r"""Return a path, or a text with one, with ``\xe9`` for bytes that are not UTF-8."""
-    return _UNDECODED.sub(lambda found: f"\\x{ord(found[0]) - 0xDC00:02x}", str(path))
+    return _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", str(path))
 
 
 def distinct_ends(paths: Sequence[Path]) -> list[str]:

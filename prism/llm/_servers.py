@@ -34,8 +34,9 @@ from prism.llm._addresses import (
     with_port,
     with_version,
 )
+from prism.reasoner import Cost
 from prism.reasoner._faults import NO_SUCH_PATH
-from prism.reasoner._requests import ChatReply, Cost, Request, count_of, count_tokens, prompted
+from prism.reasoner._requests import ChatReply, Request, count_of, count_tokens, prompted
 from prism.reasoner._servers import Call, ClientServer
 
 LOOK_SECONDS = 5.0

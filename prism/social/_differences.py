@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum, log1p
@@ -39,8 +40,8 @@ def wait(probability: float, stream: RandomStream) -> int:
     return 0 if probability >= 1 else int(log1p(-stream.random()) / log1p(-probability))
 
 
-def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> list[float]:
-    """Return how active each agent is, as a multiple of the population's mean.
+def set_activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> None:
+    """Set how active each agent is, as a multiple of the population's mean.
 
     The population as a whole follows exactly the distribution that the parameters name: the n-th
     agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
@@ -57,12 +58,10 @@ def activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> l
     if parameters.most_active:
         shares = _limited(shares, parameters.most_active / size)
 
-    ranked = sorted(range(size), key=lambda index: _rank(agents[index], seed))
-    activities = [0.0] * size
-    for index, share in zip(ranked, shares, strict=True):
-        activities[index] = share * size
-
-    return activities
+    for agent, share in zip(
+        sorted(agents, key=lambda each: _rank(each, seed)), shares, strict=True
+    ):
+        agent.activity = share * size
 
 
 def _rank(agent: Reader, seed: int) -> tuple[int, float]:
@@ -190,9 +189,9 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
         return [agent.following for agent in agents]
 
     stream = RandomStream(seed, "network")
-    order = sorted(
-        range(len(agents)),
-        key=lambda index: RandomStream(seed, "network", agents[index].agent_id).random(),
+    names = sorted(
+        (agent.agent_id for agent in agents),
+        key=lambda name: RandomStream(seed, "network", name).random(),
     )
     follows = round(len(agents) * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
@@ -205,15 +204,11 @@ def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tu
     pairs = _scale_free(len(agents), links, parameters.follower_exponent, stream)
     # some of the followed agents follow back
     back = stream.sample(pairs, min(mutual, len(pairs)))
-    followed: list[dict[int, None]] = [{} for _ in agents]
+    followed: defaultdict[str, set[str]] = defaultdict(set)
     for one, other in (*pairs, *((other, one) for one, other in back)):
-        followed[one][other] = None
+        followed[names[one]].add(names[other])
 
-    ids = [agents[index].agent_id for index in order]
-    result: list[tuple[str, ...]] = [()] * len(agents)
-    for index, others in zip(order, followed, strict=True):
-        result[index] = tuple(sorted(ids[other] for other in others))
-    return result
+    return [tuple(sorted(followed[agent.agent_id])) for agent in agents]
 
 
 def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:

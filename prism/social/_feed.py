@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.agents import SocialAgent, load_population, synthetic_population
@@ -21,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import Hours, activities, follows_of, wait
+from prism.social._differences import Hours, follows_of, set_activities, wait
 from prism.social._parameters import HOURS, SECONDS_PER_HOUR
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
@@ -39,7 +40,7 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
-from prism.worlds import AgentTable, during
+from prism.worlds import during
 
 _COUNTS = (*COUNTERS.values(), "likes")
 _ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
@@ -97,9 +98,9 @@ class Feed(Posting):
             for each, following in zip(agents, follows_of(agents, self), strict=True)
         ]
 
-    def members_of(self, table: AgentTable) -> list[Reader]:
+    def members_in(self, file: Path) -> list[Reader]:
         """Make readers of any file that `load_population` reads; other columns are attributes."""
-        population = load_population(table.path, seed=self.seed)
+        population = load_population(file, seed=self.seed)
         if population.posts and self.first_posts is None:
             self.first_posts: Any = population.posts
         return self.members(population.agents)
@@ -112,9 +113,8 @@ class Feed(Posting):
         self._first_hour = self.first_hour
         if self._first_hour is None:
             self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
-        rates = activities(self.agents, self, self.seed)
-        for reader, activity in zip(self.agents, rates, strict=True):
-            reader.activity = activity
+        set_activities(self.agents, self, self.seed)
+        for reader in self.agents:
             reader.ticks_in_state = reader.first_ticks
         super().setup()
 
@@ -163,7 +163,7 @@ class Feed(Posting):
             return
         if self.visit_chance < 1 and not reader.random.chance(self.visit_chance):
             return
-        if refresh(self, reader, lambda: self._stream_of_feed(reader)):
+        if refresh(self, reader):
             reader.fire(FEED_READY)
 
     @during(AgentState.SCROLLING)
@@ -220,7 +220,7 @@ class Feed(Posting):
     def publish_about(self, reader: Reader) -> Any:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None and reader.post is not None:
+        if reader.draft is None:
             # it has chosen this act itself, so there is no draft yet
             stream = self._stream_of_text(reader)
             return self._drafted(reader, kind, stream, self._end_act)
@@ -299,14 +299,15 @@ class Feed(Posting):
         """Whether feeds have posts by followed authors and on the reader's interests."""
         return self.feed == "interests" and not self.has_own_ranking
 
+    def stream_of_feed(self, reader: Reader) -> RandomStream:
+        """Return random numbers for one feed."""
+        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
+
     # Details of the steps
 
     def _stream_of_text(self, reader: Reader) -> RandomStream:
         """Return random numbers for one text; drawing more of them changes no decision."""
         return RandomStream(self.seed, reader.agent_id, self.round, self.tick_number)
-
-    def _stream_of_feed(self, reader: Reader) -> RandomStream:
-        return RandomStream(self.seed, "feed", reader.agent_id, self.round, self.tick_number)
 
     def _has_idea(self, reader: Reader) -> bool:
         """Make an agent begin a post on its own initiative, if one is due."""

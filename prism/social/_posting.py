@@ -72,7 +72,7 @@ class Posting(Parameters):
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
             self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
-        self._opened: int = len(self.posts)
+        self.posts_before: int = len(self.posts)
         self._counts.clear()
 
     def agent(self, agent_id: str) -> Reader:
@@ -123,7 +123,6 @@ class Posting(Parameters):
         who, whom = self.agent(_name_of(reader)), self.agent(_name_of(author))
         if who is whom:
             raise FieldValueError(f"agent {who.agent_id!r} cannot {action} itself")
-        who.empty_at = None
         keys = {"agent_id": who.agent_id, "action": action, "author_id": whom.agent_id}
         self._log(FOLLOW_CHANGED, **keys)
         return who, whom.agent_id

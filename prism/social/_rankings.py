@@ -13,7 +13,6 @@ from operator import attrgetter
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.randomness import RandomStream
 from prism.social._posts import Post, newest
 from prism.social._readers import Reader
 
@@ -38,12 +37,13 @@ RANKINGS: Mapping[str, Ranking] = {"chronological": chronological, "interests": 
 """The rankings that the parameter ``feed`` names."""
 
 
-def _by_own_ranking(feed: Any, reader: Reader, stream: RandomStream) -> list[Post]:
+def _by_own_ranking(feed: Any, reader: Reader) -> list[Post]:
     """Return the newest unseen posts as a user's function orders them."""
     by_anybody = islice(reversed(feed.posts), feed.candidates)
     merged = merge(reversed(reader.pool), by_anybody, key=_number, reverse=True)
     candidates = {post.number: post for post in merged}
-    ranked = [*feed.rank(reader, [*_unseen(reader, candidates.values())], stream)]
+    unseen = [*_unseen(reader, candidates.values())]
+    ranked = [*feed.rank(reader, unseen, feed.stream_of_feed(reader))]
     wrong = [post for post in ranked if candidates.get(getattr(post, "number", -1)) is not post]
     if wrong:
         raise FieldValueError(
@@ -64,7 +64,7 @@ def _unseen(reader: Reader, posts: Iterable[Post]) -> Iterator[Post]:
 # Feeds
 
 
-def refresh(feed: Any, reader: Reader, stream_of: Callable[[], RandomStream]) -> bool:
+def refresh(feed: Any, reader: Reader) -> bool:
     """Update a reader's feed; no post is shown twice, or to its author.
 
     Returns:
@@ -73,17 +73,9 @@ def refresh(feed: Any, reader: Reader, stream_of: Callable[[], RandomStream]) ->
     if feed.is_by_interests and reader.next_number:
         return _add_newest(feed, reader)
 
-    number = len(feed.posts)
-    now = number, feed.feed
-    # a ranking of the user's may show tomorrow what it leaves out today
-    if reader.empty_at == now and not feed.has_own_ranking:
-        return False
-
-    posts = _unseen(reader, _ranked(feed, reader, stream_of()))
-    reader.unread = [*islice(posts, feed.feed_length)]
+    reader.unread = [*islice(_unseen(reader, _ranked(feed, reader)), feed.feed_length)]
     # only a feed of interests goes on from here: another one has left posts out
-    reader.next_number = number if feed.is_by_interests else 0
-    reader.empty_at = None if reader.unread else now
+    reader.next_number = len(feed.posts) if feed.is_by_interests else 0
     return bool(reader.unread)
 
 
@@ -99,20 +91,19 @@ def _add_newest(feed: Any, reader: Reader) -> bool:
     return bool(reader.unread)
 
 
-def _ranked(feed: Any, reader: Reader, stream: RandomStream) -> Iterable[Post]:
+def _ranked(feed: Any, reader: Reader) -> Iterable[Post]:
     """Return posts for a feed, the best first."""
     if feed.has_own_ranking:
-        return _by_own_ranking(feed, reader, stream)
+        return _by_own_ranking(feed, reader)
     posts = RANKINGS[feed.feed](feed, reader)
-    if feed.is_by_interests and not reader.next_number:
-        return _opening_drawn(feed, posts, stream)
-    return posts
+    return _opening_drawn(feed, reader, posts) if feed.is_by_interests else posts
 
 
-def _opening_drawn(feed: Any, posts: Iterable[Post], stream: RandomStream) -> Sequence[Post]:
+def _opening_drawn(feed: Any, reader: Reader, posts: Iterable[Post]) -> Sequence[Post]:
     """Put the opening posts, all of which are equally new, in an order of the reader's own."""
     listed = [*posts]
-    opening = [post for post in listed if post.number < feed._opened]
+    opening = [post for post in listed if post.number < feed.posts_before]
     if len(opening) <= feed.feed_length:
         return listed
-    return listed[: len(listed) - len(opening)] + stream.shuffled(opening)
+    drawn: list[Post] = feed.stream_of_feed(reader).shuffled(opening)
+    return listed[: len(listed) - len(opening)] + drawn

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from prism.agents import Archetype, SocialAgent
 from prism.agents.words import Terms, relevance, terms_of
@@ -80,6 +80,9 @@ class Reader(Agent):
     personality: str = ""
     archetype: Archetype | None = None
     engagement_threshold: float = 0.5
+    terms: Terms
+    follows: dict[str, None]
+    first_ticks: int
 
     unread: list[Post] = state(list)
     post: Post | None = state(None)
@@ -89,7 +92,6 @@ class Reader(Agent):
     # where its posts come from, and what its feed has taken in of them
     pool: deque[Post] = state(deque)
     sources: tuple[Sequence[Post], ...] = state(())
-    empty_at: Any = state(None)
     next_number: int = state(0)
     looked_at: list[int] = state(list)
     # what it has written in which cascade, by the number of its root
@@ -100,12 +102,6 @@ class Reader(Agent):
     # when it begins to write on its own initiative
     idea_rate: float = state(0.0)
     before_idea: int = state(0)
-
-    if TYPE_CHECKING:
-        world: ClassVar[Any]
-        terms: ClassVar[Terms]
-        follows: ClassVar[dict[str, None]]
-        first_ticks: ClassVar[int]
 
     def relevance(self, post: Any) -> float:
         """Return the relevance of a post, from 0.0 to 1.0."""
@@ -161,15 +157,13 @@ def reader_of(
     """
     names = ("agent_id", "name", "personality", "archetype", "engagement_threshold")
     reader = _kind_of(chart, agent.timeout_threshold)(
-        interests=tuple(interests), **{name: getattr(agent, name) for name in names}
-    )
-    fields = vars(reader)
-    fields.update(
+        interests=tuple(interests),
         terms=terms_of(interests),
         follows=dict.fromkeys(following),
-        attributes=dict(agent.attributes),
         first_ticks=agent.ticks_in_state,
+        **{name: getattr(agent, name) for name in names},
     )
+    vars(reader)["attributes"] = dict(agent.attributes)
     if agent.state is not AgentState.IDLE:
         reader.begin_in(agent.state)
     return reader

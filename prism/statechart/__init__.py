@@ -26,7 +26,6 @@ from prism.statechart.transitions import StateTransition, Transition
 
 if TYPE_CHECKING:
     from prism.reasoner import Reasoner, build_reasoner_prompt, parse_reasoner_response
-    from prism.statechart.inspection import Explanation, Finding
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
@@ -36,8 +35,6 @@ __all__ = [
     "Configuration",
     "Decider",
     "Definition",
-    "Explanation",
-    "Finding",
     "Guard",
     "History",
     "MachineError",

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
-from types import MappingProxyType
-from typing import Any, Generic, cast
+from typing import Any, Generic
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
 from prism.statechart._parts import State, as_state, as_written, with_insides
-from prism.statechart.states import MOST_NAMED, SEPARATOR, is_state, joined, state_text
+from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
 MOST_TRANSITIONS = 100_000
@@ -64,14 +63,10 @@ class Definition(Generic[StateT]):
         final_states: Iterable[StateT] = (),
         description: str = "",
     ) -> None:
-        # one state in a tuple is that state
-        if isinstance(initial, tuple) and len(initial) == 1:
-            (initial,) = initial
-        tops = in_definition_order(map(as_written, states))
-        decides, ends = (
-            in_definition_order(listed(each)) for each in (decision_states, final_states)
-        )
-        limits = {each: (timeouts or {})[each] for each in in_definition_order(timeouts or {})}
+        tops = tuple(map(as_written, in_order(states)))
+        # charts are equal in whatever order these are named
+        decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
+        limits = dict(timeouts or {})
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         anywhere = tuple(each for each in members if each not in final)
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
@@ -88,7 +83,7 @@ class Definition(Generic[StateT]):
         }
         # each kind of problem needs those before it to be solved
         self._refuse(_part_problems(tops, every))
-        tree = Hierarchy(tops, every, initial, ends, decides, limits)
+        tree = Hierarchy(self.arguments)
         self._refuse(tree.problems)
         self._refuse(_tree_problems(tree, limits, final))
 
@@ -98,7 +93,7 @@ class Definition(Generic[StateT]):
         self.description: str = description
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
-        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.timeouts: Mapping[StateT, int] = limits
         self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)
         self.initial: StateT = tree.state_at(first_leaves(tree))
         self.decision_states: frozenset[StateT] = frozenset(
@@ -110,9 +105,8 @@ class Definition(Generic[StateT]):
     def _refuse(self, problems: Iterable[str]) -> None:
         """Refuse a chart with problems, as many as a message can list."""
         # there may be as many as a product of what was written
-        if first := [*islice(problems, MOST_NAMED)]:
-            more = ["and more"] if len(first) == MOST_NAMED else []
-            raise DefinitionError(f"chart {self.arguments['name']!r}: " + "; ".join(first + more))
+        if first := [*islice(problems, MOST_NAMED + 1)]:
+            raise DefinitionError(f"chart {self.arguments['name']!r}: {joined(first, '; ')}")
 
     @property
     def state_type(self) -> type[StateT]:
@@ -151,7 +145,7 @@ class Definition(Generic[StateT]):
 def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) -> bool:
     """Return whether a chart says something that a flat one cannot."""
     return any(isinstance(state, State) for state in states) or not all(
-        is_state(item.target)
+        isinstance(item.target, Enum)
         and type(item.trigger) is str
         and not item.internal
         and item.after is item.rate is item.probability is None
@@ -159,22 +153,12 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     )
 
 
-def in_definition_order(states: Iterable[Any]) -> tuple[Any, ...]:
-    """Return states in the order of their enum, since a set has none."""
-    members: list[Any] = list(states)
-    # states with others inside are in the order in which they are written
-    if not all(isinstance(state, Enum) for state in members):
-        return tuple(members)
-
-    enums: Any = {type(state) for state in members}
-    position = {state: number for enum in enums for number, state in enumerate(enum)}
-    return tuple(sorted(set(members), key=lambda state: position[state]))
-
-
-def listed(states: Iterable[StateT]) -> tuple[StateT, ...]:
-    """Return one state or several as a tuple."""
+def in_order(states: Iterable[Any]) -> tuple[Any, ...]:
+    """Return one state or several as a tuple; those of a set, which has no order, by text."""
     # a text is iterable, too, but not a list of characters
-    return (cast("StateT", states),) if isinstance(states, (str, Enum)) else tuple(states)
+    if isinstance(states, (str, Enum)):
+        return (states,)
+    return tuple(sorted(states, key=state_text) if isinstance(states, Set) else states)
 
 
 def _one_source_each(
@@ -197,13 +181,10 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     """Yield why values cannot be the states and transitions of a chart."""
     states = [*with_insides(tops)]
     members: list[Any] = [each.state for each in states]
-    enums = {type(member).__name__ for member in members}
-    if not members:
-        yield "a chart needs at least one state"
-    elif wrong := [repr(member) for member in members if not is_state(member)]:
-        yield f"states must be members of an Enum, such as a StrEnum, got {joined(wrong)}"
-    elif len(enums) > 1:
-        yield f"states must all come from one enum, got members of {joined(sorted(enums))}"
+    kinds = dict.fromkeys(type(member) for member in members)
+    if len(kinds) != 1 or not all(issubclass(kind, Enum) for kind in kinds):
+        names = joined([kind.__name__ for kind in kinds]) or "nothing"
+        yield f"states must be members of one Enum, such as a StrEnum, got {names}"
 
     has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():

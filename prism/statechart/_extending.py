@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any, TypedDict
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition, listed
+from prism.statechart._definition import Definition, in_order
 from prism.statechart._parts import Guard, History, State, with_insides
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
@@ -52,7 +52,7 @@ class Changes(TypedDict, total=False):
 
 def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
     """Return the arguments of the derived chart: see `Statechart.extended`."""
-    added: Any = listed(changes.pop("states", ()))
+    added: Any = in_order(changes.pop("states", ()))
     written, members = base.arguments, _members(base, [each.state for each in with_insides(added)])
     former = [*_former(base, changes)]
     decides: Any = changes.pop("decision_states", ())
@@ -64,8 +64,8 @@ def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
         "transitions": (*former, *changes.pop("transitions", ())),
         "initial": changes.pop("initial", written["initial"]),
         "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-        "decision_states": (*written["decision_states"], *listed(decides)),
-        "final_states": (*written["final_states"], *listed(ends)),
+        "decision_states": (*written["decision_states"], *in_order(decides)),
+        "final_states": (*written["final_states"], *in_order(ends)),
     }
     translated = {name: _translated(value, members) for name, value in naming.items()}
     return {**written, **changes, **translated}

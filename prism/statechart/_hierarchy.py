@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from prism.statechart._parts import Action, History, State, as_state, as_tuple
 from prism.statechart.states import Configuration, joined, state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import EventDescriptor, Transition
 
 CHART = 0
 
@@ -77,12 +77,7 @@ class Hierarchy:
     """The states and transitions of a chart in numbers.
 
     Args:
-        states: The states at the top, each a member or a `State`.
-        transitions: The transitions, each with one source.
-        initial: Where agents begin: a member, or a tuple with one in each region.
-        final_states: The states in which an agent, or the composite around them, is done.
-        decision_states: The states in which a reasoner may have to choose.
-        timeouts: The ticks after which agents time out, by state.
+        written: The arguments of a chart's definition; each transition has one source.
 
     Attributes:
         problems: What is wrong with the names of states, and makes all else meaningless.
@@ -99,19 +94,13 @@ class Hierarchy:
         timed: The states whose time is kept; without composites, a limit needs none.
     """
 
-    def __init__(
-        self,
-        states: tuple[Any, ...],
-        transitions: Sequence[Transition[Any]],
-        initial: Any,
-        final_states: Iterable[Any],
-        decision_states: Iterable[Any],
-        timeouts: Mapping[Any, int],
-    ) -> None:
+    def __init__(self, written: Mapping[str, Any]) -> None:
         chart: Any = None
+        transitions: Sequence[Transition[Any]] = written["transitions"]
         self.problems: list[str] = []
         self.nodes: list[Node] = []
-        self._add(State(chart, states, initial=initial), CHART, frozenset(final_states))
+        root = State(chart, written["states"], initial=written["initial"])
+        self._add(root, CHART, frozenset(written["final_states"]))
         self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in self.nodes[1:]))
         self.numbers: dict[str, int] = {
             text: number for number, text in enumerate(self.texts) if number
@@ -139,10 +128,10 @@ class Hierarchy:
             arc.source for arc in self.arcs if arc.written.trigger is None
         )
 
-        deciding = [self._number(each, "decision_states") for each in decision_states]
-        limited = [self._number(each, "timeouts") for each in timeouts]
-        for each in final_states:
-            self._number(each, "final_states")
+        deciding, limited, _ = (
+            [self._number(each, key) for each in written[key]]
+            for key in ("decision_states", "timeouts", "final_states")
+        )
         self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
         self.kept: frozenset[int] = self.histories(self.arcs)
         has_composites = len(self.leaves) < len(self.nodes) - 1
@@ -203,6 +192,12 @@ class Hierarchy:
         """Yield the transitions of a leaf, then of what is around it, innermost first."""
         for number in (leaf, *self.ancestors(leaf)):
             yield from self._arcs_of.get(number, ())
+
+    def reacts_to(self, event: object) -> bool:
+        """Return whether a transition has an event as its trigger, or describes it."""
+        return event in self.triggers or any(
+            each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
+        )
 
     # What is remembered of agents
 

@@ -46,7 +46,7 @@ def call_problems(kind: str, *functions: Any) -> Iterator[str]:
         functions: The functions.
     """
     arguments = ("agent",) if kind == "after" else ("agent", "context")
-    for each in functions:
+    for each in (function for function in functions if function is not None):
         name = getattr(each, "__name__", each)
         try:
             # a decorator is called itself, whatever it wraps; some code in C has no signature
@@ -71,10 +71,6 @@ def timing_problems(item: Any) -> Iterator[str]:
             yield from call_problems(name, value)
         elif not isinstance(value, (int, float)) or not 0 < value < inf:
             yield f"{name} must be a number above 0, got {value!r}"
-        elif name == "after" and type(value) is not int:
-            yield f"after must be a whole number of ticks, got {value!r}"
-        elif name == "probability" and value > 1:
-            yield f"probability must be at most 1, got {value!r}"
 
 
 @dataclass(frozen=True, slots=True)

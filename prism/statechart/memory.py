@@ -50,15 +50,12 @@ def memory_of(agent: Any) -> dict[str, Any]:
 def remembered(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, which may be nothing, and change nothing."""
     memory = getattr(agent, "state_memory", None)
-    if isinstance(memory, dict):
-        return memory
-    return _beside[id(agent)].memory if id(agent) in _beside else {}
+    return memory if isinstance(memory, dict) else known_beside(agent).memory
 
 
 def random_of(agent: Any) -> Any:
     """Return the random numbers that a chart draws from."""
-    numbers = getattr(agent, "chart_random", None)
-    return agent.random if numbers is None else numbers
+    return getattr(agent, "chart_random", None) or agent.random
 
 
 def remember(memory: dict[str, Any], plan: Any) -> None:
@@ -77,12 +74,6 @@ def restart_times(memory: dict[str, Any], states: Iterable[str] | None = None) -
         kept = memory.get(key, {})
         for state in [*kept] if states is None else states:
             kept.pop(state, None)
-
-
-def forget(memory: dict[str, Any]) -> None:
-    """Forget everything that a chart remembers; what somebody else keeps there stays."""
-    for key in ("history", "ticks", "after"):
-        memory.pop(key, None)
 
 
 def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
@@ -134,6 +125,9 @@ def kept_beside(agent: Any) -> Beside:
     return _beside[key]
 
 
-def records_beside(agent: Any) -> deque[Any] | None:
-    """Return the records that are kept beside an agent; None if they are not kept there."""
-    return _beside[id(agent)].records if id(agent) in _beside else None
+_NOTHING = Beside()
+
+
+def known_beside(agent: Any) -> Beside:
+    """Return what is kept beside an agent already, not to be changed."""
+    return _beside.get(id(agent), _NOTHING)

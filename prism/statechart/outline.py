@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
-from prism.statechart._document import to_data, to_text
+from prism.statechart._document import to_data
 from prism.statechart._hierarchy import CHART, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
@@ -138,7 +139,7 @@ _WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
     "scxml": lambda chart: to_scxml(to_data(chart)),
-    "json": lambda chart: to_text(to_data(chart)),
+    "json": lambda chart: json.dumps(to_data(chart), indent=2, ensure_ascii=False),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
 

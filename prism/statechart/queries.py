@@ -54,21 +54,18 @@ def state_distribution(
             up.
     """
     population = list(agents)
-    reported: Iterable[Any] = AgentState
-    if chart is not None:
-        reported = chart.definition.states
-    elif population and isinstance(population[0].state, Enum):
-        reported = type(population[0].state)
-
-    counts = dict.fromkeys(reported if states is None else states, 0)
+    if states is None:
+        first = population[0].state if population else None
+        enum = type(first) if isinstance(first, Enum) else AgentState
+        states = enum if chart is None else chart.definition.states
+    counts = dict.fromkeys(states, 0)
     for agent in population:
-        active = (agent.state,) if chart is None else chart.active(agent.state)
-        counted = counts.keys() & {*active}
-        if not counted:
+        active = {agent.state} if chart is None else {*chart.active(agent.state)}
+        if counts.keys().isdisjoint(active):
             raise UnknownStateError(
                 f"agent {agent_name(agent)!r} is in state {agent.state!r}, which is not among the "
                 f"states counted ({', '.join(map(state_text, counts))}): name all in 'states'"
             )
-        for state in counted:
+        for state in counts.keys() & active:
             counts[state] += 1
     return counts

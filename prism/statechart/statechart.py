@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from functools import partial
+from operator import attrgetter
 from time import time
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
@@ -33,6 +34,11 @@ if TYPE_CHECKING:
 
 
 AgentT = TypeVar("AgentT")
+
+
+def _defined(name: str) -> Any:
+    """Return a property that a chart has from its definition."""
+    return property(attrgetter(f"definition.{name}"))
 
 
 class Statechart(Driving[StateT]):
@@ -190,40 +196,30 @@ class Statechart(Driving[StateT]):
 
     # Its parts
 
+    state_type: type[StateT] = _defined("state_type")
+    """The enum of the states, for ``state_type`` in the class of agents."""
+
+    transitions: tuple[Transition[StateT], ...] = _defined("transitions")
+    """The transitions in definition order, wildcards replaced."""
+
+    initial: StateT = _defined("initial")
+    """State that new agents start in."""
+
+    decision_states: frozenset[StateT] = _defined("decision_states")
+    """States in which `afire` asks a reasoner."""
+
+    final_states: frozenset[StateT] = _defined("final_states")
+    """States in which an agent is done."""
+
     @property
     def states(self) -> frozenset[StateT]:
         """The states; ``definition.states`` has them in order."""
         return frozenset(self.definition.states)
 
     @property
-    def state_type(self) -> type[StateT]:
-        """The enum of the states, for ``state_type`` in the class of agents."""
-        return self.definition.state_type
-
-    @property
-    def transitions(self) -> tuple[Transition[StateT], ...]:
-        """The transitions in definition order, wildcards replaced."""
-        return self.definition.transitions
-
-    @property
     def triggers(self) -> tuple[str, ...]:
         """The events that the chart knows, in definition order."""
         return tuple(self._triggers)
-
-    @property
-    def initial(self) -> StateT:
-        """State that new agents start in."""
-        return self.definition.initial
-
-    @property
-    def decision_states(self) -> frozenset[StateT]:
-        """States in which `afire` asks a reasoner."""
-        return self.definition.decision_states
-
-    @property
-    def final_states(self) -> frozenset[StateT]:
-        """States in which an agent is done."""
-        return self.definition.final_states
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
@@ -318,7 +314,9 @@ class Statechart(Driving[StateT]):
             AgentError: If its class leaves no room for the missing fields.
             UnknownStateError: If it is in a state that this chart does not define.
         """
-        add_missing_fields(agent, self.initial)
+        add_missing_fields(agent)
+        if getattr(agent, "state", None) is None:
+            agent.state = self.initial  # type: ignore[attr-defined]
         self._reporter.met(agent, state_text(self._require_known_state(agent)))
         return agent
 
@@ -399,9 +397,7 @@ class Statechart(Driving[StateT]):
 
     def __eq__(self, other: object) -> bool:
         """Compare definitions; logger and clock do not count."""
-        if not isinstance(other, Statechart):
-            return NotImplemented
-        return self.definition == other.definition
+        return isinstance(other, Statechart) and self.definition == other.definition
 
     def __hash__(self) -> int:
         """Hash the definition."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import Enum, EnumMeta, StrEnum
 from functools import lru_cache
 from typing import Any, Self, cast
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakValueDictionary
 
 from prism.errors import DefinitionError
 
@@ -66,9 +66,6 @@ class _MadeState(StrEnum, metaclass=_MadeEnum):
     """A state of an enum made at run time."""
 
 
-_recipes: WeakKeyDictionary[type[Enum], tuple[Any, ...]] = WeakKeyDictionary()
-"""What the enums were made from, which is how they are pickled."""
-
 _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDictionary()
 """The enums made so far, as long as somebody has a member: a chart takes members of one enum."""
 
@@ -80,13 +77,13 @@ def made_enum(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
     if enum is None:
         members = list(zip(_names_for(texts), texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
+        cast(Any, enum)._recipe = recipe
         # another thread may have been faster
         enum = _enums_made.setdefault(recipe, enum)
-        _recipes[enum] = recipe
     return enum
 
 
-copyreg.pickle(cast(Any, _MadeEnum), lambda enum: (made_enum, _recipes[enum]))
+copyreg.pickle(cast(Any, _MadeEnum), lambda enum: (made_enum, enum._recipe))
 
 
 def _names_for(texts: tuple[str, ...]) -> list[str]:
@@ -97,11 +94,6 @@ def _names_for(texts: tuple[str, ...]) -> list[str]:
         name if counts[name] == 1 and re.fullmatch(r"(?!S\d+$)[A-Z]\w*", name) else f"S{index}"
         for index, name in enumerate(names)
     ]
-
-
-def is_state(value: object) -> bool:
-    """Return whether a value is a member of an enum, as every state must be."""
-    return isinstance(value, Enum)
 
 
 @lru_cache(maxsize=4096)

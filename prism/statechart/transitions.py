@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from operator import attrgetter
 from sys import intern
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._parts import (
@@ -23,7 +24,7 @@ from prism.statechart._parts import (
     timing_problems,
 )
 from prism.statechart.names import Keys, pack, unpack
-from prism.statechart.states import is_state, joined, state_text
+from prism.statechart.states import joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
 
@@ -104,22 +105,20 @@ class Transition(Generic[StateT_co]):
         rate: float | Rate | None = None,
         probability: float | None = None,
     ) -> None:
-        # one target in a tuple is that target
-        if isinstance(target, tuple) and len(target) == 1:
-            (target,) = target
         source = tuple(source) if isinstance(source, list) else source
-        values = (trigger, source, target, guard, action, internal, after, rate, probability)
-        # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip(Transition.__match_args__, values, strict=True):
+        values: dict[str, Any] = {"trigger": trigger, "source": source, "target": target}
+        values |= {"guard": guard, "action": action, "internal": internal}
+        values |= {"after": after, "rate": rate, "probability": probability}
+        for name, value in values.items():
+            # a frozen dataclass refuses plain assignment, in its own constructor too
             object.__setattr__(self, name, value)
 
         is_named = trigger is None or (isinstance(trigger, str) and trigger.strip())
         problems = [
             *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
-            *(["source must name a state, got none"] if source == () else []),
-            *(["target must name a state, got none"] if target == () else []),
-            *call_problems("guard", *([] if guard is None else [guard])),
-            *call_problems("action", *([] if action is None else [action])),
+            *(f"{name} must name a state" for name in ("source", "target") if values[name] == ()),
+            *call_problems("guard", guard),
+            *call_problems("action", action),
             *timing_problems(self),
         ]
         if problems:
@@ -133,7 +132,7 @@ class Transition(Generic[StateT_co]):
 
 def is_any_state(source: object) -> bool:
     """Return True for the wildcard, not for a state whose text is an asterisk."""
-    return source == ANY_STATE and not is_state(source)
+    return source == ANY_STATE and not isinstance(source, Enum)
 
 
 def trigger_text(trigger: str | None) -> str:
@@ -154,6 +153,20 @@ def target_text(target: Any) -> str:
         [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
         " + ",
     )
+
+
+class EventDescriptor(str):
+    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
+
+    It names all events that begin with the same parts between dots.
+    """
+
+    __slots__ = ()
+
+    def matches(self, event: object) -> bool:
+        """Return whether an event is meant."""
+        prefix = self.removesuffix("*").removesuffix(".")
+        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
 
 
 # Records
@@ -185,6 +198,10 @@ class Edge:
         self.leaves = None if self.from_state == self.to_state else self.from_state
         self.variants = {self.keys: self}
 
+    def ends(self) -> dict[str, str]:
+        """Return states and trigger as the log has them."""
+        return {"from_state": self.from_text, "to_state": self.to_text, "trigger": self.trigger}
+
     def with_keys(self, keys: Keys) -> Edge:
         """Return the variant of this edge for contexts with these keys; made once, then shared."""
         variant = self.variants.get(keys)
@@ -202,6 +219,10 @@ class Edge:
 def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     """Return the one edge for these ends and this trigger, for records made without a chart."""
     return Edge(from_state, to_state, trigger)
+
+
+def _read_only(get: Callable[[Any], Any]) -> Any:
+    return property(get)
 
 
 @dataclass(init=False)
@@ -222,13 +243,13 @@ class StateTransition:
 
     __slots__ = ("_edge", "_time", "_value")
 
-    if not TYPE_CHECKING:
-        # the fields of the dataclass are the properties below
-        from_state: Any
-        to_state: Any
-        trigger: str
-        timestamp: datetime
-        context: dict[str, Any] | None
+    from_state: Any = _read_only(attrgetter("_edge.from_state"))
+    to_state: Any = _read_only(attrgetter("_edge.to_state"))
+    trigger: str = _read_only(attrgetter("_edge.trigger"))
+    timestamp: datetime = _read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
+    context: dict[str, Any] | None = _read_only(
+        lambda entry: unpack(entry._edge.keys, entry._value)
+    )
 
     def __init__(
         self,
@@ -244,40 +265,10 @@ class StateTransition:
         self._time: float = aware.timestamp()
         self._value: Any = value
 
-    @property
-    def from_state(self) -> Any:
-        """State before the transition."""
-        return self._edge.from_state
-
-    @property
-    def to_state(self) -> Any:
-        """State after the transition."""
-        return self._edge.to_state
-
-    @property
-    def trigger(self) -> str:
-        """Event that caused the transition."""
-        return self._edge.trigger
-
-    @property
-    def timestamp(self) -> datetime:
-        """When the transition was made, as an aware UTC time with microseconds."""
-        return datetime.fromtimestamp(self._time, UTC)
-
-    @property
-    def context(self) -> dict[str, Any] | None:
-        """The event's context: a new dict of plain data, or None."""
-        return unpack(self._edge.keys, self._value)
-
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
-        return {
-            "from_state": state_text(self.from_state),
-            "to_state": state_text(self.to_state),
-            "trigger": self.trigger,
-            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
-            "context": self.context,
-        }
+        time = self.timestamp.isoformat().replace("+00:00", "Z")
+        return {**self._edge.ends(), "timestamp": time, "context": self.context}
 
     @classmethod
     def from_dict(
@@ -291,18 +282,15 @@ class StateTransition:
                 `Statechart.state_of`. By default states stay texts.
 
         Raises:
-            FieldValueError: (a ValueError) if a key is missing, its value is of another kind or not
-                a time, or ``state_of`` does not know a state.
+            FieldValueError: (a ValueError) if something is missing or wrong.
         """
         try:
             time = datetime.fromisoformat(record["timestamp"])
             before, after = state_of(record["from_state"]), state_of(record["to_state"])
             return cls(before, after, record["trigger"], time, record["context"])
         except (KeyError, TypeError, ValueError) as error:
-            raise FieldValueError(
-                f"a record of a transition cannot be read ({type(error).__name__}: {error}): "
-                f"{record!r}"
-            ) from None
+            problem = f"a record of a transition cannot be read ({error!r}): {record!r}"
+            raise FieldValueError(problem) from None
 
     @classmethod
     def __get_pydantic_core_schema__(cls, _source: Any, _handler: Any) -> Any:

@@ -129,19 +129,19 @@ def instrumented(instrument: Instrument) -> Iterator[None]:
     Args:
         instrument: Its overridden hooks are called, in all threads.
     """
-    placed = [
+    installed = [
         (hooks, getattr(instrument, name))
-        for name, own in _INSTALLED.items()
+        for name, of_name in _INSTALLED.items()
         if getattr(type(instrument), name) is not getattr(Instrument, name)
-        for hooks in ([own, engine_hooks] if name in _OF_CHARTS else [own])
+        for hooks in ([of_name, engine_hooks] if name in _OF_CHARTS else [of_name])
     ]
-    for hooks, hook in placed:
+    for hooks, hook in installed:
         hooks.append(hook)
 
     try:
         yield
     finally:
-        for hooks, hook in placed:
+        for hooks, hook in installed:
             hooks.remove(hook)
 
 
@@ -168,7 +168,7 @@ _STANDARD = {
     "output_tokens": "gen_ai.usage.output_tokens",
     "host": "url.full",
 }
-_OWN = ("round", "tick", "state", "trigger", "chosen", "source", "attempts")
+_OURS = ("round", "tick", "state", "trigger", "chosen", "source", "attempts")
 
 
 class ModelSpans(Instrument):
@@ -198,15 +198,14 @@ class ModelSpans(Instrument):
             return
 
         keys, end = details.keys, time.time_ns()
-        named = {name: keys.get(key) for key, name in _STANDARD.items()}
-        own = {f"prism.{key}": keys.get(key) for key in _OWN}
+        names = {**_STANDARD, **{key: f"prism.{key}" for key in _OURS}}
+        values = {name: keys[key] for key, name in names.items() if keys.get(key) is not None}
         span = self._tracer.start_span(
             "decide" if details.name == DECISION else "write",
             start_time=end - round(1e9 * (keys.get("latency") or 0.0)),
             attributes={
-                key: value if isinstance(value, (int, float)) else str(value)
-                for key, value in {**named, **own}.items()
-                if value is not None
+                name: value if isinstance(value, (int, float)) else str(value)
+                for name, value in values.items()
             },
         )
         if keys.get("source") in ("fallback", "failed"):

@@ -63,10 +63,10 @@ class StandardLogger:
 
         # logging shows the traceback, so ``error`` would only repeat it
         raised = keys.pop("exc_info", None)
-        shown = {name: value for name, value in keys.items() if not raised or name != "error"}
+        listed = {name: value for name, value in keys.items() if not raised or name != "error"}
         # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+        self._logger.log(level, "%s %s", event, listed, exc_info=raised, extra={"prism": data})
 
     debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
     info: partialmethod[None] = partialmethod(log, logging.INFO)
@@ -115,27 +115,28 @@ def somebody_wants_details() -> bool:
     return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
 
 
-def is_heard(given: EventLogger | None, level: int = logging.INFO) -> bool:
+def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
     """Return whether anybody listens to the events of a logger, or to those without one.
 
     Args:
-        given: The chart's or reasoner's own logger, if it has one.
+        logger: The chart's or reasoner's own logger, if it has one.
         level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
     is_observed = event_hooks and level > logging.DEBUG
-    return bool(is_observed) or _logger_for(given, level) is not None
+    return bool(is_observed) or _logger_for(logger, level) is not None
 
 
-def _logger_for(given: EventLogger | None, level: int) -> Any:
+def _logger_for(logger: Any, level: int) -> Any:
     """Return where events go; None if nobody listens to those of a level."""
-    while type(given) is LateLogger:
-        if given.is_silent:
+    while type(logger) is LateLogger:
+        if logger.is_silent:
             return None
-        given = given.opened
-    if given is None and not structlog_is_configured():
+        logger = logger.opened
+    if logger is None and not structlog_is_configured():
         return _standard_logger if _standard.isEnabledFor(level) else None
 
-    logger = _configured_logger() if given is None else given
+    if logger is None:
+        logger = _configured_logger()
     if level > logging.DEBUG:
         return logger
     # those of runs have no details; one of structlog's that filters says for which levels it does
@@ -248,10 +249,6 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-_made_for: tuple[dict[str, Any], EventLogger] | None = None
-"""The last logger, and the configuration that it was made for."""
-
-
 def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog."""
     return _is_configured()
@@ -271,27 +268,10 @@ _is_configured: Callable[[], bool] = _look_for_structlog
 """structlog's function of that name, once structlog is loaded."""
 
 
-def _configured_logger() -> EventLogger:
-    """Return structlog's logger, made anew when the application has reconfigured structlog."""
-    global _made_for
+def _configured_logger() -> Any:
+    """Return structlog's logger as the application has configured it by now."""
     structlog = modules["structlog"]
-    config = structlog.get_config()
-    if _made_for is None or _made_for[0] != config:
-        # the list of processors may change in place
-        config = {**config, "processors": [*config["processors"]]}
-        _made_for = config, _logger_of(structlog, config)
-
-    return _made_for[1]
-
-
-def _logger_of(structlog: Any, config: dict[str, Any]) -> Any:
     # an asynchronous logger would have to be awaited
-    is_asynchronous = _is_asynchronous(config["wrapper_class"])
+    is_asynchronous = _is_asynchronous(structlog.get_config()["wrapper_class"])
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
-    logger = structlog.wrap_logger(None, wrapper_class=wrapper, logger_factory_args=(LOGGER_NAME,))
-    # assemble it for good only if the application lets structlog cache its own loggers, or if
-    # `prism.runlog.configure` has set structlog up
-    if config["cache_logger_on_first_use"] or config["logger_factory"] is StandardLogger:
-        logger = logger.bind()
-
-    return logger
+    return structlog.wrap_logger(None, wrapper_class=wrapper, logger_factory_args=(LOGGER_NAME,))

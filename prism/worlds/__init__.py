@@ -20,7 +20,6 @@ from prism.worlds._fields import (
 )
 from prism.worlds._guests import Guest
 from prism.worlds._networks import Network, from_edges, small_world
-from prism.worlds._people import AgentTable
 from prism.worlds._repeating import replay, resume
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
@@ -30,7 +29,6 @@ from prism.worlds._world import World
 __all__ = [
     "Agent",
     "AgentSet",
-    "AgentTable",
     "Guest",
     "Layer",
     "Message",

@@ -44,7 +44,7 @@ _MOST_CONTENT = 2_000
 
 
 class Waits:
-    """What a step waits for: the step yields it, and is sent the answer."""
+    """What a step waits for: the step yields it, and is sent the result."""
 
     __slots__ = ("agent", "answer")
 
@@ -55,6 +55,9 @@ class Waits:
         """Wait for the answer."""
         return (yield self)
 
+    def result(self) -> Any:
+        """Return the value with which the step continues."""
+
 
 class Asked(Waits):
     """A decision. It is carried out at once if nothing is left to decide.
@@ -62,7 +65,7 @@ class Asked(Waits):
     It has the form of a question, for a policy.
     """
 
-    __slots__ = ("context", "kind", "options", "prompt", "since", "state", "trigger", "weights")
+    __slots__ = ("context", "options", "prompt", "since", "state", "trigger", "turns", "weights")
 
     options: tuple[Any, ...]
     state: Any
@@ -78,29 +81,142 @@ class Asked(Waits):
     ) -> None:
         self.agent, self.trigger, self.context = agent, trigger, context
         self.weights, self.prompt = weights, prompt
-        turns = agent.world._run_turns
-        self.kind: Any = turns.population.kinds[type(agent)]
-        turns.unawaited[self] = None
+        self.turns: Any = agent.world._run_turns
+        self.turns.unawaited[self] = None
+
+    def __await__(self) -> Generator[Any, Any, Any]:
+        """Wait for the decision."""
+        del self.turns.unawaited[self]
+        settled = self.settle()
+        return (yield self) if settled is self else settled
 
     @property
     def chart(self) -> Any:
         """The definition of the agent's chart."""
-        return self.kind.chart.definition
+        return self._kind.chart.definition
+
+    @property
+    def _kind(self) -> Any:
+        return self.turns.population.kinds[type(self.agent)]
+
+    def settle(self) -> Any:
+        """Carry out what leaves nothing to decide; return the new state, or the decision itself."""
+        agent = self.agent
+        # without the table, decisions took a sixth of the time of a rumour more
+        options = self._kind.choices.get((agent.state, self.trigger))
+        if options is None or agent.has_left:
+            options = self._options()
+        if len(options) < 2:
+            return self.turns.fire(agent, self.trigger, self.context)
+
+        self.options = options
+        if self.weights is not None:
+            self._require_weights(self.weights)
+        self.state, self.since = agent.state, _last_of(agent)
+        return self
+
+    def _options(self) -> Sequence[Any]:
+        """Return the targets among which the agent decides; none where the chart decides.
+
+        Raises:
+            DefinitionError: If the first of several targets would always be taken.
+        """
+        agent, kind = self.agent, self._kind
+        state, chart = agent.state, kind.chart
+        if agent.has_left:
+            return ()
+        if state in chart.decision_states or (
+            isinstance(state, Configuration) and chart.decides(state)
+        ):
+            return tuple(chart.enabled_targets(agent, self.trigger, self.context))
+        if (state, self.trigger) in kind.choices:
+            targets = dict.fromkeys(
+                state_text(each.target)
+                for each in self.chart.transitions
+                if (each.source, each.trigger) == (state, self.trigger)
+            )
+            raise DefinitionError(
+                f"chart {chart.name!r}: {self.trigger!r} leads from {state_text(state)!r} to "
+                f"{' and '.join(map(repr, targets))}, but nobody decides there: add "
+                f"decision_states=[{type(state).__name__}.{state.name}]"
+            )
+        return ()
+
+    def _require_weights(self, weights: Mapping[Any, float]) -> None:
+        """Refuse weights by which nothing can be drawn.
+
+        Raises:
+            FieldValueError: If one of a target is no number, 0 or more, if all are 0, or if one is
+                of a state that the chart does not have.
+        """
+        try:
+            parts = [weights[each] for each in self.options]
+            if len(parts) == len(weights) and min(parts) >= 0 and 0 < sum(parts) < inf:
+                return
+        except (KeyError, TypeError):
+            pass
+        problem = ""
+        if not any(weights.get(each) for each in self.options):
+            problem = f"must be above 0 for one of {', '.join(map(state_text, self.options))}"
+        for state, weight in weights.items():
+            if not (isinstance(weight, (int, float)) and 0 <= weight < inf):
+                problem = "must be numbers, 0 or more"
+            elif not all(map(self.chart.leaves_of, leaves_in(state))):
+                problem = "name a state that the chart does not have"
+        if problem:
+            shown = {state_text(state): weight for state, weight in weights.items()}
+            whose = f"the weights of {self.agent.agent_id!r} for {self.trigger!r}"
+            raise FieldValueError(f"{whose} {problem}: {shown}")
+
+    def question(self, parameters: Mapping[str, Any]) -> Question:
+        """Return the decision as a reasoner is asked, in a world with these parameters."""
+        memories = self.agent.memories if self.turns.remembers else None
+        about = self.agent, self.state, self.trigger, self.options, self.context, self.weights
+        return Question(*about, self.prompt, self.chart, parameters, memories)
 
     @property
     def is_stale(self) -> bool:
         """Whether the agent has moved since it was asked, even if it has returned."""
         if _last_of(self.agent) is self.since:
             return False
-        chart = self.kind.chart
+        chart = self._kind.chart
         return bool(chart.has_moved(self.agent, self.state, self.trigger, self.since))
 
-    def __await__(self) -> Generator[Any, Any, Any]:
-        """Wait for the decision."""
-        turns = self.agent.world._run_turns
-        turns.unawaited.pop(self, None)
-        settled = settle(turns, self)
-        return (yield self) if settled is self else settled
+    def result(self) -> Any:
+        """Make the decided transition, now or at the end of the tick; return the new state."""
+        if self.turns.deferred is None:
+            return self._apply()
+        self.turns.defer(self._apply, self.agent)
+        return self.answer
+
+    def _apply(self) -> Any:
+        """Make the decided transition, unless the agent has moved or left."""
+        agent, turns = self.agent, self.turns
+        if agent.has_left or self.is_stale:
+            self.discard()
+            return None
+        if turns.remembers and self.answer == self.state:
+            agent._note(stay_in_words(self.state, self.trigger, self.context))
+        turns.made[self.trigger] += 1
+        return self._kind.chart.fire_to(
+            agent, self.trigger, self.answer, self.context, asked_in=self.state
+        )
+
+    def discard(self) -> None:
+        """Log an answer that comes too late."""
+        agent, log = self.agent, self.turns.events
+        if log.are_heard:
+            about = {"chart": self.chart.name, "agent_id": agent.agent_id, "trigger": self.trigger}
+            states = {"asked_in": self.state, "now_in": agent.state, "chosen": self.answer}
+            texts = {name: state_text(state) for name, state in states.items()}
+            reason = "left" if agent.has_left else "moved"
+            report(log.logger, "warning", ANSWER_DISCARDED, {**about, **texts, "reason": reason})
+
+
+def _last_of(agent: Any) -> Any:
+    """Return the last transition of an agent; None before the first."""
+    history = agent.state_history
+    return history[-1] if history else None
 
 
 class Writing(Waits):
@@ -108,14 +224,21 @@ class Writing(Waits):
 
     __slots__ = ("call",)
 
+    answer: Written
+
     def __init__(self, agent: Any, call: TextCall) -> None:
         self.agent, self.call = agent, call
-        self.answer: Written
 
     async def value(self) -> Any:
         """Return the text, or the data."""
         written: Written = await self
         return written.value
+
+    def result(self) -> Written:
+        """Return the text, and let the agent remember it."""
+        if self.agent.world._run_turns.remembers and isinstance(self.answer.value, str):
+            self.agent._note(f'You wrote: "{self.answer.value}"')
+        return self.answer
 
 
 class Receiving(Waits):
@@ -197,7 +320,7 @@ class Answers:
             return
 
         calls = [each.call for each in writing]
-        _, texts = await all_of([self._decide(turns, pending), self._write(calls)])
+        _, texts = await all_of([self._decide(turns, pending), self.writer.answer(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=turns.events.logger)
@@ -214,7 +337,7 @@ class Answers:
         if not pending:
             return
         parameters = parameter_values(turns.world)
-        questions = [_question_of(turns, each, parameters) for each in pending]
+        questions = [each.question(parameters) for each in pending]
         decisions = await self.reasoner.decide_many(questions, logger=turns.events.logger)
         for each, decision in zip(pending, decisions, strict=True):
             if decision.chosen not in each.options:
@@ -226,9 +349,6 @@ class Answers:
             each.answer = decision.chosen
             self._count(decision)
 
-    async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
-        return await self.writer.answer(calls) if calls else []
-
     def _count(self, decision: Decision) -> None:
         self.decisions_asked += 1
         if decision.source != "fallback":
@@ -236,127 +356,6 @@ class Answers:
             return
         where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
         self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
-
-
-# Decisions
-
-
-def settle(turns: Any, decision: Asked) -> Any:
-    """Carry out what leaves nothing to decide; return the new state, or the question itself."""
-    agent = decision.agent
-    decision.options = options = _options(decision.kind, agent, decision.trigger, decision.context)
-    if len(options) < 2:
-        return turns.fire(agent, decision.trigger, decision.context)
-    if decision.weights is not None:
-        decision.weights = _weights_of(decision, options)
-    decision.state, decision.since = agent.state, _last_of(agent)
-    return decision
-
-
-def _last_of(agent: Any) -> Any:
-    """Return the last transition of an agent; None before the first."""
-    history = agent.state_history
-    return history[-1] if history else None
-
-
-def _options(kind: Any, agent: Any, trigger: str, context: Any) -> tuple[Any, ...]:
-    """Return the targets among which an agent decides; none where the chart decides.
-
-    Raises:
-        DefinitionError: If the first of several targets would always be taken.
-    """
-    state, chart = agent.state, kind.chart
-    if agent.has_left:
-        return ()
-    is_open = state in chart.decision_states
-    # without it, decisions took a sixth of the time of a rumour more
-    targets: tuple[Any, ...] | None = kind.open.get((state, trigger))
-    if targets is None:
-        is_open = is_open or (isinstance(state, Configuration) and chart.decides(state))
-        return tuple(chart.enabled_targets(agent, trigger, context)) if is_open else ()
-    if not is_open and len(targets) > 1:
-        listed = " and ".join(map(repr, map(state_text, targets)))
-        raise DefinitionError(
-            f"chart {chart.name!r}: {trigger!r} leads from {state_text(state)!r} to {listed}, but "
-            f"nobody decides there: add decision_states=[{type(state).__name__}.{state.name}]"
-        )
-    return targets if is_open else ()
-
-
-def _question_of(turns: Any, decision: Asked, parameters: Mapping[str, Any]) -> Question:
-    """Return a decision as a reasoner is asked."""
-    agent = decision.agent
-    return Question(
-        agent,
-        decision.state,
-        decision.trigger,
-        decision.options,
-        decision.context,
-        decision.weights,
-        decision.prompt,
-        decision.chart,
-        parameters,
-        agent.memories if turns.remembers else None,
-    )
-
-
-def apply(turns: Any, decision: Asked) -> Any:
-    """Make a decided transition, unless the agent has moved or left."""
-    agent, chosen = decision.agent, decision.answer
-    if agent.has_left or decision.is_stale:
-        discard(turns, decision)
-        return None
-    if turns.remembers and chosen == decision.state:
-        agent._note(stay_in_words(decision.state, decision.trigger, decision.context))
-    turns.made[decision.trigger] += 1
-    chart = decision.kind.chart
-    return chart.fire_to(agent, decision.trigger, chosen, decision.context, asked_in=decision.state)
-
-
-def discard(turns: Any, decision: Asked) -> None:
-    """Log an answer that comes too late."""
-    agent = decision.agent
-    if turns.events.are_heard:
-        keys = {
-            "chart": decision.chart.name,
-            "agent_id": agent.agent_id,
-            "trigger": decision.trigger,
-            "asked_in": state_text(decision.state),
-            "now_in": state_text(agent.state),
-            "chosen": state_text(decision.answer),
-            "reason": "left" if agent.has_left else "moved",
-        }
-        report(turns.events.logger, "warning", ANSWER_DISCARDED, keys)
-
-
-def _weights_of(decision: Asked, options: Sequence[Any]) -> Mapping[Any, float]:
-    """Return the weights of the targets.
-
-    Raises:
-        FieldValueError: If a weight is invalid, names a state that the event never reaches, or all
-            are 0.
-    """
-    weights = decision.weights or {}
-    try:
-        parts = [weights[each] for each in options]
-        if len(parts) == len(weights) and min(parts) >= 0 and 0 < sum(parts) < inf:
-            return weights
-    except (KeyError, TypeError):
-        pass
-    owner = f"the weights of {decision.agent.agent_id!r} for {decision.trigger!r}"
-    for state, weight in weights.items():
-        if not (isinstance(weight, (int, float)) and 0 <= weight < float("inf")):
-            raise FieldValueError(
-                f"{owner}: {state_text(state)} must be a number, 0 or more, got {weight!r}"
-            )
-        if not all(map(decision.chart.leaves_of, leaves_in(state))):
-            raise FieldValueError(
-                f"{owner} name {state_text(state)!r}, which is no state of the chart"
-            )
-    if not any(weights.get(each) for each in options):
-        listed = ", ".join(map(state_text, options))
-        raise FieldValueError(f"{owner} must be above 0 for one of {listed}")
-    return weights
 
 
 # Messages
@@ -400,9 +399,5 @@ def _deliver(turns: Any, message: Message, to: Any) -> None:
         (content,) = (identify({"content": message.content}) or {}).values()
         if isinstance(content, str):
             content = content[:_MOST_CONTENT]
-        turns.events.emit(
-            MESSAGE_SENT,
-            agent_id=message.sender.agent_id,
-            receiver=to.agent_id,
-            content=content,
-        )
+        sender = message.sender.agent_id
+        turns.events.emit(MESSAGE_SENT, agent_id=sender, receiver=to.agent_id, content=content)

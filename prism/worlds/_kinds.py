@@ -6,7 +6,6 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from math import floor, isfinite
 from typing import Any, get_type_hints
 
@@ -55,21 +54,29 @@ class Kind:
         chart: Its chart, with the run's logger and clock.
         steps: The step for each leaf state.
         limits: Ticks after which an agent times out, by state.
-        open: The targets of events whose transitions have no condition, by state and trigger.
+        choices: For events whose transitions have no condition, by state and trigger: the targets
+            among which an agent decides, which are none if there is one; None if nobody decides
+            between several.
         is_nested: Whether its chart has states inside states, or timers, rates and eventless
             transitions of its own.
         channels: Its events in continuous time.
         counts: Agents in each state, unless they are objects of other classes.
+        has_timers: Whether time passes for its agents.
     """
 
     cls: type[Agent]
     chart: Any
     steps: Mapping[Any, Step]
     limits: Mapping[Any, int]
-    open: Mapping[tuple[Any, str], tuple[Any, ...]]
+    choices: Mapping[tuple[Any, str], tuple[Any, ...] | None]
     is_nested: bool
     channels: list[Channel] = field(default_factory=list)
     counts: Counter[Any] = field(default_factory=Counter)
+    has_timers: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Note whether time passes for its agents."""
+        self.has_timers = self.is_nested or bool(self.limits)
 
     def step_of(self, state: Any) -> Any:
         """Return the step of a state; with regions, that of each active one in turn."""
@@ -104,11 +111,11 @@ def make_kind(
     chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
     if issubclass(cls, Guest):
         turns = dict.fromkeys(definition.states, lambda world, guest: guest.act(world))
-        return Kind(cls, GuestChart(chart), turns, {}, _unguarded(definition), is_nested=False)
+        return Kind(cls, GuestChart(chart), turns, {}, _choices_in(definition), is_nested=False)
 
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
     is_nested = definition.is_nested
-    kind = Kind(cls, chart, steps, _limits_of(cls), _unguarded(definition), is_nested)
+    kind = Kind(cls, chart, steps, _limits_of(cls), _choices_in(definition), is_nested)
     kind.channels += _channels(kind, world) if by_rate else ()
     return kind
 
@@ -185,16 +192,11 @@ def _kind_wanted(method: Any) -> type:
 def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     """Return the number of ticks after which an agent times out, by state."""
     definition = cls.chart.definition
-    sources = (each.source for each in definition.transitions if each.trigger == TIMEOUT)
-    timed = {leaf for source in sources for leaf in definition.leaves_of(source)}
-    if not timed or definition.is_nested:
+    if definition.is_nested:
         return {}
 
-    limits = {
-        state: definition.timeouts.get(state, cls.timeout_threshold)
-        for state in definition.states
-        if state in timed
-    }
+    timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
+    limits = {state: definition.timeouts.get(state, cls.timeout_threshold) for state in timed}
     return {
         state: floor(limit) + 1
         for state, limit in limits.items()
@@ -202,32 +204,26 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
     }
 
 
-def _unguarded(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...]]:
-    """Return the targets of events whose transitions have no condition, by state and trigger."""
-    if definition.is_nested:
-        return {}
-
-    targets: dict[tuple[Any, str], tuple[Any, ...]] = {}
-    for each in definition.transitions:
-        key = each.source, each.trigger
-        targets[key] = tuple(dict.fromkeys((*targets.get(key, ()), each.target)))
-    for each in definition.transitions:
-        if each.guard is not None or each.probability is not None:
-            targets.pop((each.source, each.trigger), None)
-    return targets
+def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...] | None]:
+    """Return what is decided about events whose transitions have no condition."""
+    arcs: dict[tuple[Any, str], list[Any]] = {}
+    for each in () if definition.is_nested else definition.transitions:
+        arcs.setdefault((each.source, each.trigger), []).append(each)
+    choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}
+    for key, group in arcs.items():
+        if all(each.guard is None for each in group):
+            targets = tuple(dict.fromkeys(each.target for each in group))
+            undecided = () if len(targets) == 1 else None
+            choices[key] = targets if key[0] in definition.decision_states else undecided
+    return choices
 
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
-    """Yield the events that happen to a kind at rates: its world's, then its chart's own."""
+    """Yield the events of its world that happen to a kind at rates."""
     definition = kind.cls.chart.definition
     for state, method in _steps_of(world, kind.cls):
         for leaf in _one_at_a_time(definition, state):
             yield Channel(kind, leaf, method, *getattr(method, RATE))
-
-    for source, rate, make in kind.chart.schedule.rated() if kind.is_nested else ():
-        often = partial(_without_world, rate) if callable(rate) else rate
-        for leaf in _one_at_a_time(definition, source):
-            yield Channel(kind, leaf, partial(_without_world, make), often)
 
 
 def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
@@ -242,10 +238,6 @@ def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
         inside = node.children[:1] if node.kind == "parallel" else node.children
         numbers += reversed(inside)
     return leaves
-
-
-def _without_world(function: Callable[[Any], Any], _world: Any, agent: Any) -> Any:
-    return function(agent)
 
 
 # What is wrong with classes

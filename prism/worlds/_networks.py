@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from operator import index
-from typing import Any, Generic, SupportsIndex, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
@@ -147,29 +146,22 @@ def from_edges(world: Any, edges: Any) -> Network[Any]:
     Raises:
         FieldValueError: If an end is not an agent of the world.
     """
-    agents = world.agents
-    places: dict[Any, int] = {cast(Any, agent).agent_id: n for n, agent in enumerate(agents)}
     if isinstance(edges, (set, frozenset)):
         raise FieldValueError("edges in a set have a different order in every process: pass a list")
 
+    agents = world.agents
+    numbers: dict[Any, int] = {
+        name: number
+        for number, agent in enumerate(agents)
+        for name in (number, agent, agent.agent_id)
+    }
     # a graph of networkx has a method that returns its pairs
     listed = edges.edges() if hasattr(edges, "edges") else edges
-    size = len(agents)
-    pairs = [(_find_place(a, places, size), _find_place(b, places, size)) for a, b in listed]
-
-    return Network(agents, pairs)
-
-
-def _find_place(end: Any, places: dict[Any, int], size: int) -> int:
-    """Return the place of an agent, given the agent, its id or its place."""
-    position = places.get(getattr(end, "agent_id", end))
-    # numpy has whole numbers of its own
-    if position is None and isinstance(end, SupportsIndex) and 0 <= index(end) < size:
-        position = index(end)
-    if position is None:
-        raise FieldValueError(f"{end!r} is not an agent: name agents by id, or by position from 0")
-
-    return position
+    try:
+        return Network(agents, [(numbers[one], numbers[other]) for one, other in listed])
+    except KeyError as error:
+        problem = f"{error.args[0]!r} is not an agent: name agents by id, or by position from 0"
+        raise FieldValueError(problem) from None
 
 
 def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from numbers import Integral
 from pathlib import Path
 from typing import Any
@@ -14,102 +13,78 @@ from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._arguments import read_value
-from prism.worlds._world import DEFAULT_AGENTS, World, kinds_of
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")
 _NAMES = ("name", "realname")
 
 
-class AgentTable:
-    """A table of agents, one per row: CSV, JSON Lines, or a JSON array of objects.
+def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]:
+    """Make the agents of a world from a table, one per row.
 
     The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
-    names. If the world has several kinds of agents, ``kind`` names the class of each. ``state`` is
-    the state in which the agent begins. A column with the name of a field sets the field, converted
-    to its type, and an empty cell leaves the default. All others become ``Agent.attributes``, and
-    ``persona`` is what `Agent.persona` says.
+    names. If the world has several kinds of agents, ``kind`` names the class of each, and they are
+    made from the table alone; otherwise `World.populate` makes them. ``state`` is the state in
+    which the agent begins. A column with the name of a field sets the field, converted to its type,
+    and an empty cell leaves the default. All others become ``Agent.attributes``.
 
     Args:
         path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
-
-    Attributes:
-        path: The file.
+        world: The world.
+        kinds: Its kinds of agents.
 
     Raises:
-        InputError: If the file cannot be read, a column is missing or nearly the name of a field,
-            or two agents have the same id; the message names file, line and column.
+        InputError: If the file cannot be read, a kind is unknown, a cell cannot be converted, a
+            column is nearly the name of a field, two agents have the same id, or the world makes a
+            different number of agents; the message names file, line and column.
     """
+    with reading(path):
+        records = read_table(path)
 
-    def __init__(self, path: Path | str) -> None:
-        self.path: Path = Path(path)
-        with reading(self.path):
-            self._records = read_table(self.path)
+    columns, made = columns_of(records), _made(path, records, world, kinds)
+    fields = {name for agent in made for name in type(agent).fields}
+    reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
+    others = [name for name in columns if name not in reserved]
+    refuse_misspelt(path, others, [name for name in fields if name not in columns])
+    ids = ids_of(records) if any(name in columns for name in _IDS) else [""] * len(made)
+    for agent, record, agent_id, attributes in zip(
+        made, records, ids, attributes_of(records, others), strict=True
+    ):
+        _begin(agent, record)
+        row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
+        agent._arguments = {**agent._arguments, **row}
+        vars(agent).update(row)
+        for name, value in attributes.items():
+            # past the names that every agent has
+            if not hasattr(type(agent), name):
+                vars(agent)[name] = value
+        if attributes:
+            vars(agent)["attributes"] = attributes
 
-        self._columns = columns_of(self._records)
+    return made
 
-    @cached_property
-    def _ids(self) -> list[str]:
-        """The agents' ids, which a feed makes itself; empty texts where the table has none."""
-        has_ids = any(name in self._columns for name in _IDS)
-        return ids_of(self._records) if has_ids else [""] * len(self._records)
 
-    def __len__(self) -> int:
-        """Return the number of agents."""
-        return len(self._records)
+def _made(
+    path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
+) -> list[Any]:
+    if len(kinds) > 1 and _KIND in columns_of(records):
+        return [_kind_of(record, kinds)() for record in records]
 
-    def agents_of(self, world: World[Any]) -> list[Any]:
-        """Make the agents of a world.
+    made = list(world.populate(len(records)))
+    if others := [agent for agent in made if not isinstance(agent, Agent)]:
+        problem = f"is for the agents of a world; {type(others[0]).__name__} cannot use it"
+        raise InputError(problem, path=path)
+    if len(made) != len(records):
+        raise InputError(
+            f"has {len(records):,} rows, but {type(world).__name__}.populate made {len(made):,} "
+            "agents: make it return as many as it is asked for",
+            path=path,
+        )
 
-        With a column ``kind``, they are made from the table alone. Otherwise, the world's
-        `World.populate` makes one agent per row, and each takes the values of its row.
+    return made
 
-        Raises:
-            InputError: If a kind is unknown, a cell cannot be converted to its field's type, or the
-                world makes a different number of agents.
-        """
-        made = self._made(world)
-        fields = {name for agent in made for name in type(agent).fields}
-        reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
-        others = [name for name in self._columns if name not in reserved]
-        unset = [name for name in fields if name not in self._columns]
-        refuse_misspelt(self.path, others, unset)
-        beyond = attributes_of(self._records, others)
-        for agent, record, agent_id, attributes in zip(
-            made, self._records, self._ids, beyond, strict=True
-        ):
-            _begin(agent, record)
-            row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
-            agent._arguments = {**agent._arguments, **row}
-            vars(agent).update(row)
-            for name, value in attributes.items():
-                # past the names that every agent has
-                if not hasattr(type(agent), name):
-                    vars(agent)[name] = value
-            if attributes:
-                vars(agent)["attributes"] = attributes
 
-        return made
-
-    def _made(self, world: World[Any]) -> list[Any]:
-        kinds = kinds_of(type(world))
-        if len(kinds) > 1 and _KIND in self._columns:
-            return [_kind_of(record, kinds)() for record in self._records]
-
-        made = list(world.populate(len(self)))
-        if others := [agent for agent in made if not isinstance(agent, Agent)]:
-            raise InputError(
-                f"is for the agents of a world; {type(others[0]).__name__} cannot use it",
-                path=self.path,
-            )
-        if len(made) != len(self):
-            raise InputError(
-                f"has {len(self):,} rows, but {type(world).__name__}.populate made {len(made):,} "
-                "agents: make it return as many as it is asked for",
-                path=self.path,
-            )
-
-        return made
+DEFAULT_AGENTS = 100
 
 
 def population_of(agents: Any) -> Any:
@@ -117,8 +92,8 @@ def population_of(agents: Any) -> Any:
     if isinstance(agents, str) and agents.isdecimal():
         agents = int(agents)
     if isinstance(agents, (str, Path)):
-        return AgentTable(agents)
-    if isinstance(agents, (AgentTable, Iterable)):
+        return Path(agents)
+    if isinstance(agents, Iterable):
         return agents
     if agents is None:
         return DEFAULT_AGENTS

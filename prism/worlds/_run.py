@@ -13,12 +13,10 @@ from prism._faults import shortened
 from prism.errors import DefinitionError, InputError, PrismError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
-from prism.runs import Observer, Outcome, WriterOptions
-from prism.runs._folder import RunFolder
+from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
 from prism.runs._options import (
     POLICY,
     Before,
-    PolicyOptions,
     Repeats,
     models_of,
     naming,
@@ -43,13 +41,13 @@ from prism.worlds._arguments import (
     writer_of,
 )
 from prism.worlds._loop import Loop
-from prism.worlds._people import AgentTable, population_of
+from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 
-Agents = int | str | Path | AgentTable | Iterable[Any] | None
+Agents = int | str | Path | Iterable[Any] | None
 
 
 class Run(Generic[WorldT_co]):
@@ -69,8 +67,8 @@ class Run(Generic[WorldT_co]):
             alone, as a world with one agent whose rounds are turns or cycles. They take further
             arguments by name, such as ``memory``; ``parameters`` are the variables of an agent in
             YAML.
-        agents: The number of agents for `World.populate` to make, a file of agents or an
-            `AgentTable`, or the agents themselves. By default 100.
+        agents: The number of agents for `World.populate` to make, a file of agents, or the agents
+            themselves. By default 100.
         rounds: Number of rounds. Defaults to that of the world's class.
         ticks: Ticks in a round. Defaults to those of the world's class.
         seed: Seed of every random number.
@@ -183,13 +181,11 @@ class Run(Generic[WorldT_co]):
             SimulationError: If it was run before, which has changed the agents.
         """
         try:
-            results: WorldResults = carry_out(
-                self, None, on_round=on_round, with_config=False
-            ).results
+            outcome = carry_out(self, None, on_round=on_round, with_config=False)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
-
+        results: WorldResults = outcome.results
         return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
@@ -318,7 +314,7 @@ class Run(Generic[WorldT_co]):
         Raises:
             InputError: If a file cannot be read, or something cannot be described.
         """
-        if not isinstance(self._agents, (int, AgentTable)):
+        if not isinstance(self._agents, (int, Path)):
             problem = "are objects, which another process could not recreate: give a number or a "
             raise InputError(f"{problem}file", field="agents")
         for name in ("reasoner", "writer"):
@@ -333,7 +329,7 @@ class Run(Generic[WorldT_co]):
         agents = self._agents
         return {
             "world": self._where(),
-            "agents": str(agents.path) if isinstance(agents, AgentTable) else agents,
+            "agents": str(agents) if isinstance(agents, Path) else agents,
             "rounds": self.rounds,
             "ticks_per_round": self.ticks,
             "seed": self.seed,
@@ -406,8 +402,8 @@ class Run(Generic[WorldT_co]):
         """Return the SHA-256 of every file that is read, by its name."""
         source = self._where().rpartition(":")[0]
         files = {source: Path(file_of(self.world_class))}
-        if isinstance(self._agents, AgentTable):
-            files[str(self._agents.path)] = self._agents.path
+        if isinstance(self._agents, Path):
+            files[str(self._agents)] = self._agents
         for decider in (self.reasoner, getattr(self.before, "decider", None)):
             if isinstance(decider, PolicyOptions):
                 files[str(decider.policy)] = Path(decider.policy)
@@ -445,4 +441,4 @@ class Run(Generic[WorldT_co]):
     @property
     def _is_described(self) -> bool:
         """Whether each carrying out of the run makes a new world and new agents."""
-        return self._is_class and isinstance(self._agents, (int, AgentTable))
+        return self._is_class and isinstance(self._agents, (int, Path))

@@ -23,7 +23,6 @@ from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import TREATMENT_ASSIGNED
-from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._decisions import Answers, Asked, Waits
 from prism.worlds._events import Events
@@ -42,14 +41,13 @@ class Turns:
 
     Args:
         world: The world.
-        seed: Seed of every random number.
+        run: The run: its seed, and the ticks in a round.
         answers: Decides and writes.
-        logger: Where events go.
+        events: Writes the run's log.
         clock: The run's clock.
-        ticks_per_round: Ticks in a round.
 
     Attributes:
-        events: Writes the run's log.
+        events: As given.
         remembers: Whether agents remember what happens, for a model.
         population: The agents.
         now: The tick, counted from the beginning of the run.
@@ -67,18 +65,14 @@ class Turns:
     """
 
     def __init__(
-        self,
-        world: World[Any],
-        seed: int,
-        answers: Answers,
-        logger: EventLogger | None,
-        clock: SimulatedClock,
-        ticks_per_round: int,
+        self, world: World[Any], run: Any, answers: Answers, events: Events, clock: SimulatedClock
     ) -> None:
-        self.world, self.seed, self.answers = world, seed, answers
+        self.world, self.answers, self.events, self.clock = world, answers, events, clock
+        self.seed: int = run.seed
+        self.ticks_per_round: int = run.ticks
         self.remembers = bool(answers.memory)
-        self.events, self.clock, self.ticks_per_round = Events(logger), clock, ticks_per_round
-        self.population = Population(world, seed, logger, self.seconds, self._count_transition)
+        clocks = self.seconds, self._count_transition
+        self.population = Population(world, run.seed, events.logger, *clocks)
         self.acting: Any = None
         self.transitions = self.agent_ticks = 0
         self.timeouts: Counter[str] = Counter()
@@ -89,12 +83,13 @@ class Turns:
         self.missed: Counter[tuple[str, str]] = Counter()
         self.unawaited: dict[Asked, None] = {}
         self.part_of_tick = 1.0
-        self.assignments = Assignments(seed)
+        self.assignments = Assignments(run.seed)
         self._networks = 0
         self.now, self._at = 0, _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
-        self._active: dict[Agent, None] = {}
+        # agents that have something to do, with their steps; those with timers may have none
+        self._active: dict[Agent, Any] = {}
         self.deferred: list[tuple[int, str, Callable[[], object]]] | None = None
         self._passed_in = -1
 
@@ -204,13 +199,14 @@ class Turns:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)
-        agent._since = self.now - ticks
-        if self.population.kinds[type(agent)].limits:
-            self._look_at(agent)
+        self._begin_stay(agent, self.now - ticks)
 
     def pause(self, agent: Any) -> None:
         """Let a tick pass without an agent: neither its time-outs nor the log count it."""
-        agent._since += 1
+        self._begin_stay(agent, agent._since + 1)
+
+    def _begin_stay(self, agent: Any, tick: int) -> None:
+        agent._since = tick
         if self.population.kinds[type(agent)].limits:
             self._look_at(agent)
 
@@ -294,9 +290,10 @@ class Turns:
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
-        is_active = kind.is_nested or agent.state in kind.steps
-        if is_active and not agent.has_left:
-            self._active[agent] = None
+        step = kind.step_of(agent.state)
+        is_active = (kind.is_nested or step is not None) and not agent.has_left
+        if is_active:
+            self._active[agent] = step
         else:
             self._active.pop(agent, None)
         return is_active
@@ -390,12 +387,11 @@ class Turns:
 
     def take(self, agent: Agent) -> Waiting | None:
         """Let an agent take its turn; return what its step waits for."""
-        if agent.has_left or agent._acts_from > self.now:
+        if agent._acts_from > self.now:
             return None
-        kind = self.population.kinds[type(agent)]
         # with timers, it is that of the state in which the turn begins
-        step = kind.step_of(agent.state)
-        if (kind.is_nested or kind.limits) and self._pass_time(agent):
+        step = self._active.get(agent)
+        if self.population.kinds[type(agent)].has_timers and self._pass_time(agent):
             return None
         return None if step is None else self._begin(agent, step)
 
@@ -433,7 +429,7 @@ class Turns:
     def _let_pass(self, agent: Any, kind: Kind) -> None:
         """Let a tick pass for a chart that has timers, rates or eventless transitions."""
         chart, before = kind.chart, agent.state_history[-1:]
-        chart.schedule.tick(agent, agent.ticks_in_state, by_chance=not self.population.by_rate)
+        chart.schedule.tick(agent, agent.ticks_in_state)
         last = before[0] if before else None
         for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
             if record.trigger == TIMEOUT:

@@ -7,13 +7,12 @@ the steps go on, in waves until none waits. So a run never depends on which answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable
 from typing import Any
 
 from prism.errors import SimulationError
-from prism.reasoner import Written
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import Asked, Receiving, Waits, Writing, apply, discard, settle
+from prism.worlds._decisions import Asked, Receiving, Waits, Writing
 from prism.worlds._guests import Guest
 
 MOST_WAVES = 10_000
@@ -28,7 +27,7 @@ async def settle_all(turns: Any, waiting: list[Waiting]) -> None:
     for _ in range(MOST_WAVES):
         if not waiting:
             break
-        waiting = await _wave(turns, waiting)
+        waiting = await wave(turns, waiting)
     else:
         raise SimulationError(
             f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
@@ -54,6 +53,42 @@ def advance(
             return None
         raise
     return agent, running, waits
+
+
+async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
+    """Ask everything at once, then continue the steps in the order of the turns."""
+    first: dict[Agent, Asked] = {}
+    for _, _, waits in waiting:
+        if type(waits) is Asked:
+            first.setdefault(waits.agent, waits)
+    writing = [waits for _, _, waits in waiting if type(waits) is Writing]
+    await turns.answers.ask(turns, [*first.values()], writing)
+
+    # agents that wait for a message that nobody will send get None
+    is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
+    following: list[Waiting] = []
+    for each in waiting:
+        agent, running, waits = each
+        is_late = type(waits) is Asked and first[waits.agent] is not waits
+        then: Waiting | None
+        if agent.has_left:
+            if type(waits) is Asked and not is_late:
+                waits.discard()
+            running.close()
+            continue
+        if is_late:
+            # a second question to an agent, which has waited for the first one's answer
+            settled = None if waits.is_stale else waits.settle()
+            then = each
+            if settled is not waits:
+                then = await outside(turns, advance(turns, agent, running, settled))
+        elif type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
+            then = each
+        else:
+            then = await outside(turns, advance(turns, agent, running, waits.result()))
+        if then is not None:
+            following.append(then)
+    return following
 
 
 async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
@@ -89,60 +124,6 @@ class _Outside:
     def __await__(self) -> Generator[Any, Any, None]:
         """Wait until the event loop goes on; the step sees itself whether the future failed."""
         yield self._future
-
-
-async def _wave(turns: Any, waiting: Sequence[Waiting]) -> list[Waiting]:
-    """Ask everything at once, then continue the steps in the order of the turns."""
-    first: dict[Agent, Asked] = {}
-    late: set[int] = set()
-    for _, _, waits in waiting:
-        # a second question to an agent waits for the first one's answer
-        if type(waits) is Asked and first.setdefault(waits.agent, waits) is not waits:
-            late.add(id(waits))
-    writing = [waits for _, _, waits in waiting if type(waits) is Writing]
-    await turns.answers.ask(turns, [*first.values()], writing)
-
-    # agents that wait for a message that nobody will send get None
-    is_quiet = all(type(waits) is Receiving and not waits.agent.inbox for _, _, waits in waiting)
-    following: list[Waiting] = []
-    for each in waiting:
-        then = _go_on(turns, each, is_quiet=is_quiet, is_late=id(each[2]) in late)
-        if then is not None and not isinstance(then[2], Waits):
-            then = await outside(turns, then)
-        if then is not None:
-            following.append(then)
-    return following
-
-
-def _go_on(turns: Any, waiting: Waiting, *, is_quiet: bool, is_late: bool) -> Waiting | None:
-    """Continue a step with what it has waited for, unless it must wait longer."""
-    agent, running, waits = waiting
-    if agent.has_left:
-        if type(waits) is Asked:
-            discard(turns, waits)
-        running.close()
-        return None
-    if type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
-        return waiting
-    if not is_late:
-        return advance(turns, agent, running, value_of(turns, waits))
-    settled = None if waits.is_stale else settle(turns, waits)
-    return waiting if settled is waits else advance(turns, agent, running, settled)
-
-
-def value_of(turns: Any, waits: Any) -> Any:
-    """Carry out a decision; return the value with which its step continues."""
-    if type(waits) is Receiving:
-        return None
-    if type(waits) is not Asked:
-        written: Written = waits.answer
-        if turns.remembers and isinstance(written.value, str):
-            waits.agent._note(f'You wrote: "{written.value}"')
-        return written
-    if turns.deferred is None:
-        return apply(turns, waits)
-    turns.defer(lambda: apply(turns, waits), waits.agent)
-    return waits.answer
 
 
 def unawaited(decisions: Iterable[Asked]) -> SimulationError:

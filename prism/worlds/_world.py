@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
 
-DEFAULT_AGENTS = 100
 DEFAULT_ROUNDS = 10
 
 _PLAIN = (int, float, str, tuple, Enum, type(None))
@@ -291,10 +290,11 @@ class World(Declares, Generic[AgentT]):
         """Return agents of the world's kinds for a population: by default, they are such."""
         return population
 
-    def members_of(self, table: Any) -> Iterable[Any]:
-        """Return the agents of an `AgentTable`."""
-        agents: Iterable[Any] = table.agents_of(self)
-        return agents
+    def members_in(self, file: Path) -> Iterable[Any]:
+        """Return the agents in a table: by default, a row is an agent of one of its kinds."""
+        from prism.worlds._people import agents_in
+
+        return agents_in(file, self, kinds_of(type(self)))
 
     def setup(self) -> None:
         """Prepare the world before the first round."""

@@ -7,7 +7,6 @@ import httpx
 import pytest
 
 from prism.cli._watch import names_a_world
-from prism.errors import InputError
 from tests.kit.commands import Prism
 
 
@@ -39,12 +38,10 @@ def test_a_name_is_a_world_and_a_path_a_run(text: str, is_world: bool) -> None:
     assert names_a_world(text) is is_world
 
 
-def test_what_could_be_both_is_an_error_that_says_how_to_tell_them_apart(here: Path) -> None:
-    """A folder with the name of a world is written with a dot before it."""
+def test_a_folder_with_the_name_of_a_world_is_a_run(here: Path) -> None:
+    """What is there is followed, rather than played."""
     (here / "rumour").mkdir()
-    with pytest.raises(InputError, match=r"write \./rumour for the path"):
-        names_a_world("rumour")
-    assert not names_a_world("./rumour")
+    assert not names_a_world("rumour")
 
 
 @pytest.mark.slow

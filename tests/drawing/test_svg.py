@@ -171,8 +171,7 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     assert texts(guarded) == ["a", "goes", "[is_far_from_home] / walk"]
     svg = draw_svg(Diagram((long, "b"), (Arrow(long, "b", triggers),)))
     shown = texts(svg)
-    assert len([text for text in shown if text.startswith("trigger") and text.endswith("…")]) == 5
-    assert "and 4 more" in shown
+    assert len([text for text in shown if text.startswith("trigger") and text.endswith("…")]) == 9
     assert max(map(len, shown)) <= 36
     assert long in titles(svg)
 

@@ -10,7 +10,6 @@ from prism.reasoner import PolicyReasoner
 from prism.social import Draft, Post
 from prism.statechart import (
     AgentState,
-    Finding,
     Statechart,
     StateTransition,
     Transition,
@@ -19,6 +18,7 @@ from prism.statechart import (
     state_distribution,
     state_enum,
 )
+from prism.statechart.inspection import Finding
 
 
 class Mood(StrEnum):

@@ -11,7 +11,7 @@ from prism import Run
 from prism.errors import InputError, PrismError
 from prism.examples import Market, Rumour
 from prism.examples.rumour import Mind, Person
-from prism.worlds import AgentTable, World
+from prism.worlds import World
 from tests.kit.worlds import run_in
 
 OASIS = Path(__file__).parents[1] / "data" / "oasis" / "user_data_36.json"
@@ -38,7 +38,7 @@ def table(folder: Path, text: str, name: str = "people.csv") -> Path:
 
 def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     """A declared field takes the cell as its type, an empty one is drawn, the rest is kept."""
-    people = AgentTable(table(tmp_path, PEOPLE))
+    people = table(tmp_path, PEOPLE)
     ann, bo, cy = Run(Rumour(friends=2), people).agents
     drawn = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")]).agents
     assert [ann.trust, bo.trust, cy.trust] == [0.9, 0.1, drawn[2].trust]
@@ -46,11 +46,14 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
+    named_alike = table(tmp_path, "agent_id,leave\nann,yes\nbo,no\ncy,no\n")
+    first = Run(Rumour(friends=2), named_alike).agents[0]
+    assert (first.attributes["leave"], callable(first.leave)) == ("yes", True)
 
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
     """`populate` makes as many as there are rows, and what they say goes before."""
-    people = AgentTable(table(tmp_path, PEOPLE))
+    people = table(tmp_path, PEOPLE)
     agents = Run(Watched(), people, rounds=1).agents
     assert [each.trust for each in agents] == [0.9, 0.1, 0.3]
     assert [each.state for each in agents] == [Mind.STIFLER, Mind.IGNORANT, Mind.IGNORANT]
@@ -59,7 +62,7 @@ def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> N
 def test_a_column_names_the_kinds_and_one_the_states(tmp_path: Path) -> None:
     """Where a world has several kinds, each row has its own, with its fields and its state."""
     rows = "kind,worth,cost,age,state\nbuyer,12,,30,satisfied\nSeller,,2,40,\nBuyer,,,,\n"
-    people = AgentTable(table(tmp_path, rows))
+    people = table(tmp_path, rows)
     one, two, three = Run(Market(), people).agents
     assert [type(each).__name__ for each in (one, two, three)] == ["Buyer", "Seller", "Buyer"]
     assert (one.worth, two.cost, one.state.value) == (12.0, 2.0, "satisfied")
@@ -72,7 +75,7 @@ def test_a_column_names_the_kinds_and_one_the_states(tmp_path: Path) -> None:
 
 def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
     """Personas of OASIS are agents of a world, under their user names."""
-    agents = Run(Rumour(), AgentTable(OASIS)).agents
+    agents = Run(Rumour(), OASIS).agents
     personas = json.loads(OASIS.read_text(encoding="utf-8"))
     assert [each.agent_id for each in agents] == [each["username"] for each in personas]
     assert [each.name for each in agents] == [each["realname"] for each in personas]
@@ -108,7 +111,7 @@ def test_what_a_table_has_wrong_is_told_by_row_and_column(
 ) -> None:
     """A cell that is no value of its field's type, and the like, are refused where they stand."""
     with pytest.raises(InputError, match=problem):
-        _ = Run(Rumour(), AgentTable(table(tmp_path, text))).agents
+        _ = Run(Rumour(), table(tmp_path, text)).agents
 
 
 class Twins(World[Person]):
@@ -140,7 +143,7 @@ def test_rows_and_agents_belong_together_one_by_one(
 ) -> None:
     """An unknown kind and a population of another size are refused."""
     with pytest.raises(InputError, match=problem):
-        _ = Run(world, AgentTable(table(tmp_path, text))).agents
+        _ = Run(world, table(tmp_path, text)).agents
 
 
 @pytest.mark.parametrize(

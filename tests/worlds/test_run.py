@@ -20,7 +20,8 @@ from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
 from prism.reasoner import PolicyReasoner
 from prism.testing import LateReasoner
-from prism.worlds import World, measure, state, uniform
+from prism.worlds import World, during, measure, state, uniform
+from tests.kit.lamps import Lamp, Light
 from tests.kit.worlds import WITHOUT_MODEL, Gossip, run_in, run_logged
 
 WORLDS = [(Gossip, 12), *WITHOUT_MODEL.items()]
@@ -71,6 +72,24 @@ def test_when_answers_come_changes_nothing(
     late = LateReasoner(PolicyReasoner(seed), concurrency=concurrency, seed=waits)
     at_once = run_logged(folder, world(), agents, seed=seed)
     assert run_logged(folder, world(), agents, seed=seed, reasoner=late).log == at_once.log
+
+
+class Nosy(World[Lamp]):
+    """Agents that decide for each other, though the world says that they are independent."""
+
+    independent = True
+
+    @during(Light.OFF)
+    async def ask(self, _: Lamp) -> None:
+        """Let the first lamp decide."""
+        await self.agents[0].decide("pressed")
+
+
+def test_an_independent_step_waits_for_its_own_agent_alone() -> None:
+    """Otherwise the run would depend on which answer came first."""
+    late = LateReasoner(PolicyReasoner(0), concurrency=2)
+    with pytest.raises(SimulationError, match="waits for another agent, in an independent world"):
+        Run(Nosy(), 3, reasoner=late).run()
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)

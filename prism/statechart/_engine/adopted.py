@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -15,16 +14,17 @@ from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
-from prism.statechart._engine.writing import depth_of, records_for
+from prism.statechart._engine.rows import NestedRows
+from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
-    DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
     Edge,
     append_record,
     make_record,
+    shared_edge,
 )
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
 from prism.telemetry.loggers import EventLogger
@@ -72,12 +72,9 @@ class AdoptedEngine(Driving[Any]):
         if getattr(agent, "state_history", None) is not None:
             # before it has ticks, which would make an empty list of its own one of prism's
             records_for(agent)
-        records: Any = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-        for field, value in (("ticks_in_state", 0), ("state_history", records)):
-            # classes with slots, and strict models, have no room: their records are kept beside
-            if getattr(agent, field, None) is None:
-                with suppress(Exception):
-                    setattr(agent, field, value)
+        # classes with slots, and strict models, have no room: their records are kept beside
+        with suppress(Exception):
+            add_missing_fields(agent, ("ticks_in_state", "state_history"))
         self._reporter.met(agent, state_text(self._value(agent)))
         return agent
 
@@ -96,7 +93,7 @@ class AdoptedEngine(Driving[Any]):
             return
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
-        edge = self._edge(before, self._value(model), events[-1].event.name)
+        edge = shared_edge(before, self._value(model), events[-1].event.name)
         self._write(model, edge, partial(_write, dwell), adapter.context_of(events[-1]))
 
     def _end_event(self, data: EventData) -> None:
@@ -142,15 +139,10 @@ class AdoptedEngine(Driving[Any]):
         """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
         return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
-    def can_be_in(self, state: object) -> bool:
-        """Return whether the Machine has a state."""
-        return state_text(state) in self.definition.states
+    _rows: Any = property(lambda chart: NestedRows(chart.definition.hierarchy))
 
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)
-
-    def _member(self, state: Any) -> Any:
-        return self.definition.state_type(state_text(state))
 
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""

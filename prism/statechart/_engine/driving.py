@@ -19,7 +19,7 @@ from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.running import Schedule
+    from prism.statechart._engine.running import Steps
 
 
 class Driving(Engine[StateT]):
@@ -100,7 +100,7 @@ class Driving(Engine[StateT]):
             agent.ticks_in_state = ticks = ticks + 1
         if self._steps is not None:
             # rates and composites need no count of the agent's
-            moved: StateT | None = self._steps.schedule.tick(agent, ticks or 1, context)
+            moved: StateT | None = self._steps.tick(agent, ticks or 1, context)
             return moved
 
         limits: Any = self._definition.timeouts
@@ -118,9 +118,10 @@ class Driving(Engine[StateT]):
             )
 
     @property
-    def schedule(self) -> Schedule | None:
-        """The timers and rates of a chart with composites; None if the chart has no composites."""
-        return None if self._steps is None else self._steps.schedule
+    def schedule(self) -> Steps:
+        """What makes the ticks of a chart with composites, timers and rates."""
+        steps: Steps = self._steps
+        return steps
 
     # Decisions
 
@@ -130,8 +131,9 @@ class Driving(Engine[StateT]):
         Nothing is changed.
         """
         self._require_known_state(agent)
-        self._require_trigger(trigger)
         edges: Iterable[Edge]
+        if not self._has_trigger(trigger):
+            return []
         if self._steps is not None:
             edges = self._steps.enabled(agent, trigger, context)
         else:

@@ -1,4 +1,4 @@
-"""The engine of a chart: which transition an event makes for an agent.
+"""The engine of a chart: one event, one agent.
 
 `Engine.fire` is the fast way through the chart's Machine: it reads the Machine's own transitions,
 and leaves to the Machine whatever it does not know. A chart with composites has `Steps` instead of
@@ -8,55 +8,90 @@ call.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import partial
+from threading import get_ident
 from types import CoroutineType
-from typing import Any
+from typing import Any, Generic
 
-from prism.errors import DefinitionError
+from prism import errors
 from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
-from prism.statechart._engine.machine import (
-    ActionCallback,
-    EventData,
-    GuardCondition,
-    Machine,
-    MachineError,
-    State,
-)
-from prism.statechart._engine.making import Making
+from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
+from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
-from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT
+from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
 from prism.telemetry import instruments
-from prism.telemetry.events import GUARD_FAILED
+from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import somebody_listens, somebody_wants_details
+from prism.telemetry.loggers import somebody_listens, somebody_wants_details, warn_standard
+
+MOST_STEPS = 1000
+"""Fires, and steps without an event, that may follow one fire before the engine stops them."""
+
+_MOST_WARNED = 100
+"""Unknown triggers of which a chart warns; where events are data there is no end of them."""
+
+
+@dataclass(slots=True)
+class Run:
+    """A transition that is under way, and the fires that wait for its end.
+
+    Args:
+        thread: The thread that makes it.
+        queue: The fires that wait, each with its trigger.
+        is_between: Whether one of the fires that waited is next, so that it need not wait.
+        steps: How many fires and steps have followed.
+        errors: Those of a strict chart that keep nothing else from being made; None while an error
+            is raised at once.
+    """
+
+    thread: int
+    queue: deque[tuple[object, Callable[[], object]]] = field(default_factory=deque)
+    is_between: bool = False
+    steps: int = 0
+    errors: list[Exception] | None = None
 
 
 class _Events(dict[str, Any]):
     """What the Machine does in one state, by event, read when it is first needed."""
 
-    def __init__(self, read: Callable[[str], Any]) -> None:
-        self._read = read
+    def __init__(self, read: Callable[[adapter.State, str], Any], source: adapter.State) -> None:
+        self._read, self._source = read, source
+        self.state: Any = source.value
+        self.around: tuple[Any, ...] = (source.value,)
 
     def __missing__(self, trigger: str) -> Any:
-        row = self[trigger] = self._read(trigger)
+        row = self[trigger] = self._read(self._source, trigger)
         return row
 
 
-class Engine(Making[StateT]):
-    """Chooses the transitions of one definition.
+class Engine(Generic[StateT]):
+    """Makes the transitions of one definition; everything that changes lives in the agents.
 
     Args:
         definition: What to run.
         reporter: Where to report.
         clock: Returns the current time in seconds since the epoch.
         machine: An application's own Machine; by default, one is made for a flat chart.
+
+    Attributes:
+        name: Name in logs and messages.
     """
 
+    # what runs a flat chart, and what runs one with composites; None for the other kind
+    _machine: Any = None
+    _steps: Any = None
+    # by the states of agents
+    _rows: Any
+    # where agents have their state
+    _attribute = "state"
     # the event of time-outs, and the limit where nobody sets one
     _timeout_trigger = TIMEOUT
     _usual_limit: int | None = None
@@ -70,12 +105,20 @@ class Engine(Making[StateT]):
         clock: Callable[[], float],
         machine: Machine | None = None,
     ) -> None:
-        super().__init__(definition, reporter, clock)
-        # events of the Machine that are under way, by the address of the agent
+        self._definition = definition
+        self.name: str = definition.name
+        self._reporter, self._has_logger = reporter, reporter.logger is not None
+        self._clock = clock
+        self._warned_of: set[str] = set()
+        # transitions, and events of the Machine, that are under way, by the address of the agent
+        self._firing: dict[int, Run] = {}
         self._events: dict[int, list[EventData]] = {}
-        self._is_slow = True
+        self._writers: dict[type, writing.Writer] = {}
+        # None for a class of which writing runs code of the application's
+        self._quiet_writers: dict[type, writing.Writer | None] = {}
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
+        self._is_slow = True
         if machine is not None or not definition.is_nested:
             self._machine = adapter.build_machine(definition) if machine is None else machine
             self._built = adapter.snapshot_of(self._machine)
@@ -89,8 +132,12 @@ class Engine(Making[StateT]):
 
             self._steps = Steps(self, definition.hierarchy)
             self._rows = self._steps.rows
-        if engine_hooks:
-            instruments.observe("chart_built", instruments.ChartBuilt, definition)
+        instruments.observe("chart_built", instruments.ChartBuilt, definition)
+
+    @property
+    def definition(self) -> Definition[StateT]:
+        """The definition of the chart."""
+        return self._definition
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:
@@ -115,7 +162,7 @@ class Engine(Making[StateT]):
                 does.
         """
         if self._machine is None:
-            raise DefinitionError(
+            raise errors.DefinitionError(
                 f"chart {self._definition.name!r} has no Machine, because it has composites, "
                 "timers or eventless transitions, which a Machine does not run as SCXML does: use "
                 "chart.fire"
@@ -123,23 +170,202 @@ class Engine(Making[StateT]):
         machine: Machine = self._machine
         return machine
 
+    # Its agents
+
+    @property
+    def _triggers(self) -> Collection[str]:
+        """The events that the chart knows, in definition order."""
+        machine = self._machine
+        return self._definition.hierarchy.triggers if machine is None else machine.events
+
+    def _has_trigger(self, trigger: Any) -> bool:
+        """Return whether any transition has a trigger; refuse one that none has, or warn once."""
+        machine, tree = self._machine, self._definition.hierarchy
+        has = tree.reacts_to if machine is None else machine.events.__contains__
+        if isinstance(trigger, str) and has(trigger):
+            return True
+        problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
+        if self._definition.strict:
+            raise errors.UnknownTriggerError(problem)
+        if problem not in self._warned_of and len(self._warned_of) < _MOST_WARNED:
+            self._warned_of.add(problem)
+            warn_standard(problem)
+        return False
+
+    def _value(self, agent: Any) -> Any:
+        """Return an agent's state, as the agent has it."""
+        return getattr(agent, self._attribute)
+
+    def can_be_in(self, state: object) -> bool:
+        """Return whether an agent of this chart can be in a state, which may be a text."""
+        return state in self._rows
+
+    def _require_known_state(self, agent: Any) -> Any:
+        try:
+            state = self._value(agent)
+        except AttributeError as error:
+            # a property of that name may lack something else
+            if error.obj is not agent or error.name != self._attribute:
+                raise
+            raise errors.AgentError(
+                f"chart {self.name!r}: {type(agent).__name__} has no 'state': give the class one, "
+                "which may be a property, or call  chart.adopt(agent)  first"
+            ) from error
+        # a member of another enum is found, too, if it has the text of a state
+        kind = self._definition.state_type
+        is_foreign = type(state) is not kind and isinstance(state, Enum)
+        if not is_foreign and self.can_be_in(state):
+            return state
+
+        subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
+        if is_foreign:
+            subject += (
+                f" is no member of {kind.__module__}.{kind.__qualname__} (set  state_type = "
+                "chart.state_type  in the agent's class), and"
+            )
+        raise self._unknown_state(subject)
+
+    def _unknown_state(self, subject: str) -> errors.UnknownStateError:
+        listing = ", ".join(map(state_text, self._definition.states))
+        if self._definition.hierarchy.has_regions:
+            listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
+        return errors.UnknownStateError(
+            f"{subject} is not in chart {self.name!r}: use one of {listing}"
+        )
+
+    # Where agents are
+
+    def state_of(self, text: str) -> StateT:
+        """Return the state of an agent that a text stands for: a member, or a `Configuration`.
+
+        Args:
+            text: The text of a leaf, or of several that are active together, ``"feed+tired"``.
+
+        Raises:
+            UnknownStateError: If no agent of this chart can be in it.
+        """
+        if not self.can_be_in(text):
+            raise self._unknown_state(f"state {text!r}")
+        state: StateT = self._member(text)
+        return state
+
+    def _member(self, state: Any) -> Any:
+        """Return a state as the chart has it, for which an agent may have its text."""
+        is_text = type(state) is str and self.can_be_in(state)
+        return self._rows[state].state if is_text else state
+
+    def is_in(self, agent: Any, state: StateT) -> bool:
+        """Return whether a state is active: the agent's own, or one around it."""
+        return state_text(state) in map(state_text, self.active(self._require_known_state(agent)))
+
+    def active(self, state: Any) -> tuple[StateT, ...]:
+        """Return an agent's state with all states around it, outermost first."""
+        active: tuple[StateT, ...] = self._rows[self.state_of(state)].around
+        return active
+
+    # One after the other
+
+    def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], object]) -> bool:
+        """Let a fire wait, if a transition of its agent is under way."""
+        run = self._firing.get(id(agent))
+        if run is None or run.is_between:
+            return False
+        if run.thread != get_ident():
+            raise errors.AgentError(
+                f"chart {self.name!r}: another thread is making a transition of agent "
+                f"{agent_name(agent)!r}: an agent belongs to one thread at a time, so fire from "
+                "that thread, or use a lock"
+            )
+        # a mistaken event is reported where it is fired, not where its turn comes
+        self._has_trigger(trigger)
+        run.queue.append((trigger, fire))
+        return True
+
+    def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:
+        """Make a transition and everything that its actions queue, until the agent is at rest."""
+        key = id(agent)
+        if (run := self._firing.get(key)) is not None:
+            run.is_between = False
+            return make()
+
+        run = self._firing[key] = Run(get_ident())
+        try:
+            made = make()
+            while run.queue:
+                trigger, fire = run.queue.popleft()
+                self._count_step(agent, run, trigger)
+                run.is_between = True
+                fire()
+            return made
+        finally:
+            del self._firing[key]
+
+    def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
+        run.steps += 1
+        if run.steps > MOST_STEPS:
+            raise errors.RunawayError(
+                f"chart {self.name!r}: agent {agent_name(agent)!r} has not come to rest within "
+                f"{MOST_STEPS} steps; the last was {trigger!r}: make an action stop firing, or "
+                "give the eventless transitions a guard that ends them"
+            )
+
+    # Actions, and the commit
+
+    def _run_action(self, action: Any, agent: Any, edge: Edge, context: Any) -> None:
+        """Run an action, and report one that fails."""
+        try:
+            result = action(agent, context)
+            if result.__class__ is CoroutineType:
+                adapter.refuse_coroutine(result, f"the action of {edge.trigger!r}")
+        except Exception as error:
+            self._fail(ACTION_FAILED, error, agent, edge)
+
+    def _fail(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
+        """Report a guard or an action that raised; a strict chart raises it, now or in the end."""
+        run = self._firing.get(id(agent))
+        if run is None or run.errors is None or not self._definition.strict:
+            self._reporter.failed(event, error, agent, edge)
+        else:
+            run.errors.append(error)
+
+    def _commit(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
+        """Write what a transition leaves behind; it starts from where actions put the agent."""
+        state = agent.state
+        if state != edge.from_state:
+            edge = shared_edge(self._member(state), edge.to_state, edge.trigger)
+        self._write(agent, edge, write, context)
+
+    def _write(self, agent: Any, edge: Edge, write: writing.Writer, context: Any) -> None:
+        """Write a transition and report it; a self-transition restarts the state's time."""
+        if edge.leaves is None:
+            writing.restart_time(agent)
+            return
+        dwell = write(agent, edge, self._clock(), context)
+        if self._has_logger or somebody_listens():
+            self._reporter.moved(agent, edge, dwell, context)
+
+    def _writer_of(self, agent: Any) -> writing.Writer:
+        cls = type(agent)
+        if cls not in self._writers:
+            writer = self._writers[cls] = writing.writer_of(agent)
+            self._quiet_writers[cls] = writing.quiet_writer(cls, writer)
+        return self._writers[cls]
+
     # What is observed of the Machine
 
     def _machine_changed(self, has_hooks: bool) -> None:
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
-        self._rows = {
-            value: _Events(partial(self._read_events, source))
-            for value, source in self._machine.values.items()
-        }
+        sources = self._machine.values.items()
+        self._rows = {value: _Events(self._read_events, source) for value, source in sources}
 
-    def _read_events(self, source: State, trigger: str) -> Any:
+    def _read_events(self, source: adapter.State, trigger: str) -> Any:
         """Read the transitions of a state and an event, as `fire` needs them."""
         machine, steps = self._machine, []
         arcs = machine.events[trigger].transitions.get(source.name, [])
         for arc in arcs:
             target = source if arc.dest is None else machine.get_state(arc.dest)
-            steps.append((arc, arc.dest, target, self._edge(source.value, target.value, trigger)))
+            steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
         return arcs, [*arcs], steps, source, source.value
 
     def _process(self, run: Any) -> Any:
@@ -167,19 +393,20 @@ class Engine(Making[StateT]):
         if data.result:
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
-        elif data.state is not None and (data.error is None or type(data.error) is MachineError):
+        elif data.state is not None and (
+            data.error is None or type(data.error) is adapter.MachineError
+        ):
             self._refuse(data.model, data.event.name, adapter.context_of(data))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
-        target = state if isinstance(state, State) else self._machine.get_state(state)
-        for agent in self._machine.models if model is None else [model]:
-            events = self._events.get(id(agent))
-            if not events:
-                writing.set_state(agent, target.value)
-                continue
-            edge = self._edge_of(events[-1].transition, events[-1].event.name)
-            self._commit(agent, edge, self._writer_of(agent), adapter.context_of(events[-1]))
+        target = state if isinstance(state, adapter.State) else self._machine.get_state(state)
+        events = self._events.get(id(model))
+        if not events:
+            writing.set_state(model, target.value)
+            return
+        edge = self._edge_of(events[-1].transition, events[-1].event.name)
+        self._commit(model, edge, self._writer_of(model), adapter.context_of(events[-1]))
 
     def _number_of(self, arc: Any) -> int | None:
         """Return the place of a transition in the definition; None if the application added it."""
@@ -295,7 +522,7 @@ class Engine(Making[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
         return edge.to_state  # type: ignore[no-any-return]
 
-    def _ignores(self, source: State) -> bool:
+    def _ignores(self, source: adapter.State) -> bool:
         """Return whether an event that a state does not react to does nothing."""
         ignores = source.ignore_invalid_triggers
         return bool(self._machine.ignore_invalid_triggers if ignores is None else ignores)
@@ -318,12 +545,11 @@ class Engine(Making[StateT]):
             return made
 
         state = self._require_known_state(agent)
-        self._require_trigger(trigger)
-        machine = self._machine
-        event = machine.events.get(trigger) if isinstance(trigger, str) else None
-        if event is None:
+        if not self._has_trigger(trigger):
             self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
             return None
+        machine = self._machine
+        event = machine.events[trigger]
         if rest is None:
             # they may have changed since they were read
             self._rows[state].pop(trigger, None)
@@ -366,7 +592,7 @@ class Engine(Making[StateT]):
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
         states = self._machine.states
         source = states[arc.source].value
-        return self._edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
+        return shared_edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
     def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
@@ -375,9 +601,9 @@ class Engine(Making[StateT]):
         state = state_text(self._value(agent))
         self._reporter.refused(agent, state, trigger, guards, context)
 
-    def _arcs(self, agent: Any, trigger: Any) -> Sequence[Any]:
+    def _arcs(self, agent: Any, trigger: str) -> Sequence[Any]:
         """Return the Machine's transitions of an event from an agent's state."""
         source = self._machine.get_model_state(agent).name
-        event = self._machine.events.get(trigger) if isinstance(trigger, str) else None
+        event = self._machine.events.get(trigger)
         arcs: Sequence[Any] = () if event is None else event.transitions.get(source, ())
         return arcs

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
+from enum import Enum
 from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, cast
 
 from transitions import EventData, Machine, MachineError, State
 from transitions import Transition as Arc
@@ -23,7 +24,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard
 from prism.statechart.names import own_name
-from prism.statechart.states import is_state, state_enum, state_text
+from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
@@ -221,17 +222,15 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
     )
     for number, item in enumerate(definition.transitions):
         # past `add_transition`, for which some texts of states and triggers mean something else
-        event = machine.events.get(item.trigger)
-        if event is None:
-            event = machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-        action: list[Any] = [] if item.action is None else [ActionCallback(item.action)]
-        source: Any = item.source
-        guard: Any = item.guard
-        arc: Any = Arc(source.name, item.target.name, before=action)
+        if item.trigger not in machine.events:
+            machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
+        source, guard = cast(Any, item.source), cast(Any, item.guard)
+        arc: Any = Arc(source.name, item.target.name)
         arc.conditions += [] if guard is None else [GuardCondition(guard)]
+        arc.before += [] if item.action is None else [ActionCallback(item.action)]
         # its place among the chart's transitions
         arc.number = number
-        event.add_transition(arc)
+        machine.events[item.trigger].add_transition(arc)
     return machine
 
 
@@ -300,7 +299,7 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
         rest: The other arguments of the definition, with states as texts.
     """
     values = [each.value for each in machine.states.values()]
-    texts = [value for value in values if is_state(value) and isinstance(value, str)]
+    texts = [value for value in values if isinstance(value, Enum) and isinstance(value, str)]
     if texts != values or len({*map(type, values)}) > 1:
         values = [*state_enum(rest["name"], [*map(state_text, values)])]
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))

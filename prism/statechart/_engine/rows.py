@@ -20,7 +20,7 @@ from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, EventDescriptor, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
@@ -45,13 +45,13 @@ class Place(NamedTuple):
         state: The leaf's member, or the configuration.
         leaves: The numbers of the active leaves, in document order.
         active: The numbers of all active states.
-        texts: Their texts, outermost first.
+        around: Their members, outermost first.
     """
 
     state: Any
     leaves: tuple[int, ...]
     active: frozenset[int]
-    texts: tuple[str, ...]
+    around: tuple[Any, ...]
 
 
 NOWHERE = Place(None, (), frozenset(), ())
@@ -110,6 +110,9 @@ class NestedRows:
         self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
         self.step: Callable[..., Edge] = keep(self._step)
 
+    def __getitem__(self, state: Any) -> Place:
+        return self.place(state)
+
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
         try:
@@ -130,7 +133,7 @@ class NestedRows:
         if type(state) is str:
             return self.place(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
-        around = tuple(self.tree.texts[number] for number in sorted(active))
+        around = tuple(self.tree.nodes[number].state for number in sorted(active))
         return Place(self.tree.state_at(leaves), leaves, active, around)
 
     # Reactions
@@ -227,10 +230,12 @@ class NestedRows:
                 is_last = nodes[outer].kind == "parallel" and is_done(tree, outer, active)
                 ends = [around, outer] if is_last else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from (event for event in events if event in tree.triggers)
+                yield from filter(tree.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
+    if isinstance(trigger, EventDescriptor):
+        return trigger.matches(event)
     return event is EVENTLESS if trigger is None else trigger == event
 
 
@@ -308,10 +313,9 @@ class Reaction:
     Attributes:
         place: As given.
         groups: As given.
-        sure: The step that follows in any case; None if guards, chance or a history decide.
     """
 
-    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place", "sure")
+    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place")
 
     def __init__(
         self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
@@ -323,10 +327,6 @@ class Reaction:
         arcs = {*chain(*groups)}
         self._is_by_chance = _have_shares(arcs)
         self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
-        firsts = dict.fromkeys(group[0] for group in groups)
-        is_guarded = any(arc.written.guard for arc in firsts)
-        decides = is_guarded or self._is_by_chance or self._asks_history
-        self.sure: Edge | None = None if decides else self._together(tuple(firsts), None)
 
     def first(self, moment: Moment) -> Edge | None:
         """Return the step of the transitions that are enabled now; None if none is."""
@@ -344,9 +344,9 @@ class Reaction:
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
             yield self._together(tuple(dict.fromkeys(chosen)), moment)
 
-    def _together(self, arcs: tuple[Arc, ...], moment: Moment | None) -> Edge:
+    def _together(self, arcs: tuple[Arc, ...], moment: Moment) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = tuple(moment.histories().items()) if moment and self._asks_history else ()
+        memory = tuple(moment.histories().items()) if self._asks_history else ()
         return self._rows.step(self.place.state, self._trigger, arcs, memory)
 
 

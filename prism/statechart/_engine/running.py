@@ -10,21 +10,21 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, chain
 from math import expm1, isfinite
 from operator import index
 from typing import Any
 
-from prism.errors import FieldValueError, RunawayError
+from prism.errors import FieldValueError
 from prism.statechart._definition import Definition
+from prism.statechart._engine.firing import Run
 from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.making import MOST_QUEUED_FIRES, Run
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
-from prism.statechart.names import agent_name, shown_name
+from prism.statechart.memory import count, count_of, memory_of, random_of, remember
+from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, trigger_text
 from prism.telemetry.events import GUARD_FAILED
@@ -32,7 +32,7 @@ from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engin
 
 
 class Steps:
-    """Makes the steps of a chart with composites.
+    """Makes the steps of a chart with composites, at events and in ticks.
 
     Args:
         chart: The chart.
@@ -41,29 +41,32 @@ class Steps:
     Attributes:
         definition: The definition of the chart.
         rows: What may react, and the steps that follow.
-        schedule: What a tick makes.
     """
 
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
         self.definition: Definition[Any] = chart.definition
         self.rows: NestedRows = NestedRows(hierarchy)
-        self.schedule: Schedule = Schedule(chart, self)
+        texts = hierarchy.texts
+        # all by the texts of states; the timers of one by a key for the agent's memory, too
+        limits = chart.definition.timeouts.items()
+        self._limits = {state_text(state): ticks for state, ticks in limits}
+        self._after: dict[str, dict[str, Arc]] = {}
+        self._rates: dict[str, list[Arc]] = {}
+        for arc in hierarchy.arcs:
+            if arc.written.after is not None:
+                timers = self._after.setdefault(texts[arc.source], {})
+                timers[f"{arc.written.trigger} {len(timers)}"] = arc
+            if arc.written.rate is not None:
+                self._rates.setdefault(texts[arc.source], []).append(arc)
+        self._timed = frozenset(texts[number] for number in hierarchy.timed)
 
     # Firing
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        try:
-            state = agent.state
-            reaction = self.rows.reaction(state, trigger)
-            is_sound = reaction is not None and reaction.place.state is state
-        except (AttributeError, KeyError, TypeError):
-            is_sound = False
-        if not is_sound:
-            state = self._chart._require_known_state(agent)
-            self._chart._require_trigger(trigger)
-            reaction = self.rows.reaction(state, trigger)
+        state = self._chart._require_known_state(agent)
+        reaction = self.rows.reaction(state, trigger) if self._chart._has_trigger(trigger) else None
         if target is None:
             step = self._first(reaction, agent, context)
         else:
@@ -72,14 +75,12 @@ class Steps:
         if step is not None:
             return self.run(agent, step, context)
 
-        groups = () if reaction is None else reaction.groups
-        guards = (shown_name(arc.written.guard, "guard") for arc in dict.fromkeys(chain(*groups)))
-        state = state_text(agent.state)
-        self._chart._reporter.refused(agent, state, trigger, guards, context)
+        arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+        guards = (shown_name(arc.written.guard, "guard") for arc in arcs)
+        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
         if self.definition.strict and reaction is target is None:
-            raise MachineError(
-                f"{self.definition.name}: Can't trigger event {trigger} from state {state}!"
-            )
+            name, where = self.definition.name, state_text(state)
+            raise MachineError(f"{name}: Can't trigger event {trigger} from state {where}!")
         return None
 
     def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
@@ -95,10 +96,10 @@ class Steps:
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
         if self.rows.tree.kept or self.rows.tree.timed:
-            forget(memory_of(agent))
+            memory_of(agent).clear()
         self.run(agent, self.rows.beginning(agent.state), context)
 
-    def alone(self, arc: Arc, agent: Any, context: Any = None) -> Any:
+    def alone(self, arc: Arc, agent: Any, context: Any) -> Any:
         """Make one transition whose time has come, and no other of its trigger.
 
         None is made where a rate's function has moved the agent away.
@@ -110,9 +111,7 @@ class Steps:
 
     def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
-        if reaction is None:
-            return None
-        return reaction.sure or reaction.first(_Asking(self, agent, context))
+        return None if reaction is None else reaction.first(_Asking(self, agent, context))
 
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
@@ -120,7 +119,7 @@ class Steps:
         if reaction is not None:
             yield from reaction.enabled(_Asking(self, agent, context))
 
-    def report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
+    def _report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
         step = self.rows.step(state, trigger_text(arc.written.trigger), (arc,))
         self._chart._fail(GUARD_FAILED, error, agent, step)
@@ -133,26 +132,21 @@ class Steps:
         In a strict chart, an error before the first step commits changes nothing. A later one stops
         nothing that follows, and is raised in the end.
         """
-        run, made, raised = self._chart._firing[id(agent)], 0, deque[str]()
+        run, raised, is_made = self._chart._firing[id(agent)], deque[str](), False
         run.errors = None
         if step is None:
             step, context = self._next(raised, agent, context)
         while step is not None:
+            self._chart._count_step(agent, run, step.trigger)
             self._make(agent, step, context, run)
             raised += step.plan.raised
-            made += 1
-            if made > MOST_QUEUED_FIRES:
-                raise RunawayError(
-                    f"chart {self.definition.name!r}: agent {agent_name(agent)!r} did not settle "
-                    f"within {MOST_QUEUED_FIRES} steps; it is now in {state_text(agent.state)!r}: "
-                    "give the eventless transitions there a guard that ends them"
-                )
+            is_made = True
             if not (step.plan.settles or raised):
                 break
             step, context = self._next(raised, agent, context)
         if run.errors:
             raise run.errors[0]
-        return made > 0
+        return is_made
 
     def _next(self, raised: deque[str], agent: Any, context: Any) -> tuple[Edge | None, Any]:
         """Return the next step that needs no further event, and its context.
@@ -187,59 +181,15 @@ class Steps:
             chart._run_action(action, agent, edge, context)
         if plan.started and agent.state == edge.to_state:
             for state in plan.started:
-                self.schedule.begin(agent, state)
+                for key, arc in self._after.get(state, {}).items():
+                    self._limit(agent, state, key, arc)
         if engine_hooks:
             numbers = tuple(arc.number for arc in plan.arcs)
             observe("transition", TransitionDetails, self.definition, numbers, agent, context)
 
+    # Ticks
 
-class _Asking(Moment):
-    """The moment of an event that a chart answers."""
-
-    def __init__(self, steps: Steps, agent: Any, context: Any) -> None:
-        super().__init__(steps.rows.tree, agent, context)
-        self._steps = steps
-        # a guard may move the agent before it fails
-        self._state = agent.state
-
-    def judged(self, arc: Arc, verdict: Verdict) -> None:
-        if engine_hooks and arc.written.guard is not None:
-            about = self._steps.definition, (arc.number,), self._agent, self._context
-            observe("guard", GuardEvaluated, *about, *verdict)
-        if verdict.error is not None:
-            self._steps.report(verdict.error, self._agent, self._state, arc)
-
-
-# Ticks
-
-
-class Schedule:
-    """The timers and rates that a tick checks in a chart with composites.
-
-    Args:
-        chart: The chart.
-        steps: What makes its transitions.
-    """
-
-    def __init__(self, chart: Any, steps: Steps) -> None:
-        self._chart, self._steps = chart, steps
-        hierarchy = steps.rows.tree
-        texts = hierarchy.texts
-        # all by the texts of states; the timers of one by a key for the agent's memory, too
-        limits = chart.definition.timeouts.items()
-        self._limits = {state_text(state): ticks for state, ticks in limits}
-        self._after: dict[str, dict[str, Arc]] = {}
-        self._rates: dict[str, list[Arc]] = {}
-        for arc in hierarchy.arcs:
-            if arc.written.after is not None:
-                timers = self._after.setdefault(texts[arc.source], {})
-                timers[f"{arc.written.trigger} {len(timers)}"] = arc
-            if arc.written.rate is not None:
-                self._rates.setdefault(texts[arc.source], []).append(arc)
-        self._timed = frozenset(texts[number] for number in hierarchy.timed)
-        self._settles = bool(hierarchy.eventless)
-
-    def tick(self, agent: Any, ticks: int, context: Any = None, *, by_chance: bool = True) -> Any:
+    def tick(self, agent: Any, ticks: int, context: Any = None) -> Any:
         """Make the transitions of one tick; return the new state, or None if there were none.
 
         An error of one keeps none of the others from being made: the first is raised in the end.
@@ -248,10 +198,9 @@ class Schedule:
             agent: The agent.
             ticks: How many it has spent in its state, this one included.
             context: What guards and actions get.
-            by_chance: Whether rates are looked at; whoever has a time for each event does it.
         """
         made, errors = None, list[Exception]()
-        for make in self._due(agent, ticks, context, by_chance=by_chance):
+        for make in self._due(agent, ticks, context):
             try:
                 made = make() or made
             except Exception as error:
@@ -260,41 +209,37 @@ class Schedule:
             raise errors[0]
         return made
 
-    def _due(
-        self, agent: Any, ticks: int, context: Any, *, by_chance: bool
-    ) -> Iterator[Callable[[], Any]]:
+    def _due(self, agent: Any, ticks: int, context: Any) -> Iterator[Callable[[], Any]]:
         """Yield what makes each transition that may be due, in turn."""
         active = self._active(agent)
         if self._timed:
             count(memory_of(agent), [state for state in active if state in self._timed])
-        yield from self._time_outs(agent, ticks, context, active)
+        if TIMEOUT in self.rows.tree.triggers:
+            late = self._late(agent, ticks, active)
+            yield from (partial(self._chart.fire, agent, TIMEOUT, context) for _ in late)
         for state in active:
             for key, arc in self._after.get(state, {}).items():
                 yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
-        for state in active if by_chance else ():
+        for state in active:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
-        if self._settles:
-            yield partial(self._steps.run, agent, None, context)
+        if self.rows.tree.eventless:
+            yield partial(self.run, agent, None, context)
 
-    def _time_outs(
-        self, agent: Any, ticks: int, context: Any, active: Iterable[str]
-    ) -> Iterator[Callable[[], Any]]:
-        if TIMEOUT not in self._steps.rows.tree.triggers:
-            return
-        fire = partial(self._chart.fire, agent, TIMEOUT, context)
+    def _late(self, agent: Any, ticks: int, active: Sequence[str]) -> Iterator[str]:
+        """Yield the states that have been active for longer than their limits."""
         limited = [state for state in active if state in self._limits]
         threshold = count_of(agent, "timeout_threshold")
         # the agent's own limit is for states that the chart sets none for
         if not limited and threshold is not None and ticks > threshold:
-            yield fire
+            yield active[-1]
         for state in limited:
             if self._time_in(agent, state, ticks) > self._limits[state]:
-                yield fire
+                yield state
 
-    def _active(self, agent: Any) -> tuple[str, ...]:
+    def _active(self, agent: Any) -> list[str]:
         """Return the texts of the active states, outermost first."""
-        return self._steps.rows.place(agent.state).texts
+        return [*map(state_text, self.rows.place(agent.state).around)]
 
     def _time_in(self, agent: Any, state: str, ticks: int) -> int:
         """Return the ticks for which a state has been active; -1 if it is not."""
@@ -304,11 +249,6 @@ class Schedule:
         return time
 
     # After a time
-
-    def begin(self, agent: Any, state: str) -> None:
-        """Let functions say the time-outs of a state that is entered."""
-        for key, arc in self._after.get(state, {}).items():
-            self._limit(agent, state, key, arc)
 
     def _limit(self, agent: Any, state: str, key: str, arc: Arc) -> int:
         """Return the ticks until a transition's time comes; 0 if it came, or nothing says it."""
@@ -331,27 +271,12 @@ class Schedule:
         if not limit or time < limit:
             return None
 
-        made = self._steps.alone(arc, agent, context)
+        made = self.alone(arc, agent, context)
         if self._time_in(agent, state, ticks) == time:
             memory_of(agent)["after"][state][key] = 0
         return made
 
     # At a rate
-
-    def rated(self) -> Iterator[tuple[Any, float | Callable[[Any], float], Callable[[Any], Any]]]:
-        """Yield the transitions that happen at rates, for whoever has a time for each event.
-
-        Each comes as the state that it leaves, how often a tick it happens (or a function that
-        returns it for an agent now), and what makes it for an agent and returns the new state.
-        """
-        for arc in chain.from_iterable(self._rates.values()):
-            rate: Any = arc.written.rate
-            often = partial(self._rate_of, arc) if callable(rate) else float(rate)
-            yield (
-                self._steps.rows.tree.nodes[arc.source].state,
-                often,
-                partial(self._steps.alone, arc),
-            )
 
     def _make_by_chance(self, agent: Any, context: Any, arcs: list[Arc]) -> Any:
         """Make the one of the competing transitions that happens, if any does.
@@ -366,9 +291,9 @@ class Schedule:
         if number >= chance:
             return None
         happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self._steps.alone(arcs[happening], agent, context)
+        return self.alone(arcs[happening], agent, context)
 
-    def _rate_of(self, arc: Arc, agent: Any, context: Any = None) -> float:
+    def _rate_of(self, arc: Arc, agent: Any, context: Any) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
         if not callable(rate):
@@ -382,8 +307,25 @@ class Schedule:
         try:
             return function()
         except Exception as error:
-            self._steps.report(error, agent, state, arc)
+            self._report(error, agent, state, arc)
             return 0
+
+
+class _Asking(Moment):
+    """The moment of an event that a chart answers."""
+
+    def __init__(self, steps: Steps, agent: Any, context: Any) -> None:
+        super().__init__(steps.rows.tree, agent, context)
+        self._steps = steps
+        # a guard may move the agent before it fails
+        self._state = agent.state
+
+    def judged(self, arc: Arc, verdict: Verdict) -> None:
+        if engine_hooks and arc.written.guard is not None:
+            about = self._steps.definition, (arc.number,), self._agent, self._context
+            observe("guard", GuardEvaluated, *about, *verdict)
+        if verdict.error is not None:
+            self._steps._report(verdict.error, self._agent, self._state, arc)
 
 
 def _whole_ticks(after: Callable[[Any], Any], agent: Any) -> int:

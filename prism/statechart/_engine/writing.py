@@ -16,12 +16,12 @@ from __future__ import annotations
 
 import inspect
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import count_of, field_of, kept_beside, records_beside
+from prism.statechart.memory import count_of, field_of, kept_beside, known_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -40,6 +40,8 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "timeout_threshold": DEFAULT_TIMEOUT_THRESHOLD,
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
+
+FIELDS = (*FIELD_DEFAULTS, "state_history")
 
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
@@ -61,15 +63,15 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
     Whatever else has that name is the application's, and is neither read nor written.
     """
     history = field_of(agent, "state_history")
-    is_own = _is_prisms(agent, history) or (isinstance(history, tuple) and _holds_records(history))
-    records: Sequence[StateTransition] = history if is_own else records_beside(agent) or ()
+    is_own = _is_prisms(agent, history)
+    records: Sequence[StateTransition] = history if is_own else known_beside(agent).records or ()
     return records
 
 
 def _is_prisms(agent: Any, history: Any) -> bool:
     if not isinstance(history, (list, deque)):
         return False
-    if history or records_beside(agent) is not None:
+    if history or known_beside(agent).records is not None:
         return _holds_records(history)
     counts = (count_of(agent, name) for name in ("ticks_in_state", "max_history_depth"))
     return type(history) is deque or any(count is not None for count in counts)
@@ -137,13 +139,12 @@ def quiet_writer(cls: Any, writer: Writer) -> Writer | None:
     return write_usual if is_quiet else None
 
 
-def _require_arguments(cls: type) -> None:
-    method = inspect.getattr_static(cls, "transition_to")
+def _require_arguments(cls: Any) -> None:
     # of another kind of callable the signature may be unknown
-    if not inspect.isfunction(method):
+    if not inspect.isfunction(cls.transition_to):
         return
     try:
-        inspect.signature(method).bind("self", "new_state", "trigger", "context")
+        inspect.signature(cls.transition_to).bind("self", "new_state", "trigger", "context")
     except TypeError as error:
         raise AgentError(
             f"{cls.__name__}.transition_to cannot write a transition ({error}): "
@@ -214,10 +215,8 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
 def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | None:
     """Write any other object, using the fields that are prism's.
 
-    A state that is plain text stays plain text.
-
-    Raises:
-        Exception: Whatever a field raises that takes no new value. Nothing has changed then.
+    A state that is plain text stays plain text. If a field refuses its new value, be it after it
+    was set, as the validator of a model may, nothing has changed.
     """
     before, dwell = agent.state, count_of(agent, "ticks_in_state")
     history = None if field_of(agent, "state_history") is None else records_for(agent)
@@ -226,14 +225,13 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
         agent.state = edge.to_text if type(before) is str else edge.to_state
         if dwell is not None:
             agent.ticks_in_state = 0
-        # the history comes last: what a full one drops cannot be brought back
-        if history is not None:
-            append_record(history, record, depth_of(agent))
     except Exception:
-        for field, value in (("ticks_in_state", dwell), ("state", before)):
-            if value is not None and getattr(agent, field) != value:
-                setattr(agent, field, value)
+        agent.state = before
+        if dwell is not None:
+            agent.ticks_in_state = dwell
         raise
+    if history is not None:
+        append_record(history, record, depth_of(agent))
     return dwell
 
 
@@ -249,11 +247,9 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
-def add_missing_fields(agent: Any, initial: Any) -> None:
+def add_missing_fields(agent: Any, names: Iterable[str] = FIELDS) -> None:
     """Give an object the fields it lacks; what its class leaves no room for raises."""
-    fields = FIELD_DEFAULTS | {"state_history": deque(maxlen=depth_of(agent))}
-    for name, value in fields.items():
+    values = {**FIELD_DEFAULTS, "state_history": deque(maxlen=depth_of(agent))}
+    for name in names:
         if not hasattr(agent, name):
-            setattr(agent, name, value)
-    if getattr(agent, "state", None) is None:
-        agent.state = initial
+            setattr(agent, name, values[name])

@@ -1,5 +1,7 @@
 """What follows a failed step: retry, skip or fail, and how many requests are sent."""
 
+import asyncio
+from functools import partial
 from typing import Any
 
 import pytest
@@ -8,6 +10,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.testing import FakeOllama, Fault
+from tests.kit.clocks import Clock
 from tests.kit.writers import agent_of, names_of, prompts_of, writer_of
 
 
@@ -15,22 +18,33 @@ def asking(policy: str = "", top: str = "") -> str:
     return f"{top}\nsteps:\n  - {{name: ask, type: llm, prompt: p, output: text{policy}}}\n"
 
 
+HANG = Fault.hang()
+
+
 @pytest.mark.parametrize("own", [1, 3])
 @pytest.mark.parametrize("retries", [0, 1, 3])
-@pytest.mark.parametrize("fault", [Fault.says(""), Fault.status(503), Fault.hang(), None])
+@pytest.mark.parametrize("fault", [Fault.says(""), Fault.status(503), HANG, None])
 async def test_max_retries_bounds_all_requests(
-    server: FakeOllama, connect: Any, fault: Fault | None, own: int, retries: int
+    server: FakeOllama,
+    connect: Any,
+    loop_clock: Clock,
+    fault: Fault | None,
+    own: int,
+    retries: int,
 ) -> None:
     """`max_retries: 3` is four requests in all, whatever fails, and whatever the pool retries."""
     if fault is not None:
         server.fail_always(fault)
     else:
         server.fail(*[Fault.status(503), Fault.says("")] * 9)
-    pool: Any = connect(attempts=own, timeout=0.1)
+    pool: Any = connect(attempts=own, timeout=5)
     for each in pool.servers:
         each.backoff = lambda _failures: 0.0
     workflow = Workflow.from_text(asking(f", max_retries: {retries}"))
-    turn = await WorkflowAgent(workflow, pool).turn()
+    asking_it = asyncio.create_task(WorkflowAgent(workflow, pool).turn())
+    for number in range(1 + retries) if fault is HANG else ():
+        await loop_clock.passes(5, when=partial(lambda least: server.asked > least, number))
+    turn = await asking_it
     assert server.asked == 1 + retries
     assert turn.has_stopped
     assert turn.steps[0].cost is not None

@@ -71,7 +71,7 @@ WRONG_MOVES: list[tuple[dict[str, Any], str]] = [
     ({"deep": True}, ": Transition.__init__() got an unexpected keyword argument 'deep'"),
     ({"guard": "os.system"}, ".guard: unknown function 'os.system': pass it in guards=, which has"),
     ({"action": "run"}, ".action: unknown function 'run': pass it in actions=, which has nothing"),
-    ({"probability": 2.0}, ": transition 'bumped': probability"),
+    ({"probability": -1}, ": transition 'bumped': probability must be a number above 0"),
 ]
 
 
