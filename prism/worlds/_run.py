@@ -181,13 +181,11 @@ class Run(Generic[WorldT_co]):
             SimulationError: If it was run before, which has changed the agents.
         """
         try:
-            results: WorldResults = carry_out(
-                self, None, on_round=on_round, with_config=False
-            ).results
+            outcome = carry_out(self, None, on_round=on_round, with_config=False)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
-
+        results: WorldResults = outcome.results
         return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
