@@ -155,6 +155,20 @@ def target_text(target: Any) -> str:
     )
 
 
+class EventDescriptor(str):
+    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
+
+    It names all events that begin with the same parts between dots.
+    """
+
+    __slots__ = ()
+
+    def matches(self, event: object) -> bool:
+        """Return whether an event is meant."""
+        prefix = self.removesuffix("*").removesuffix(".")
+        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
+
+
 # Records
 
 
