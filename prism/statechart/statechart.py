@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 from operator import attrgetter
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
@@ -29,7 +29,6 @@ from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
     from prism.statechart._engine.rows import NestedRows
-    from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
 
@@ -322,7 +321,7 @@ class Statechart(Driving[StateT]):
 
     # Derived, checked and explained
 
-    def extended(self, **changes: Unpack[Changes]) -> Statechart[Any]:
+    def extended(self, **changes: Any) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
 
         A transition is named by ``(trigger, source, target)``, as it was written. A state may be a
@@ -330,21 +329,22 @@ class Statechart(Driving[StateT]):
         names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts, or a `State` with what it contains. The
-                new chart then has its own enum,
-                `state_type`: the given one if it has all states of the chart, otherwise one with
-                all former and new members. Former members equal their successors by text. Agents of
-                the new chart set ``state_type`` in their class.
-            transitions: Further transitions, between members of the former enum, of ``states`` or
-                of both. They are tried after the former ones. The source ``"*"`` stands for all
-                states of the new chart, but a former ``"*"`` only for the former states.
-            without: The transitions to leave out, or their names.
-            guards: New guards, by the transition's name; None for no guard.
-            timeouts: New limits in ticks, by state; None for no limit.
-            decision_states: Further decision states.
-            final_states: Further final states.
-            others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
-                the new chart; by default as in this one.
+            changes: What the new chart has otherwise:
+
+                * ``states``: further states, as an enum or as texts, or a `State` with what it
+                  contains. The new chart then has its own enum, `state_type`: the given one if it
+                  has all states of the chart, otherwise one with all former and new members. Former
+                  members equal their successors by text. Agents of the new chart set
+                  ``state_type`` in their class.
+                * ``transitions``: further transitions, between members of the former enum, of
+                  ``states`` or of both. They are tried after the former ones. The source ``"*"``
+                  stands for all states of the new chart, but a former ``"*"`` only for the former
+                  states.
+                * ``without``: the transitions to leave out, or their names.
+                * ``guards``: new guards, by the transition's name; None for no guard.
+                * ``timeouts``: new limits in ticks, by state; None for no limit.
+                * ``decision_states`` and ``final_states``: further ones.
+                * ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock``.
 
         Returns:
             The new chart, of the same class.
@@ -357,7 +357,7 @@ class Statechart(Driving[StateT]):
 
         make: Callable[..., Statechart[Any]] = type(self)
         defaults = {"logger": self._reporter.logger, "clock": self._clock}
-        return make(**{**defaults, **extended(self._definition, changes)})
+        return make(**{**defaults, **extended(self._definition, **changes)})
 
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
