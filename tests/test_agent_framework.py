@@ -30,7 +30,8 @@ options = (AgentState.COMPOSING, AgentState.SCROLLING)
 
 async def ask():
     for asked in (client, agent):
-        question = Question(SimpleNamespace(agent_id="a"), AgentState.EVALUATING, "decides", options)
+        ada = SimpleNamespace(agent_id="a")
+        question = Question(ada, AgentState.EVALUATING, "decides", options)
         (made,) = await Reasoner(asked, seed=7).decide_many([question])
         cost = made.cost
         print(json.dumps([made.chosen.value, made.source, cost.attempts, cost.input_tokens]))
