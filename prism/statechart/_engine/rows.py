@@ -273,16 +273,13 @@ class Moment:
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""
-        tree, left = self._tree, remembered(self._agent).get("history", {})
-        numbers = {
-            tree.numbers.get(text, CHART): tuple(
-                sorted(tree.numbers.get(leaf, CHART) for leaf in leaves)
-            )
-            for text, leaves in left.items()
-        }
-        return {
-            at: leaves for at, leaves in numbers.items() if at and tree.is_configuration(leaves, at)
-        }
+        tree, kept = self._tree, {}
+        for text, leaves in remembered(self._agent).get("history", {}).items():
+            at = tree.numbers.get(text, CHART)
+            numbers = tuple(sorted(tree.numbers.get(leaf, CHART) for leaf in leaves))
+            if at and tree.is_configuration(numbers, at):
+                kept[at] = numbers
+        return kept
 
 
 class _Anything(Moment):
