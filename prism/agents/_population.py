@@ -207,19 +207,19 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     if path.suffix.lower() == ".jsonl":
         refuse_misspelt(path, others, _COLUMNS)
     ids, attributes = ids_of(records), attributes_of(records, others)
-    known = frozenset(ids)
+    names = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
-    for record, agent_id, own in zip(records, ids, attributes, strict=True):
+    for record, agent_id, values in zip(records, ids, attributes, strict=True):
         tweets = _list_in(record, "previous_tweets", str)
         following = [*record.texts("following"), *_followed(record, ids)]
         for name in following:
-            if name not in known:
+            if name not in names:
                 raise record.wrong("following", f"no agent of this file is called {name!r}")
 
         agent = _agent(record, agent_id, tweets, seed)
         agent.following = tuple(name for name in dict.fromkeys(following) if name != agent_id)
-        agent.attributes = own
+        agent.attributes = values
         agents.append(agent)
         topics = tuple(agent.interests)
         posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]

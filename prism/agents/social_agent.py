@@ -141,8 +141,8 @@ class SocialAgent(StatechartMixin):
         self.ticks_in_state = ticks_in_state
         self.attributes: dict[str, Any] = dict(attributes or {})
         thresholds = (engagement_threshold, timeout_threshold)
-        for name, given in zip(_THRESHOLDS, thresholds, strict=True):
-            value = getattr(self.archetype, name, None) if given is None else given
+        for name, threshold in zip(_THRESHOLDS, thresholds, strict=True):
+            value = getattr(self.archetype, name, None) if threshold is None else threshold
             if value is not None:
                 setattr(self, name, value)
 

@@ -170,9 +170,9 @@ def relevance(interests: Terms, context: Any) -> float:
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
         is_number = isinstance(context, (int, float))
-        given = context if is_number else _read(context, "relevance")
-        if given is not None:
-            return checked_relevance("relevance", given)
+        number = context if is_number else _read(context, "relevance")
+        if number is not None:
+            return checked_relevance("relevance", number)
         terms = _terms_of_context(context)
 
     topics, words = interests.topics & terms.topics, interests.words & terms.words

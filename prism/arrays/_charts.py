@@ -9,7 +9,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from prism.arrays._numbers import Agents, for_each
+from prism.arrays._numbers import Agents, Mask, for_each
 from prism.errors import DefinitionError, FieldTypeError
 from prism.statechart import Statechart, Transition
 from prism.statechart.states import state_text
@@ -33,22 +33,23 @@ class Arc:
     item: Transition[Any]
     chart: str
 
-    def enabled(self, world: Any, who: Agents, states: NDArray[Any]) -> NDArray[np.intp]:
-        """Return which of some agents may make it: their indices in ``who``.
+    def enabled(self, world: Any, who: Agents, states: NDArray[Any]) -> Mask:
+        """Return for each of some agents, who are in some states, whether it may make it.
 
         Raises:
             FieldTypeError: If the guard does not return truth values for them.
         """
-        fits, guard = np.flatnonzero(states == self.source), self.item.guard
-        if guard is None or not len(fits):
-            return fits
-        what = f"chart {self.chart!r}: the guard of {self.item}"
-        # numpy itself refuses `and`, `or`, `not` and 0 < x < 1, where &, | and ~ are meant
-        result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
-        mask = for_each(result, len(fits), what)
-        if mask.dtype != bool:
-            raise FieldTypeError(f"{what} must return truth values, got {mask.dtype}")
-        return np.asarray(fits[mask])
+        fits: Mask = states == self.source
+        guard = self.item.guard
+        if guard is not None and fits.any():
+            what = f"chart {self.chart!r}: the guard of {self.item}"
+            # numpy itself refuses `and`, `or`, `not` and 0 < x < 1, where &, | and ~ are meant
+            result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
+            mask = for_each(result, int(fits.sum()), what)
+            if mask.dtype != bool:
+                raise FieldTypeError(f"{what} must return truth values, got {mask.dtype}")
+            fits[fits] = mask
+        return fits
 
 
 class Codes:

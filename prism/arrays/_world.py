@@ -152,12 +152,10 @@ class ArrayWorld(Population):
         """
         who = checked(who, self.size)
         is_first, arcs = times_named(who) == 0, self._codes.arcs(trigger)
-        asked = who[is_first]
-        states, choice = self._state[asked], np.full(len(asked), -1)
-        for row, arc in enumerate(arcs):
-            fits = arc.enabled(self, asked, states)
-            choice[fits[choice[fits] < 0]] = row
-        self._make(arcs, asked, choice)
+        once = who[is_first]
+        fits = self._enabled(arcs, once)
+        choice = np.where(fits.any(axis=0), fits.argmax(axis=0), -1)
+        self._make(arcs, once, choice)
         result = np.zeros(len(who), bool)
         result[is_first] = choice >= 0
         return result
@@ -186,18 +184,15 @@ class ArrayWorld(Population):
         self._draws += 1
         times = times_named(who)
         waves = np.split(np.argsort(times, kind="stable"), np.bincount(times).cumsum()[:-1])
-        for asked in waves:
-            chances = np.zeros((len(arcs), len(asked)))
-            for row, arc in enumerate(arcs):
-                fits = arc.enabled(self, who[asked], self._state[who[asked]])
-                chances[row, fits] = table[row, asked[fits]]
-            chances = chances.cumsum(axis=0)
+        for wave in waves:
+            fits = self._enabled(arcs, who[wave])
+            chances = np.where(fits, table[:, wave], 0.0).cumsum(axis=0)
             # beyond the last transition where none has a chance
-            numbers = self._drawn(who[asked], times[asked]) * chances[-1]
+            numbers = self._drawn(who[wave], times[wave]) * chances[-1]
             choice = (numbers >= chances).sum(axis=0)
             for row, arc in enumerate(arcs):
-                drawn[arc.item.target][asked[choice == row]] = True
-            self._make(arcs, who[asked], choice)
+                drawn[arc.item.target][wave[choice == row]] = True
+            self._make(arcs, who[wave], choice)
         return drawn
 
     def run(self, log: PathLike[str] | str | None = None, sample: int = 1000) -> list[ArrayRound]:
@@ -241,6 +236,11 @@ class ArrayWorld(Population):
         return ArrayRound(number, states, measures, self._moved)
 
     # Parts
+
+    def _enabled(self, arcs: Sequence[Arc], who: Agents) -> Mask:
+        """Return which transitions each of some agents enables, a row for each transition."""
+        states = self._state[who]
+        return np.stack([arc.enabled(self, who, states) for arc in arcs])
 
     def _weights(
         self, size: int, trigger: str, targets: Sequence[int], weights: Weights

@@ -89,7 +89,7 @@ def _carry_out(
     """Carry out a run, or estimate its costs, and print the results."""
     from prism.cli._progress import run_screen
     from prism.cli._results import tell
-    from prism.runs._folder import RunFolder
+    from prism.runs import RunFolder
     from prism.runs._running import carry_out
     from prism.worlds import Run
 

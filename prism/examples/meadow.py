@@ -52,7 +52,7 @@ class Meadow(World[Sheep]):
 
     def tick_ends(self) -> None:
         """Let the grass grow back."""
-        self.grass.change(lambda grass: grass + self.regrowth * (1 - grass))
+        self.grass[:] = (grass + self.regrowth * (1 - grass) for grass in self.grass)
 
     @measure
     def flock(self) -> int:

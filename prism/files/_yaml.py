@@ -82,11 +82,11 @@ def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDoc
 
 
 def _unreadable(error: Any, path: PathLike[str] | str | None) -> InputError:
-    mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+    position = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
     context = getattr(error, "context", None)
-    column = "" if mark is None else f" (column {mark.column + 1})"
-    line = None if mark is None else mark.line + 1
+    column = "" if position is None else f" (column {position.column + 1})"
+    line = None if position is None else position.line + 1
 
     # libyaml scans ahead, and since PyYAML 6.0.4 it has its own limit, far beyond ours
     if problem == "exceeded maximum nesting depth":

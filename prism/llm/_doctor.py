@@ -21,11 +21,11 @@ from prism.errors import (
 from prism.llm._addresses import model_name
 from prism.llm._pool import ModelPool
 from prism.llm._servers import ModelServer, OllamaServer
+from prism.reasoner import Cost, Question
 from prism.reasoner._prompts import Kind, PromptSettings, request_for
-from prism.reasoner._questions import Question
 from prism.reasoner._reasoner import farthest
 from prism.reasoner._replies import Reply
-from prism.reasoner._requests import Cost, Request, answered
+from prism.reasoner._requests import Request, answered
 
 _OPTIONS = {
     "idle": "Put the phone away",

@@ -11,9 +11,9 @@ from prism.errors import LLMError, ModelMissingError, TimedOutError, Unreachable
 from prism.llm._addresses import Kind, check_address, same_address, with_port, with_version
 from prism.llm._servers import ModelServer, OllamaServer, OpenAIServer
 from prism.llm._settings import filled_in
+from prism.reasoner import Cost
 from prism.reasoner._asking import Pool
 from prism.reasoner._faults import NO_SUCH_PATH
-from prism.reasoner._requests import Cost
 
 _KINDS: dict[str, Any] = {
     "ollama": (OllamaServer, with_port),

@@ -119,7 +119,7 @@ def _draw_effects(rows: Iterable[Difference], comparison: Differences) -> alt.To
         yOffset=alt.YOffset("group:N", sort=others),
         color=alt.Color("group:N", scale=alt.Scale(domain=others)),
         tooltip=[
-            *("measure:N", "group:N"),
+            *(alt.Tooltip("measure:N"), alt.Tooltip("group:N")),
             *(alt.Tooltip(f"{name}:Q", format=".3g") for name in numbers),
         ],
     )
@@ -159,7 +159,7 @@ def _draw_rounds(
     tooltip = [alt.Tooltip(f"{name}:Q", format=",.4~g") for name in ("mean", "low", "high", "runs")]
     line = base.mark_line(strokeWidth=2).encode(
         alt.Y("mean:Q", title=None, scale=alt.Scale(zero=False)),
-        tooltip=["group:N", "round:Q", *tooltip],
+        tooltip=[alt.Tooltip("group:N"), alt.Tooltip("round:Q"), *tooltip],
     )
     chart: alt.TopLevelMixin = alt.layer(
         shade.encode(alt.Y("low:Q"), alt.Y2("high:Q")), line

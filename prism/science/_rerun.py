@@ -88,7 +88,7 @@ def rerun(
             problem = "can only be changed from round 1 on: leave it out, or rerun from round 1"
             raise InputError(problem, field=name)
     for each in treatments:
-        if read_treatment(each).round < from_round:
+        if read_treatment(each)[1] < from_round:
             problem = f"has {each}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
 

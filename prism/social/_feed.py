@@ -220,7 +220,7 @@ class Feed(Posting):
     def publish_about(self, reader: Reader) -> Any:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None and reader.post is not None:
+        if reader.draft is None:
             # it has chosen this act itself, so there is no draft yet
             stream = self._stream_of_text(reader)
             return self._drafted(reader, kind, stream, self._end_act)

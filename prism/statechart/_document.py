@@ -19,7 +19,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._parts import History, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, Transition
+from prism.statechart.transitions import ANY_STATE, EventDescriptor, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
@@ -64,6 +64,8 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
         functions: Gets the functions by kind and name.
     """
     match value:
+        case EventDescriptor():
+            return {"descriptor": str(value)}
         case str() | Enum():
             return state_text(value)
         case None | bool() | int() | float():
@@ -160,6 +162,8 @@ class _Reader:
             return self.part(_PARTS[key], value, where)
         if key == "timeouts" and isinstance(value, Mapping):
             return {self._state(each, (*where, each)): value[each] for each in value}
+        if key == "trigger" and isinstance(value, Mapping) and "descriptor" in value:
+            return EventDescriptor(value["descriptor"])
         if key == "source" and value == ANY_STATE:
             return self._states.get(value, value)
         if key in _STATES and isinstance(value, str):

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from prism.statechart._parts import Action, History, State, as_state, as_tuple
 from prism.statechart.states import Configuration, joined, state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import EventDescriptor, Transition
 
 CHART = 0
 
@@ -192,6 +192,12 @@ class Hierarchy:
         """Yield the transitions of a leaf, then of what is around it, innermost first."""
         for number in (leaf, *self.ancestors(leaf)):
             yield from self._arcs_of.get(number, ())
+
+    def reacts_to(self, event: object) -> bool:
+        """Return whether a transition has an event as its trigger, or describes it."""
+        return event in self.triggers or any(
+            each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
+        )
 
     # What is remembered of agents
 

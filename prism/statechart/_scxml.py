@@ -38,7 +38,7 @@ _READ = {
     "initial": "<default>",
     "history": "id type prism:default <default>",
     "transition": "event cond target type "
-    "prism:action prism:after prism:rate prism:probability prism:place",
+    "prism:exact prism:action prism:after prism:rate prism:probability prism:place",
     "default": "target type",
 }
 """What is read of each element: its attributes, and elements inside.
@@ -110,16 +110,17 @@ class _Writer:
         _set(element, id=_encoded(text), initial=self._ids(data.get("initial")))
         _set_own(element, data, "entry", "exit")
 
-    def _write_transition(self, data: Mapping[str, Any]) -> None:
-        element = SubElement(self._states[data["source"]], "transition")
+    def _write_transition(self, data: dict[str, Any]) -> None:
+        element, trigger = SubElement(self._states[data["source"]], "transition"), data["trigger"]
+        data["exact"] = isinstance(trigger, str)
         _set(
             element,
-            event=None if data["trigger"] is None else _encoded(data["trigger"]),
+            event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
             cond=data.get("guard"),
             target=self._ids(data["target"]),
             type="internal" if data.get("internal") else None,
         )
-        _set_own(element, data, "action", *TIMING, "place")
+        _set_own(element, data, "exact", "action", *TIMING, "place")
 
     def _ids(self, places: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -288,12 +289,11 @@ class _Reader:
     def _add_transition(
         self, name: str | None, source: str, targets: list[str], values: Mapping[str, str]
     ) -> None:
-        if "*" in (name or ""):
-            self._refuse(f"the event {name!r}")
         transitions, own = self._chart["transitions"], _own(values)
         place = own.pop("place", None)
+        is_exact = name is None or own.pop("exact", False)
         data = {
-            "trigger": name and _decoded(name),
+            "trigger": name and _decoded(name) if is_exact else {"descriptor": name},
             "source": source,
             "target": targets,
             "guard": values["cond"].strip() if "cond" in values else None,

@@ -6,13 +6,13 @@ The lint looks at a chart as it was written, since a transition to a history is 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import Any, Literal
 
 from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
-from prism.statechart._engine.rows import Moment, NestedRows
+from prism.statechart._engine.rows import Moment
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
@@ -25,15 +25,6 @@ __all__ = ["Explanation", "Finding"]
 # What an event would do, and why
 
 FireOutcome = Literal["moves", "stays", "draws", "refused", "raises", "no reaction"]
-
-_SUMMARIES: dict[FireOutcome, str] = {
-    "moves": "fire moves the agent to {target!r}",
-    "stays": "fire runs the action; the agent stays in {state!r}, and nothing is recorded",
-    "draws": "fire draws one of those that passed, weighted by probability",
-    "refused": "fire does nothing: no guard passes",
-    "raises": "fire raises the guard's exception: the chart is strict",
-    "no reaction": "{state!r} does not react to it, only to {events}{unknown}",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +43,11 @@ class Explanation:
             self-transition only runs its actions; it ``draws`` one of several transitions weighted
             by probability; it is ``refused`` by all guards; a guard of a strict chart ``raises``;
             the state has ``no reaction`` to the event.
+        summary: The outcome as a sentence, with the events to which the state reacts if it does not
+            react to this one.
         target: Where ``fire`` would lead; None if nowhere.
         options: The targets from which `Statechart.afire` would have a reasoner choose; empty if it
             would not ask.
-        reacts_to: The events that the state reacts to, in definition order.
-        problem: What is wrong with the event if no transition of the chart has it, and what may be
-            meant; else None.
     """
 
     chart: str
@@ -66,21 +56,14 @@ class Explanation:
     trigger: str
     candidates: tuple[str, ...]
     outcome: FireOutcome
+    summary: str
     target: Any
     options: tuple[Any, ...]
-    reacts_to: tuple[str, ...]
-    problem: str | None = None
 
     def __str__(self) -> str:
         """Return the block: who and where, a line for each candidate, and the outcome."""
         where = f"agent {self.agent!r} in {state_text(self.state)!r}, event {self.trigger!r}"
-        summary = _SUMMARIES[self.outcome].format(
-            state=state_text(self.state),
-            target=state_text(self.target),
-            events=joined(self.reacts_to) or "no event",
-            unknown=f" ({self.problem})" if self.problem else "",
-        )
-        lines = [f"{where}, chart {self.chart!r}:", *self.candidates, summary]
+        lines = [f"{where}, chart {self.chart!r}:", *self.candidates, self.summary]
         if self.options:
             options = ", ".join(map(state_text, self.options))
             lines.append(f"afire asks the reasoner to choose from {options}")
@@ -88,13 +71,9 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the explanation as plain data, ready for JSON."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [*map(state_text, value)]
-    return value and state_text(value)
+        texts = {"state": state_text(self.state), "options": [*map(state_text, self.options)]}
+        target = self.target and state_text(self.target)
+        return {**asdict(self), **texts, "target": target, "candidates": [*self.candidates]}
 
 
 class _Trial(Moment):
@@ -123,7 +102,7 @@ def explain(
         context: What the event is about.
         state: The state to explain for.
     """
-    tree, rows = chart.hierarchy, NestedRows(chart.hierarchy)
+    tree, rows = chart.hierarchy, chart.rows
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
     trial = _Trial(tree, agent, context)
     outcome: FireOutcome = "no reaction"
@@ -136,9 +115,20 @@ def explain(
             target = edge and edge.to_state
             outcome = "refused" if edge is None else "stays" if target == state else "moves"
             decides = not chart.decision_states.isdisjoint(leaf_texts(state))
-            options = dict.fromkeys(
-                each.to_state for each in (reaction.enabled(trial) if decides else ())
-            )
+            enabled = reaction.enabled(trial) if decides else ()
+            options = dict.fromkeys(each.to_state for each in enabled)
+
+    reacts_to = [each for each in tree.triggers if rows.reaction(state, each)]
+    known = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
+    summaries: dict[FireOutcome, str] = {
+        "moves": f"fire moves the agent to {state_text(target)!r}",
+        "stays": "fire runs the action; the agent stays, and nothing is recorded",
+        "draws": "fire draws one of those that passed, weighted by probability",
+        "refused": "fire does nothing: no guard passes",
+        "raises": "fire raises the guard's exception: the chart is strict",
+        "no reaction": f"{state_text(state)!r} does not react to it, only to "
+        f"{joined(reacts_to) or 'no event'}{known and f' ({known})'}",
+    }
     return Explanation(
         chart.name,
         agent_name(agent),
@@ -146,10 +136,9 @@ def explain(
         trigger,
         tuple(_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs),
         outcome,
+        summaries[outcome],
         target,
         tuple(options) if len(options) > 1 and not trial.raises(chart) else (),
-        tuple(each for each in tree.triggers if rows.reaction(state, each)),
-        None if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers),
     )
 
 

@@ -68,16 +68,8 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        self._report(
-            "info",
-            TRANSITION,
-            agent,
-            from_state=edge.from_text,
-            to_state=edge.to_text,
-            trigger=edge.trigger,
-            ticks_in_state=dwell,
-            context=identify(context),
-        )
+        about = {"ticks_in_state": dwell, "context": identify(context)}
+        self._report("info", TRANSITION, agent, **edge.ends(), **about)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -100,17 +92,10 @@ class Reporter:
         if not loggers.is_heard(self.logger, DEBUG):
             return
         names = [*filter(None, guards)]
-        self._report(
-            "debug",
-            EVENT_REFUSED,
-            agent,
-            state=state,
-            trigger=trigger,
-            reason="guards" if names else "no_transition",
-            guards=names,
-            ticks_in_state=count_of(agent, "ticks_in_state"),
-            context=identify(context),
-        )
+        reason = {"reason": "guards" if names else "no_transition", "guards": names}
+        dwell = count_of(agent, "ticks_in_state")
+        about = {**reason, "ticks_in_state": dwell, "context": identify(context)}
+        self._report("debug", EVENT_REFUSED, agent, state=state, trigger=trigger, **about)
 
     def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: str) -> None:
         """Warn of an answer that no longer applied: ``moved``, or ``not_enabled``."""
@@ -122,9 +107,8 @@ class Reporter:
         """Report a guard or an action that raised; raise the error in a strict chart."""
         if self._strict:
             raise error
-        ends = {"from_state": edge.from_text, "to_state": edge.to_text, "trigger": edge.trigger}
-        description = loggers.describe(error)
-        self._report("error", event, agent, exc_info=error, error=description, **ends)
+        about = {"exc_info": error, "error": loggers.describe(error)}
+        self._report("error", event, agent, **about, **edge.ends())
 
     def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
         about = {"chart": self._chart, "agent_id": agent_name(agent)}

@@ -155,6 +155,20 @@ def target_text(target: Any) -> str:
     )
 
 
+class EventDescriptor(str):
+    """The trigger of a transition in an SCXML document: ``error``, ``error.*`` or ``*`` (3.12.1).
+
+    It names all events that begin with the same parts between dots.
+    """
+
+    __slots__ = ()
+
+    def matches(self, event: object) -> bool:
+        """Return whether an event is meant."""
+        prefix = self.removesuffix("*").removesuffix(".")
+        return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
+
+
 # Records
 
 
@@ -183,6 +197,10 @@ class Edge:
         self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
         self.leaves = None if self.from_state == self.to_state else self.from_state
         self.variants = {self.keys: self}
+
+    def ends(self) -> dict[str, str]:
+        """Return states and trigger as the log has them."""
+        return {"from_state": self.from_text, "to_state": self.to_text, "trigger": self.trigger}
 
     def with_keys(self, keys: Keys) -> Edge:
         """Return the variant of this edge for contexts with these keys; made once, then shared."""
@@ -249,13 +267,8 @@ class StateTransition:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
-        return {
-            "from_state": state_text(self.from_state),
-            "to_state": state_text(self.to_state),
-            "trigger": self.trigger,
-            "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
-            "context": self.context,
-        }
+        time = self.timestamp.isoformat().replace("+00:00", "Z")
+        return {**self._edge.ends(), "timestamp": time, "context": self.context}
 
     @classmethod
     def from_dict(

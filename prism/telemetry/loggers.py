@@ -63,10 +63,10 @@ class StandardLogger:
 
         # logging shows the traceback, so ``error`` would only repeat it
         raised = keys.pop("exc_info", None)
-        shown = {name: value for name, value in keys.items() if not raised or name != "error"}
+        listed = {name: value for name, value in keys.items() if not raised or name != "error"}
         # one attribute for all keys: ``name``, for one, is an attribute of every record already
         data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, shown, exc_info=raised, extra={"prism": data})
+        self._logger.log(level, "%s %s", event, listed, exc_info=raised, extra={"prism": data})
 
     debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
     info: partialmethod[None] = partialmethod(log, logging.INFO)

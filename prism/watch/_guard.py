@@ -14,7 +14,6 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
-_PORT_OF_HTTP = "80"
 
 _HEADERS = {
     "Cache-Control": "no-store",
@@ -121,7 +120,7 @@ class Guard:
         name, _, port = host.lower().rpartition(":")
         # browsers leave out the port of http
         if not port.isdecimal():
-            name, port = host.lower(), _PORT_OF_HTTP
+            name, port = host.lower(), "80"
         if port != str(self._port):
             return False
 

@@ -22,9 +22,8 @@ import orjson
 
 from prism._faults import place_of
 from prism.errors import PrismError
-from prism.runs import Observer
+from prism.runs import Observer, RunFolder
 from prism.runs._dry_run import estimate
-from prism.runs._folder import RunFolder
 from prism.runs._running import carry_out
 from prism.worlds import Run
 from prism.worlds._arguments import read_parameters

@@ -9,17 +9,18 @@ from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
 from itertools import accumulate
-from math import isfinite, log1p
+from math import inf, log1p
 from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog._writer import Moment
 from prism.statechart.states import state_text
+from prism.worlds._decisions import Receiving
 from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._kinds import Channel
 from prism.worlds._turns import Turns
-from prism.worlds._waves import outside, settle_all
+from prism.worlds._waves import outside, wave
 
 _MANY = 100
 """Agents for which a function may cost 3 times as much as a number does."""
@@ -47,11 +48,8 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
         channels = [each for kind in population.kinds.values() for each in kind.channels]
-        sums: dict[int, list[float]] = {}
-        weights = [
-            _weight(turns, channel, members.of(channel), sums, number)
-            for number, channel in enumerate(channels)
-        ]
+        totals = [_total(turns, channel, members.of(channel)) for channel in channels]
+        weights = [weight for weight, _ in totals]
         total = total_of(weights)
         if not total:
             break
@@ -60,15 +58,18 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
             break
 
         number = index_at(stream.random(), weights)
-        channel = channels[number]
+        channel, (_, sums) = channels[number], totals[number]
         agents = members.of(channel)
-        if number in sums:
-            index = bisect_right(sums[number], stream.random() * sums[number][-1])
+        if sums:
+            index = bisect_right(sums, stream.random() * sums[-1])
             agent = agents[min(index, len(agents) - 1)]
         else:
             agent = agents[stream.index(len(agents))]
-            if channel.most is not None and not _happens(turns, channel, agent, stream):
-                continue
+            # thinning (Lewis and Shedler 1979): one rate is evaluated, not those of all agents
+            if channel.most is not None:
+                rate = _checked(turns, channel, channel.rate(turns.world, agent), agent)
+                if stream.random() * channel.most >= rate:
+                    continue
         go_to(turns, end, part)
         await turns.happen(agent, channel.step)
         turns.end_if_over()
@@ -83,21 +84,15 @@ def go_to(turns: Any, end: Moment, part: float) -> None:
     turns.part_of_tick = part
 
 
-def _weight(
-    turns: Any,
-    channel: Channel,
-    agents: Sequence[Any],
-    sums: dict[int, list[float]],
-    number: int,
-) -> float:
-    """Return the total rate of an event for all agents to which it can happen."""
-    rate = channel.rate
+def _total(turns: Any, channel: Channel, agents: Sequence[Any]) -> tuple[float, list[float]]:
+    """Return the total rate of an event for agents, and its sums up to each if they differ."""
+    world, rate = turns.world, channel.rate
     if isinstance(rate, str):
-        rate = getattr(turns.world, rate)
+        rate = getattr(world, rate)
     if channel.most is not None:
-        return channel.most * len(agents)
+        return channel.most * len(agents), []
     if not callable(rate):
-        return _checked(turns, channel, rate) * len(agents)
+        return _checked(turns, channel, rate) * len(agents), []
     if len(agents) > _MANY and not channel.is_told:
         channel.is_told = True
         _logger.warning(
@@ -105,36 +100,25 @@ def _weight(
             "most=, the largest rate, in @during(..., rate=..., most=...) spares all calls but one",
             *(_name_of(turns, channel), len(agents)),
         )
-    world = turns.world
     rates = [_checked(turns, channel, rate(world, agent), agent) for agent in agents]
-    sums[number] = [*accumulate(rates)]
-    return sums[number][-1] if rates else 0.0
-
-
-def _happens(turns: Any, channel: Channel, agent: Any, stream: RandomStream) -> bool:
-    """Draw whether an event happens to the agent that the largest rate has chosen.
-
-    This is thinning (Lewis and Shedler 1979): one rate is evaluated, not those of all agents.
-    """
-    assert callable(channel.rate)
-    assert channel.most is not None
-    rate = _checked(turns, channel, channel.rate(turns.world, agent), agent)
-    if rate > channel.most:
-        raise SimulationError(
-            f"{_name_of(turns, channel)}: the rate of {agent.agent_id!r} is {rate!r}, above most, "
-            f"{channel.most!r}"
-        )
-    return stream.random() * channel.most < rate
+    sums = [*accumulate(rates)]
+    return (sums[-1] if sums else 0.0), sums
 
 
 def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> float:
-    if isinstance(rate, (int, float)) and isfinite(rate) and rate >= 0:
+    """Return a rate.
+
+    Raises:
+        SimulationError: If it is no number from 0 to the largest.
+    """
+    most = inf if channel.most is None else channel.most
+    if isinstance(rate, (int, float)) and 0 <= rate <= most and rate < inf:
         return rate
 
     whose = f" of {agent.agent_id!r}" if agent is not None else ""
     raise SimulationError(
         f"{_name_of(turns, channel)}: the rate{whose} in {state_text(channel.state)!r} must be a "
-        f"number, 0 or more, got {rate!r}"
+        f"number from 0 to {most}, got {rate!r}"
     )
 
 
@@ -165,12 +149,8 @@ class TurnsAhead(Turns):
         turn = UNDER_WAY.get()
         return super().moment if turn is None else turn.moment
 
-    async def round(self, moments: Sequence[Moment]) -> None:
-        """Run the ticks of a round, whose times are given.
-
-        The events are logged in the order of the turns.
-        """
-        logger: Any = self.events.logger
+    async def round(self) -> None:
+        """Run the ticks of a round. The events are logged in the order of the turns."""
         agents = self.population.everybody()
         most = max(8 * self.answers.concurrency, 4 * len(agents))
         last: dict[Any, asyncio.Task[None]] = {}
@@ -179,14 +159,14 @@ class TurnsAhead(Turns):
         async def write_next() -> None:
             turn, task = queue.popleft()
             await task
-            logger.write(turn)
+            self.events.write(turn)
 
         try:
-            for moment in moments:
-                self.clock.show(moment)
+            for _ in range(self.ticks_per_round):
+                self.clock.advance()
                 self.begin_tick()
                 for _, agent in self.in_order(agents):
-                    turn = Turn(agent, self.now, moment)
+                    turn = Turn(agent, self.now, self.clock.moment)
                     depends = (agent, *self.world.depends(agent))
                     before = [last[each] for each in depends if each in last]
                     last[agent] = task = asyncio.create_task(self._whole(turn, before))
@@ -202,9 +182,21 @@ class TurnsAhead(Turns):
             await asyncio.gather(*(task for _, task in queue), return_exceptions=True)
 
     async def _whole(self, turn: Turn, before: Sequence[asyncio.Task[None]]) -> None:
-        """Take a whole turn, when those before it are over."""
+        """Take a whole turn, when those before it are over.
+
+        Raises:
+            SimulationError: If its step waits for another agent.
+        """
         for each in before:
             await each
         UNDER_WAY.set(turn)
-        waiting = await outside(self, self.take(turn.agent))
-        await settle_all(self, [] if waiting is None else [waiting])
+        first = await outside(self, self.take(turn.agent))
+        waiting = [] if first is None else [first]
+        while waiting:
+            ((agent, running, waits),) = waiting
+            if type(waits) is Receiving or waits.agent is not agent:
+                running.close()
+                raise SimulationError(
+                    f"the step of {agent!r} waits for another agent, in an independent world"
+                )
+            waiting = await wave(self, waiting)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -311,12 +312,9 @@ class Agent(Declares):
                 "template=...)"
             )
 
-        wording: Wording = turns.answers.wording
-        if max_length is not None or language is not None:
-            wording = Wording(
-                wording.max_length if max_length is None else max_length,
-                wording.language if language is None else language,
-            )
+        limits = {"max_length": max_length, "language": language}
+        own = {name: value for name, value in limits.items() if value is not None}
+        wording: Wording = replace(turns.answers.wording, **own)
         if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
             prompt = f"{words}\n\n{prompt}"
         call = wording.call(

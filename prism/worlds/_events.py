@@ -37,15 +37,49 @@ _OF_AN_AGENT = frozenset(
 """Events that are logged only for the agents that the log covers."""
 
 
+@dataclass(slots=True)
+class Turn:
+    """A turn that is under way, and the events that it has logged.
+
+    Args:
+        agent: The agent.
+        tick: The tick, counted from the beginning of the run.
+        moment: Its time.
+        lines: Level, name and keys of each event.
+    """
+
+    agent: Any
+    tick: int
+    moment: Moment
+    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
+
+
+UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
+"""The turn whose task is running, if agents are ahead of each other."""
+
+
 class Events:
     """Writes the events of a run; those of setup follow those that begin the run.
 
+    It is also the logger of the run's charts and reasoners if the log covers some agents alone, or
+    if agents are ahead of each other, whose events are written when all earlier turns are over.
+
     Args:
         logger: Where they go.
+        clock: The run's clock.
+        relays: Whether all events pass through here.
+
+    Attributes:
+        relays: As given.
+        logger: The logger of the run's charts and reasoners.
+        covered: Ids of the agents that the log covers; None for all.
     """
 
-    def __init__(self, logger: EventLogger | None) -> None:
-        self.logger = logger
+    def __init__(self, logger: EventLogger | None, clock: SimulatedClock, *, relays: bool) -> None:
+        self.relays: bool = relays
+        self.logger: Any = self if relays else logger
+        self.covered: frozenset[str] | None = None
+        self._logger, self._clock = logger, clock
         self._buffer: list[tuple[str, dict[str, Any]]] | None = []
 
     @property
@@ -100,55 +134,17 @@ class Events:
         """Log an event of the run."""
         report(self.logger, "info", event, keys)
 
-
-@dataclass(slots=True)
-class Turn:
-    """A turn that is under way, and the events that it has logged.
-
-    Args:
-        agent: The agent.
-        tick: The tick, counted from the beginning of the run.
-        moment: Its time.
-        lines: Level, name and keys of each event.
-    """
-
-    agent: Any
-    tick: int
-    moment: Moment
-    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
-
-
-UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
-"""The turn whose task is running, if agents are ahead of each other."""
-
-
-class Relay:
-    """Passes on the events that the log covers, those of a turn when all earlier turns are over.
-
-    Args:
-        logger: Where the events go.
-        clock: The run's clock.
-
-    Attributes:
-        logged: Ids of the agents whose events are passed on; None for all.
-        relays: Marks a logger of this kind.
-    """
-
-    relays = True
-
-    def __init__(self, logger: EventLogger | None, clock: SimulatedClock) -> None:
-        self.logged: frozenset[str] | None = None
-        self._logger, self._clock = logger, clock
+    # As a logger
 
     def write(self, turn: Turn) -> None:
-        """Pass on the events of a turn."""
+        """Write the events of a turn."""
         with self._clock.at(turn.moment):
             for level, event, keys in turn.lines:
                 report(self._logger, level, event, keys)
 
     def _log(self, level: Level, event: str, /, **keys: Any) -> None:
-        """Pass an event on, or keep it if a turn is under way."""
-        covered, turn = self.logged, UNDER_WAY.get()
+        """Write an event that the log covers, or keep it if a turn is under way."""
+        covered, turn = self.covered, UNDER_WAY.get()
         if covered is not None and event in _OF_AN_AGENT and keys["agent_id"] not in covered:
             return
         if turn is None:

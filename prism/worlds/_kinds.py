@@ -211,7 +211,7 @@ def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any,
         arcs.setdefault((each.source, each.trigger), []).append(each)
     choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}
     for key, group in arcs.items():
-        if all(each.guard is None and each.probability is None for each in group):
+        if all(each.guard is None for each in group):
             targets = tuple(dict.fromkeys(each.target for each in group))
             undecided = () if len(targets) == 1 else None
             choices[key] = targets if key[0] in definition.decision_states else undecided

@@ -7,7 +7,6 @@ import gc
 import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,17 +16,16 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
 from prism.runs import WriterOptions
 from prism.runs._options import ALL_OTHERS
 from prism.runs._running import run_to_end
 from prism.statechart.names import identify
 from prism.telemetry import events
-from prism.telemetry.loggers import EventLogger, counting_unheard, is_heard
+from prism.telemetry.loggers import EventLogger, counting_unheard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._arguments import parameter_values
 from prism.worlds._decisions import Answers
-from prism.worlds._events import Relay
+from prism.worlds._events import Events
 from prism.worlds._fields import MEASURE, marked
 from prism.worlds._kinds import inside, runs_ahead
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
@@ -92,22 +90,14 @@ class Loop:
         self._answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
         is_ahead = runs_ahead(type(world)) and self._answers.concurrency
-        sink: Any = logger
-        if is_ahead or covered is not None:
-            sink = Relay(logger, self.clock)
-        # ids of the agents that the log covers; None for all
-        self._covered: frozenset[str] | None = None
         make = TurnsAhead if is_ahead else Turns
-        self.turns: Turns = make(world, run.seed, self._answers, sink, self.clock, run.ticks)
+        log = Events(logger, self.clock, relays=bool(is_ahead) or covered is not None)
+        self.turns: Turns = make(world, run, self._answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
-        try:
-            with self._explaining():
-                self._prepare(agents, covered)
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
+        with self._explaining():
+            self._prepare(agents, covered)
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -202,8 +192,7 @@ class Loop:
         turns.population.populate(agents)
         if covered is not None:
             first = turns.population.canonical(turns.population.everybody())[:covered]
-            relay: Any = turns.events.logger
-            relay.logged = self._covered = frozenset(each.agent_id for each in first)
+            turns.events.covered = frozenset(each.agent_id for each in first)
         world.setup()
         turns.begin()
 
@@ -213,8 +202,8 @@ class Loop:
         charts = {each.chart.name: each.chart.definition for each in kinds}
         nested = {name: inside(each) for name, each in charts.items() if each.is_nested}
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
-        if self._covered is not None:
-            more["logged_agents"] = len(self._covered)
+        if turns.events.covered is not None:
+            more["logged_agents"] = len(turns.events.covered)
         if turns.population.by_rate:
             # in continuous time, whose unit is a round
             more["seconds_per_round"] = self.clock.seconds_per_tick * self.ticks_per_round
@@ -268,7 +257,7 @@ class Loop:
             world.round_begins()
             turns.log_assigned()
             if isinstance(turns, TurnsAhead):
-                await turns.round(self._moments())
+                await turns.round()
             else:
                 await self._ticks()
 
@@ -285,20 +274,11 @@ class Loop:
             turns.events.emit(events.AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
-        summary = WorldRound(
-            number,
-            states,
-            measures,
-            turns.agent_ticks,
-            turns.transitions,
-            answers.decisions_asked,
-            answers.decisions_answered,
-            dict(sorted(turns.timeouts.items())),
-            dict(sorted(answers.texts.items())),
-            dict(answers.fallbacks),
-            turns.stopped,
-            world.round_counts(),
-        )
+        made = turns.agent_ticks, turns.transitions
+        decided = answers.decisions_asked, answers.decisions_answered
+        timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
+        counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
+        summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
         turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
 
@@ -319,12 +299,6 @@ class Loop:
             if turns.stopped is not None:
                 return
 
-    def _moments(self) -> list[Moment]:
-        """Return the time of each tick of the round."""
-        begin, step = self.clock.moment, timedelta(seconds=self.clock.seconds_per_tick)
-        ticks = range(1, self.ticks_per_round + 1)
-        return [Moment(begin.time + tick * step, begin.round, tick) for tick in ticks]
-
     # Measures and pictures
 
     def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
@@ -338,12 +312,14 @@ class Loop:
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
-        covers_none = self._covered is not None and not self._covered
+        log = self.turns.events
         # each tells what has changed since the one before
-        is_silent = getattr(self.turns.events.logger, "is_silent", False)
-        if covers_none or not (is_heard(self.turns.events.logger) or is_silent):
-            return {}
-        return self._pictures.take()
+        is_silent = getattr(log.logger, "is_silent", False)
+        return (
+            self._pictures.take()
+            if log.covered != frozenset() and (log.are_heard or is_silent)
+            else {}
+        )
 
     def _emit_picture(self, keys: Mapping[str, Any]) -> None:
         if keys:

@@ -9,8 +9,8 @@ from typing import Any
 from prism._version import __version__
 from prism.errors import InputError
 from prism.runlog._reader import LOG_NAMES
-from prism.runs import Observer, Outcome
-from prism.runs._folder import SUMMARY_NAME, RunFolder, read_summary
+from prism.runs import Observer, Outcome, RunFolder
+from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import with_client
 from prism.runs._running import carry_out
 from prism.worlds._addresses import alone, key_in

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from math import ceil, floor, hypot
 from operator import attrgetter
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
 from prism.worlds._agent import Agent
@@ -24,8 +24,6 @@ _DIGITS = 4
 
 class _Ground(Generic[AgentT, PlaceT]):
     """Agents by their places, and the agents in each cell."""
-
-    _without_place: ClassVar[str]
 
     def __init__(self) -> None:
         self._places: dict[AgentT, PlaceT] = {}
@@ -51,7 +49,7 @@ class _Ground(Generic[AgentT, PlaceT]):
     def _place_of(self, agent: AgentT) -> PlaceT:
         if agent in self._places:
             return self._places[agent]
-        problem = self._without_place
+        problem = "is nowhere in this space: put it somewhere first"
         if agent.has_left:
             problem = "has left the run: bear others, and look around, before it leaves"
         raise FieldValueError(f"{agent!r} {problem}")
@@ -71,8 +69,6 @@ class Space(_Ground[AgentT, int]):
     Attributes:
         cells: The cell of each agent. Change it with `put`.
     """
-
-    _without_place = "is in no cell: put it into one first"
 
     def __init__(
         self,
@@ -170,40 +166,23 @@ class Space(_Ground[AgentT, int]):
         return self.capacity is None or len(self._inside.get(cell, ())) < self.capacity
 
 
-class Layer:
-    """A number for each cell of a `Space`, such as grass or a scent.
-
-    ``layer[cell]`` reads and sets one.
+class Layer(list[float]):
+    """A list with a number for each cell of a `Space`, row by row, such as grass or a scent.
 
     Args:
         width: Cells in a row.
         height: Rows.
         value: The first value of each cell.
         wraps: Whether the first row and column are beside the last, for `spread`.
-
-    Attributes:
-        values: The numbers by cell, row by row.
     """
 
     def __init__(
         self, width: int = 0, height: int = 0, value: float = 0.0, *, wraps: bool = False
     ) -> None:
+        super().__init__([value] * (width * height))
         self.width: int = width
         self.height: int = height
         self.wraps: bool = wraps
-        self.values: list[float] = [value] * (width * height)
-
-    def __getitem__(self, cell: int) -> float:
-        """Return the number of a cell."""
-        return self.values[cell]
-
-    def __setitem__(self, cell: int, value: float) -> None:
-        """Set the number of a cell."""
-        self.values[cell] = value
-
-    def change(self, function: Callable[[float], float]) -> None:
-        """Set each number to what a function makes of it."""
-        self.values = [*map(function, self.values)]
 
     def spread(self, share: float) -> None:
         """Let a share of each number flow in equal parts to the four cells beside it.
@@ -213,22 +192,17 @@ class Layer:
         Args:
             share: From 0 to 1.
         """
-        part, values = share / 4, self.values
-        result = list(values)
         width, height = self.width, self.height
-        for cell, value in enumerate(values):
-            if not value:
-                continue
+        for cell, value in enumerate([*self]):
             row, column = divmod(cell, width)
-            flow = value * part
+            flow = value * share / 4
             for down, right in ((-1, 0), (0, -1), (0, 1), (1, 0)):
                 y, x = row + down, column + right
                 if self.wraps:
                     y, x = y % height, x % width
                 if 0 <= y < height and 0 <= x < width:
-                    result[cell] -= flow
-                    result[y * width + x] += flow
-        self.values = result
+                    self[cell] -= flow
+                    self[y * width + x] += flow
 
 
 class Plane(_Ground[AgentT, Position]):
@@ -247,8 +221,6 @@ class Plane(_Ground[AgentT, Position]):
     Attributes:
         positions: The position of each agent. Change it with `put`.
     """
-
-    _without_place = "has no position: put it somewhere first"
 
     def __init__(
         self,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
@@ -24,40 +24,19 @@ Unit = Literal["agent_id", "post_id"]
 _ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class Treatment:
-    """A treatment, read from a text such as ``warning@12`` or ``tiring=0.1@20``.
-
-    Args:
-        name: Name of a treatment of the world's class, or of a parameter.
-        value: The parameter's new value, as a text; None for a treatment of the class.
-        round: The round at whose beginning it is applied.
-    """
-
-    name: str
-    value: str | None
-    round: int
-
-    @property
-    def title(self) -> str:
-        """Its name in the log."""
-        return self.name if self.value is None else f"{self.name}={self.value}"
-
-
-def read_treatment(text: str) -> Treatment:
-    """Return the treatment in a text.
+def read_treatment(text: str) -> tuple[str, int]:
+    """Return what a text such as ``warning@12`` or ``tiring=0.1@20`` changes, and its round.
 
     Raises:
         InputError: If it has no round.
     """
     what, _, number = text.rpartition("@")
-    name, is_value, value = what.partition("=")
     if not what or not number.isdecimal() or not int(number):
         example = f"{(what or text).partition('@')[0]}@12"
         raise InputError(
             f"treatment {text!r} needs its round, from 1 on: write {example}", field="treatments"
         )
-    return Treatment(name, value if is_value else None, int(number))
+    return what, int(number)
 
 
 def setting(name: str, value: Any, number: int) -> str:
@@ -79,11 +58,10 @@ class Treatments:
     def __init__(self, world: World[Any], texts: Iterable[str], rounds: int) -> None:
         self._world, self._rounds = world, rounds
         self._own = marked(type(world), TREATMENT)
-        self._by_round: dict[int, list[Treatment]] = {}
         # a run that is shorter than the class expects leaves out later treatments
+        self._by_round: defaultdict[int, list[str]] = defaultdict(list)
         for name, number in self._own.items():
-            if number:
-                self._by_round.setdefault(number, []).append(Treatment(name, None, number))
+            self._by_round[number].append(name)
         for text in texts:
             self.add(text)
 
@@ -95,34 +73,36 @@ class Treatments:
             FieldValueError: If the treatment, its round or its parameter does not exist, or a
                 value has another type, is out of range, or is only read at the start.
         """
-        treatment, cls = read_treatment(text), type(self._world)
-        name, value = treatment.name, treatment.value
-        if value is None and name not in self._own:
+        what, number = read_treatment(text)
+        name, is_value, value = what.partition("=")
+        if not is_value and name not in self._own:
             names = ", ".join(self._own) or "none"
-            raise FieldValueError(f"{cls.__name__} has no treatment {name!r}: it has {names}")
-        if treatment.round > self._rounds:
+            cls = type(self._world).__name__
+            raise FieldValueError(f"{cls} has no treatment {name!r}: it has {names}")
+        if number > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
-        if value is not None:
+        if is_value:
             try:
                 self._read({name: value})
             except TypeError as error:
                 raise FieldValueError(f"treatment {text}: {error}") from None
-        self._by_round.setdefault(treatment.round, []).append(treatment)
+        self._by_round[number].append(what)
 
     def apply(self, number: int) -> None:
         """Apply the treatments of a round."""
         world = self._world
         turns = world._run_turns
-        for each in self._by_round.get(number, ()):
+        for what in self._by_round[number]:
+            name, is_value, value = what.partition("=")
             before = identify(parameter_values(world)) or {}
-            if each.value is None:
-                getattr(world, each.name)()
+            if is_value:
+                vars(world).update(self._read({name: value}))
             else:
-                vars(world).update(self._read({each.name: each.value}))
+                getattr(world, name)()
             after = identify(parameter_values(world)) or {}
             changed = {name: value for name, value in after.items() if value != before[name]}
             self._read(changed)
-            turns.events.emit(TREATMENT_APPLIED, treatment=each.title, parameters=changed)
+            turns.events.emit(TREATMENT_APPLIED, treatment=what, parameters=changed)
         turns.log_assigned()
 
     def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ async def settle_all(turns: Any, waiting: list[Waiting]) -> None:
     for _ in range(MOST_WAVES):
         if not waiting:
             break
-        waiting = await _wave(turns, waiting)
+        waiting = await wave(turns, waiting)
     else:
         raise SimulationError(
             f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
@@ -55,7 +55,7 @@ def advance(
     return agent, running, waits
 
 
-async def _wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
+async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
     """Ask everything at once, then continue the steps in the order of the turns."""
     first: dict[Agent, Asked] = {}
     for _, _, waits in waiting:

@@ -21,7 +21,7 @@ from prism.reasoner import Decision, Question, Reasoner
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import AgentState, Statechart, Transition
-from prism.worlds import Agent, World, during, param, ring
+from prism.worlds import Agent, World, during, param, small_world
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 from tests.benchmarks.reasoner import SLOTS, model_server, pool_of
 from tests.benchmarks.rumours import with_mesa
@@ -217,7 +217,7 @@ class Street(World[Neighbour]):
 
     def setup(self) -> None:
         """Connect those next to each other."""
-        self.network = ring(self, 4)
+        self.network = small_world(self, 4, 0)
 
     def depends(self, agent: Neighbour) -> Iterable[Neighbour]:
         """Return the neighbours, whose moods the agent hears of."""

@@ -61,8 +61,11 @@ def model_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _answer(asked: Asked) -> str:
-    """Choose by the first message alone, so that a question that is asked again fails again."""
-    number = crc32(asked.body["messages"][0]["content"].encode())
+    """Choose by the agent and its post, so that a question in other words fails again."""
+    situation = (
+        asked.body["messages"][0]["content"].partition("You are ")[2].partition("Respond")[0]
+    )
+    number = crc32(situation.encode())
     if number % 9 == 8:
         return "</script><script>window.hacked = 1</script>"
     return asked.options[number % len(asked.options)]

@@ -141,7 +141,7 @@ def files(tmp_path: Path) -> tuple[Path, Path]:
     lines = (f'{{"agent_id": "{name}", "interests": ["art"]}}\n' for name in ("ann", "ben"))
     people.write_text("".join(lines))
     posts.write_text(
-        '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "post_000001"}\n'
+        '{"author_id": "ann", "text": "Look.", "topics": ["art"], "post_id": "post_000000"}\n'
         '{"author_id": "ben", "text": "Hm."}\n'
     )
     return people, posts
@@ -158,7 +158,7 @@ def test_a_run_begins_with_a_file_of_posts(files: tuple[Path, Path], tmp_path: P
     ]
     assert sorted(opening) == [("ann", "Look.", ["art"]), ("ben", "Hm.", [])]
     ids = [post["post_id"] for post in published]
-    assert "post_000001" in ids
+    assert "post_000000" in ids
     assert len(ids) == len({*ids}) > 3
     config = json.loads((tmp_path / "run" / "run.json").read_text())["config"]
     assert str(posts) in config["inputs"]
@@ -169,7 +169,7 @@ def test_a_run_begins_with_a_file_of_posts(files: tuple[Path, Path], tmp_path: P
     [
         ('{"author_id": "eve", "text": "x"}', "no agent of the population is called 'eve'"),
         (
-            '{"author_id": "ann", "text": "x", "post_id": "post_000001"}',
+            '{"author_id": "ann", "text": "x", "post_id": "post_000000"}',
             "is already used on line 1",
         ),
     ],

@@ -46,6 +46,9 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
+    named_alike = table(tmp_path, "agent_id,leave\nann,yes\nbo,no\ncy,no\n")
+    first = Run(Rumour(friends=2), named_alike).agents[0]
+    assert (first.attributes["leave"], callable(first.leave)) == ("yes", True)
 
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:

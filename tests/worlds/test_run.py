@@ -7,6 +7,7 @@ from collections import Counter
 from math import inf
 from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import fromstring
 
 import pytest
 from hypothesis import given, settings
@@ -20,7 +21,8 @@ from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
 from prism.reasoner import PolicyReasoner
 from prism.testing import LateReasoner
-from prism.worlds import World, measure, state, uniform
+from prism.worlds import World, during, measure, state, uniform
+from tests.kit.lamps import Lamp, Light
 from tests.kit.worlds import WITHOUT_MODEL, Gossip, run_in, run_logged
 
 WORLDS = [(Gossip, 12), *WITHOUT_MODEL.items()]
@@ -71,6 +73,24 @@ def test_when_answers_come_changes_nothing(
     late = LateReasoner(PolicyReasoner(seed), concurrency=concurrency, seed=waits)
     at_once = run_logged(folder, world(), agents, seed=seed)
     assert run_logged(folder, world(), agents, seed=seed, reasoner=late).log == at_once.log
+
+
+class Nosy(World[Lamp]):
+    """Agents that decide for each other, though the world says that they are independent."""
+
+    independent = True
+
+    @during(Light.OFF)
+    async def ask(self, _: Lamp) -> None:
+        """Let the first lamp decide."""
+        await self.agents[0].decide("pressed")
+
+
+def test_an_independent_step_waits_for_its_own_agent_alone() -> None:
+    """Otherwise the run would depend on which answer came first."""
+    late = LateReasoner(PolicyReasoner(0), concurrency=2)
+    with pytest.raises(SimulationError, match="waits for another agent, in an independent world"):
+        Run(Nosy(), 3, reasoner=late).run()
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
@@ -209,6 +229,17 @@ def test_a_world_and_a_run_are_used_once() -> None:
         run.run()
     with pytest.raises(SimulationError, match="this Rumour is already in a run"):
         _ = Run(world, 20).agents
+
+
+def test_a_notebook_shows_a_table_of_rounds() -> None:
+    """A run that has ended, and its results, have a row for each round: states and measures."""
+    run = Run(Rumour(), 20, rounds=2, seed=1)
+    assert run._repr_html_() is None
+    results = run.run()
+    names, *rows = [[cell.text for cell in row] for row in fromstring(results._repr_html_())]
+    last = {"round": 2, **results.rounds[1].states, **results.rounds[1].measures}
+    assert (names, rows[1]) == ([*last], [str(value) for value in last.values()])
+    assert run._repr_html_() == results._repr_html_()
 
 
 def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:

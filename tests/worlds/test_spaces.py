@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from prism import Run
 from prism.errors import FieldValueError
-from prism.worlds import AgentSet, Plane, Space, World, state
+from prism.worlds import AgentSet, Layer, Plane, Space, World, state
 from tests.kit.lamps import Lamp
 
 
@@ -72,6 +72,18 @@ def test_a_newcomer_begins_beside_its_parent(capacity: int | None, cell: int) ->
     run = Run(Nest(), 3)
     run.run()
     assert [each.agent_id for each in run.world.hall.at(cell)][-1] == "child"
+
+
+@pytest.mark.parametrize(
+    ("wraps", "after"),
+    [(False, [6, 1, 0, 1, 0, 0]), (True, [4, 1, 1, 2, 0, 0])],
+)
+def test_what_spreads_stays_or_flows_on(wraps: bool, after: list[float]) -> None:
+    """A part goes to each of the four cells beside, and what has nowhere to go stays."""
+    scent = Layer(3, 2, wraps=wraps)
+    scent[0] = 8
+    scent.spread(0.5)
+    assert scent == after
 
 
 class Sky(World[Lamp]):

@@ -316,7 +316,11 @@ def lit_at(rate: Any, **how: Any) -> type[World[Any]]:
             (rate, {}, r"light: the rate.* in 'off' must be a number")
             for rate in (-1, float("nan"), "fast", lambda *_: None)
         ),
-        (lambda *_: 60.0, {"most": 50}, r"Lit\.light: the rate of 'lamp_\d' is 60.0, above"),
+        (
+            lambda *_: 60.0,
+            {"most": 50},
+            r"Lit\.light: the rate of 'lamp_\d' .* from 0 to 50, got 60",
+        ),
         (1.0, {"most": 2}, "most=2"),
     ],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, overload
 
@@ -100,9 +99,10 @@ class Action:
         Args:
             description: What it does, instead of its own description.
         """
-        schema = self.model.model_json_schema()["properties"]
+        schema = self.model.model_json_schema()
+        parts, defs = schema["properties"], schema.get("$defs", {})
         fields = ", ".join(
-            f"{name}{'' if each.is_required() else ' (optional)'}: {_kind_of(schema[name])}"
+            f"{name}{'' if each.is_required() else ' (optional)'}: {_kind_of(parts[name], defs)}"
             for name, each in self.fields.items()
         )
         sentence = (description or self.description).rstrip(".")
@@ -114,12 +114,8 @@ class Action:
         Raises:
             ActionRefusedError: If one is missing, unknown, or of another type.
         """
-        filled = {name: value for name, value in asked.fields.items() if not _is_empty(value)}
-        values = {
-            name: value
-            for name, value in filled.items()
-            if name in self.fields or name not in _USUAL
-        }
+        filled = {k: v for k, v in asked.fields.items() if v is not None and str(v).strip()}
+        values = {k: v for k, v in filled.items() if k in self.fields or k not in _USUAL}
         if not values and len(self.fields) == 1 and filled:
             # the only field has the only text
             values = dict.fromkeys(self.fields, filled.get("value", filled.get("tags")))
@@ -131,10 +127,6 @@ class Action:
             problem = f"{where}: {first['msg']}, got {quoted(first['input'])}"
             raise ActionRefusedError(problem) from None
         return {name: getattr(model, name) for name in values}
-
-
-def _is_empty(value: Any) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
 
 
 @lru_cache(maxsize=64)
@@ -235,13 +227,12 @@ def actions_of(cls: type[Acting]) -> dict[str, Action]:
     return {**{name: each for name, each in actions.items() if each is not None}, **cls._apart}
 
 
-def _kind_of(schema: Mapping[str, Any]) -> str:
+def _kind_of(part: Mapping[str, Any], definitions: Mapping[str, Any]) -> str:
+    schema = {**definitions.get(part.get("$ref", "").rpartition("/")[2], {}), **part}
     options = schema.get("enum") or ([schema["const"]] if "const" in schema else [])
     if options:
         return f"one of {', '.join(map(str, options))}"
-    kinds = {"string": "text", "integer": "a whole number", "number": "a number", "array": "a list"}
-    kind = str(schema.get("type", "data"))
-    return str(schema.get("description", kinds.get(kind, kind)))
+    return str(part.get("description", schema.get("type", "data")))
 
 
 # What a thinking agent can do
@@ -291,9 +282,7 @@ class Acting(ProgramAgent[Step]):
         chosen = offered.get(request.type)
         if chosen is None:
             what = f"{request.type!r} is no action" if request.type else "the action has no type"
-            close = get_close_matches(request.type, offered, n=1)
-            meant = f"; did you mean {close[0]}?" if close else ""
-            raise ActionRefusedError(f"{what} that can be carried out: {', '.join(offered)}{meant}")
+            raise ActionRefusedError(f"{what} that can be carried out: {', '.join(offered)}")
         fields = chosen.values_of(request)
         if chosen.takes_world:
             if self.world is None:

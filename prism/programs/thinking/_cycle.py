@@ -129,7 +129,6 @@ class Cycle:
             reasons = filter(None, (result.reason, result.answer, found))
             own.last_action = ". ".join((f"{where}{what}: {result.outcome}", *map(_short, reasons)))
             own.found = list(result.found)
-            own.refused = result.type if result.outcome == "refused" else ""
         elif (reason := self.brought_nothing) is not None:
             outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
             lines.append(f"{where}{outcome}{_short(reason)}")

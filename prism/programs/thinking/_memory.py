@@ -62,7 +62,6 @@ class Own(Declaration):
     next_thought: Annotated[int, Field(ge=1)] = 1
     used: dict[str, int] = Field(default={})
     last_action: str = ""
-    refused: str = ""
     fault: str = ""
     found: list[str] = Field(default=[])
     recent: list[str] = Field(default=[])

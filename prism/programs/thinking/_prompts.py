@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, Literal, Self
 
 from prism.errors import InputError
 from prism.programs.thinking._actions import Action, schema_of
-from prism.programs.thinking._config import INSTRUCTIONS, AvailableActions, Config, StateDescription
+from prism.programs.thinking._config import AvailableActions, Config, StateDescription
 from prism.programs.thinking._memory import Memory, to_text
 from prism.reasoner._requests import TokenCounter
 from prism.reasoner._wording import shortened
@@ -31,11 +31,7 @@ STATES = tuple(StateDescription.model_fields)
 
 _UNFIT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 
-_JSON_INSTRUCTIONS = (
-    "Always respond with one JSON object. In thinking state, provide 'next_state' and "
-    "'thinking_log'. In executing state, provide 'action' with 'type', 'tags', and optionally "
-    "'value'."
-)
+_XML, _JSON = "valid XML containing an 'agent' tag", "one JSON object"
 _XML_FORM = "Reply with one agent element of this form and nothing else, and fill in its parts:"
 _JSON_FORM = "Reply with one JSON object of this form, and fill in its parts:"
 
@@ -50,7 +46,6 @@ class View:
         stored: How many memories are in storage.
         results: Memories that the last action found, by tag.
         last_action: The last action and its result, and what has failed since.
-        refused: The type of the last action, if it was refused.
         news: What the agent has been told, oldest first.
     """
 
@@ -59,7 +54,6 @@ class View:
     stored: int = 0
     results: Mapping[str, Any] = field(default_factory=dict)
     last_action: str = ""
-    refused: str = ""
     news: Sequence[str] = ()
 
     def without(self, gone: Iterable[str]) -> Self:
@@ -93,13 +87,13 @@ class Form:
             *self._beginning(),
             _section("goal", [_escaped(goal)]) if goal else "",
             *_memory_sections(view),
-            *self._end(state, view.refused),
+            *self._end(state),
         ]
         return "\n\n".join(part for part in parts if part) + "\n"
 
     def instructions(self, state: str) -> str:
         """Return the prompt without the goal and the memory."""
-        return "\n\n".join([*self._beginning(), *self._end(state, "")])
+        return "\n\n".join([*self._beginning(), *self._end(state)])
 
     @property
     def offered(self) -> dict[str, Action]:
@@ -121,11 +115,11 @@ class Form:
     def _beginning(self) -> Iterator[str]:
         instructions = self.config.instructions
         yield self.config.role
-        yield _JSON_INSTRUCTIONS if self.is_json and instructions == INSTRUCTIONS else instructions
+        yield instructions.replace(_XML, _JSON) if self.is_json else instructions
         descriptions = self.config.state_description
         yield _section("states", (f"{state}: {text}" for state, text in descriptions))
 
-    def _end(self, state: str, refused: str) -> Iterator[str]:
+    def _end(self, state: str) -> Iterator[str]:
         yield f"You are in the state {state}."
         if state == "thinking":
             # an agent that knows what it can do decides better whether to do it
@@ -137,8 +131,7 @@ class Form:
 
         offered = self.offered
         yield _section("available_actions", map(self._described, offered))
-        # small models do what the form shows: not again what was refused just now
-        first = min(offered, key=lambda name: name == refused)
+        first = next(iter(offered))
         yield self._form_of({"action": {"type": first, **dict.fromkeys(offered[first].fields, "")}})
 
     def _described(self, name: str) -> str:
@@ -181,11 +174,8 @@ def _section(name: str, lines: Iterable[str]) -> str:
 
 def _elements(name: str, attribute: str, values: Mapping[str, Any]) -> Iterator[str]:
     for key, value in values.items():
-        yield f'<{name} {attribute}="{_quoted(key)}">{_escaped(to_text(value))}</{name}>'
-
-
-def _quoted(text: str) -> str:
-    return _escaped(text).replace('"', "&quot;").replace("\n", "&#10;").replace("\t", "&#9;")
+        tag = _escaped(key).replace('"', "&quot;")
+        yield f'<{name} {attribute}="{tag}">{_escaped(to_text(value))}</{name}>'
 
 
 def _escaped(text: str) -> str:
@@ -330,11 +320,7 @@ class Pager:
             if whole.tokens <= hard:
                 return whole
         order = [*memory.least_recently_used(), *memory.thoughts]
-
-        def fits(gone: list[str]) -> bool:
-            return self._made(state, view.without(gone)).tokens <= hard
-
-        moving = order[: _fewest(order, fits)]
+        moving = self._first_to_go(state, view, order, hard)
         left = view.without(moving)
         for shorter in ({}, {"last_action": ""}, {"news": left.news[-1:]}, {"news": ()}):
             left = replace(left, **shorter)
@@ -359,11 +345,7 @@ class Pager:
         fixed = self._made("thinking", replace(view, working={}, thoughts={})).tokens
         limit = fixed + max(0, (self.soft or fixed) - fixed) * _DOWN_TO
         order = [*memory.least_recently_used(), *[*memory.thoughts][:-1]]
-
-        def fits(gone: list[str]) -> bool:
-            return self._made("thinking", view.without(gone)).tokens <= limit
-
-        moved = order[: _fewest(order, fits)]
+        moved = self._first_to_go("thinking", view, order, limit)
         for tag in moved:
             memory.page_out(tag)
         return Paged(why, tuple(moved), before, self._thinking(memory), self.soft)
@@ -376,14 +358,16 @@ class Pager:
             memory.thoughts if self.form.config.thinking_log.enable else {},
             len(memory.storage),
             last_action="\n".join(filter(None, (own.last_action, own.fault))),
-            refused=own.refused,
             news=own.news,
         )
 
     def _thinking(self, memory: Memory) -> int:
         return self._made("thinking", self._view(memory)).tokens
 
+    def _first_to_go(self, state: str, view: View, order: list[str], limit: float) -> list[str]:
+        """Return the first memories and thoughts of an order, as many as a limit requires."""
 
-def _fewest(order: list[str], fits: Callable[[list[str]], bool]) -> int:
-    """Return how many of the first have to go; all of them if that is not enough."""
-    return bisect_left(range(len(order)), True, key=lambda number: fits(order[:number]))
+        def fits(number: int) -> bool:
+            return self._made(state, view.without(order[:number])).tokens <= limit
+
+        return order[: bisect_left(range(len(order)), True, key=fits)]

@@ -40,6 +40,13 @@ _Expression = Annotated[str | None, BeforeValidator(_as_source)]
 _Retries = Annotated[WholeNumber, Field(ge=0, le=100)]
 
 
+_PART_OF = {
+    "llm": "'prompt'",
+    "code": "'code'",
+    "transition": "'transition_map' or 'transition_to'",
+}
+
+
 class TransitionFile(Declaration):
     """A transition that the workflow allows: a mapping, or ``a -> b``."""
 
@@ -84,17 +91,10 @@ class StepFile(Declaration):
 
     @model_validator(mode="after")
     def _has_its_part(self) -> Self:
-        parts: dict[str, tuple[str, Any]] = {
-            "llm": ("'prompt'", self.prompt),
-            "code": ("'code'", self.code),
-            "transition": (
-                "'transition_map' or 'transition_to'",
-                self.transition_map or self.transition_to,
-            ),
-        }
-        name, part = parts[self.type]
+        target = self.transition_map or self.transition_to
+        part = {"llm": self.prompt, "code": self.code, "transition": target}[self.type]
         if part is None:
-            raise ValueError(f"a step of type {self.type} needs {name}")
+            raise ValueError(f"a step of type {self.type} needs {_PART_OF[self.type]}")
         return self
 
 

@@ -12,7 +12,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cache
 from operator import attrgetter
 from time import monotonic
 from typing import Any
@@ -280,9 +280,6 @@ def _merged(before: Mapping[str, Any], provided: Mapping[str, Any], text: str) -
 
 # The interpreter
 
-_pools: dict[int, Any] = {}
-"""The interpreters of a process, by its number."""
-
 
 def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
     """Run programs in a session, which nothing outlives; return the result of the last one."""
@@ -294,11 +291,16 @@ def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
     }
     # the same at every replay
     policy = {"datetime": datetime(1970, 1, 1, tzinfo=UTC), "random_start": {"seed": seed}}
+    process, pool = _pool()
+    if process != os.getpid():
+        # monty's threads are not in the fork, which would wait for them without end
+        raise CodeError("this process was forked from one that has run code: start it by spawn")
     program = result = None
     try:
-        with _pool().checkout(script_name="code", limits=limits, os_policy=policy) as session:
+        with pool.checkout(script_name="code", limits=limits, os_policy=policy) as session:
             for program in programs:
-                result = session.feed_run(program, inputs=inputs, print_callback=_drop)
+                # what a step prints is dropped: it can print without end
+                result = session.feed_run(program, inputs=inputs, print_callback=lambda *_: None)
                 inputs = {}
             return result
     except require_monty().MontyError as error:
@@ -306,29 +308,19 @@ def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
         raise _failure(error, has_lines=program is not programs[-1]) from None
 
 
-def _pool() -> Any:
-    process = os.getpid()
-    if process not in _pools:
-        if _pools:
-            # monty's threads are not in the fork, which would wait for them without end
-            problem = "this process was forked from one that has run code: start it by spawn"
-            raise CodeError(problem)
-        pool = require_monty().Monty(
-            min_processes=0, max_processes=2, request_timeout=2 * MAX_SECONDS
-        )
-        pool.__enter__()
-        atexit.register(_close, process)
-        _pools[process] = pool
-    return _pools[process]
+@cache
+def _pool() -> tuple[int, Any]:
+    """Return the number of the process that first ran code, and its interpreters."""
+    monty, seconds = require_monty(), 2 * MAX_SECONDS
+    pool = monty.Monty(min_processes=0, max_processes=2, request_timeout=seconds)
+    atexit.register(_close)
+    return os.getpid(), pool.__enter__()
 
 
-def _close(process: int) -> None:
+def _close() -> None:
+    process, pool = _pool()
     if process == os.getpid():
-        _pools[process].__exit__(None, None, None)
-
-
-def _drop(_stream: str, _text: str) -> None:
-    """Drop what a step prints: it can print without end."""
+        pool.__exit__(None, None, None)
 
 
 def _failure(error: Any, *, has_lines: bool) -> CodeError:
@@ -344,7 +336,6 @@ def _failure(error: Any, *, has_lines: bool) -> CodeError:
     return CodeError(problem, line)
 
 
-@lru_cache(maxsize=1)
 def require_monty() -> Any:
     """Return pydantic-monty.
 

@@ -35,9 +35,6 @@ ANY_STATE = "*"
 _FOLDERS = ("", "components", "_components", "../_components")
 """Where components may lie, from the folder of the file."""
 
-_MOST_FREE = 10_000
-"""How many transitions a workflow may have that lists none; a chart of them takes 0.2 s."""
-
 _DEFAULT_RETRIES = 3
 _DEFAULT_TRANSITION_PROMPT = """\
 Decide how to go on: continue with what you are doing, pivot to something else, or ship what you \
@@ -151,7 +148,7 @@ class _Reader:
         self._top: Where = ("workflow",) if is_inside else ()
         # what goes for the whole workflow stands in it, or beside it
         self.levels: dict[Where, LevelFile] = {self._top: self.workflow, (): file}
-        self.files: dict[Path, ComponentFile | None] = {}
+        self.files: list[Path] = []
         self._problems, self._folder = problems, folder
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
         # which states follow others, and where the file says so
@@ -177,15 +174,9 @@ class _Reader:
 
     def _possible(self) -> list[AllowedTransition]:
         """Return what steps can name, once each, where any state may follow any other."""
-        pairs: dict[tuple[str, str], None] = {}
-        for _, states, target in self._targets:
-            pairs |= dict.fromkeys((state, target) for state in states)
-            if len(pairs) > _MOST_FREE:
-                problem = (
-                    f"more than {_MOST_FREE:,} transitions are possible: list the allowed ones"
-                )
-                self._problems.add((*self._top, "state_machine"), problem, "transitions")
-                break
+        pairs = dict.fromkeys(
+            (state, target) for _, states, target in self._targets for state in states
+        )
         return [(source, target, None) for source, target in pairs]
 
     def warn_of_refusals(self, transitions: Iterable[AllowedTransition]) -> None:
@@ -212,7 +203,7 @@ class _Reader:
                         yield component
 
     def _of_file(self, kind: str, name: str, where: Where) -> ComponentFile | None:
-        """Return the component of a file, which is read once."""
+        """Return the component of a file."""
         folder = self._folder
         folders = (
             [] if folder is None or Path(name).name != name else map(folder.joinpath, _FOLDERS)
@@ -225,18 +216,16 @@ class _Reader:
             self._problems.add(where, message, "missing_component", severity="warning")
             return None
 
-        if path not in self.files:
-            self.files[path] = None
-            try:
-                source = Source.read(path, "yaml")
-            except InputError as error:
-                self._problems.add(where, str(error), "component")
-                return None
-            beside = Problems(source, beside=self._problems)
-            if (component := read_part(ComponentFile, source.value, beside)) is not None:
-                note_unknown(source.value, component.model_dump(), beside)
-            self.files[path] = component
-        return self.files[path]
+        self.files.append(path)
+        try:
+            source = Source.read(path, "yaml")
+        except InputError as error:
+            self._problems.add(where, str(error), "component")
+            return None
+        beside = Problems(source, beside=self._problems)
+        if (component := read_part(ComponentFile, source.value, beside)) is not None:
+            note_unknown(source.value, component.model_dump(), beside)
+        return component
 
     # Steps
 

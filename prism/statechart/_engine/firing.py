@@ -180,7 +180,9 @@ class Engine(Generic[StateT]):
 
     def _has_trigger(self, trigger: Any) -> bool:
         """Return whether any transition has a trigger; refuse one that none has, or warn once."""
-        if isinstance(trigger, str) and trigger in self._triggers:
+        machine, tree = self._machine, self._definition.hierarchy
+        has = tree.reacts_to if machine is None else machine.events.__contains__
+        if isinstance(trigger, str) and has(trigger):
             return True
         problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:

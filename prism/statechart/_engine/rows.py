@@ -20,7 +20,7 @@ from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Edge, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, EventDescriptor, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
@@ -227,10 +227,12 @@ class NestedRows:
                 is_last = nodes[outer].kind == "parallel" and is_done(tree, outer, active)
                 ends = [around, outer] if is_last else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
-                yield from (event for event in events if event in tree.triggers)
+                yield from filter(tree.reacts_to, events)
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
+    if isinstance(trigger, EventDescriptor):
+        return trigger.matches(event)
     return event is EVENTLESS if trigger is None else trigger == event
 
 

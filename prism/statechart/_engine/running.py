@@ -46,7 +46,7 @@ class Steps:
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
         self.definition: Definition[Any] = chart.definition
-        self.rows: NestedRows = NestedRows(hierarchy)
+        self.rows: NestedRows = self.definition.rows
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         limits = chart.definition.timeouts.items()

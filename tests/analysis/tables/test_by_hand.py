@@ -1,6 +1,7 @@
 """Tables of logs of every kind, beside what a plain reading of their lines gives."""
 
 from collections import Counter, defaultdict
+from functools import cache
 from math import log2
 from pathlib import Path
 from statistics import mean
@@ -17,11 +18,15 @@ STEPS = ("agent.joined", "statechart.transition", "agent.left")
 Both = tuple[Log, list[Event]]
 
 
+@cache
+def opened(path: Path) -> Both:
+    return read_log(path), events_in(path)
+
+
 @pytest.fixture
 def both(request: pytest.FixtureRequest, logs: dict[str, Path]) -> Both:
     """Return a log opened, and its events as a plain reading has them."""
-    path = logs[request.param]
-    return read_log(path), events_in(path)
+    return opened(logs[request.param])
 
 
 every_log = pytest.mark.parametrize("both", RUNS, indirect=True)
