@@ -28,7 +28,6 @@ from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Trans
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
     from prism.statechart.inspection import Explanation, Finding
 
 
@@ -222,19 +221,13 @@ class Statechart(Driving[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
+        outcomes = self._as_it_runs.rows.outcomes(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
+        rows, member = self._as_it_runs.rows, self.state_of(state_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
-
-    @property
-    def _rows_as_it_runs(self) -> NestedRows:
-        from prism.statechart._engine.rows import NestedRows
-
-        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
 
     # Documents and pictures
 
@@ -279,9 +272,11 @@ class Statechart(Driving[StateT]):
         """
         if not spec:
             return str(self)
-        from prism.statechart.outline import as_text
+        from prism.statechart.outline import WRITERS
 
-        return as_text(self._as_it_runs, spec)
+        if spec not in WRITERS:
+            raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(WRITERS)}")
+        return WRITERS[spec](self._as_it_runs)
 
     def _repr_svg_(self) -> str:
         """Offer a notebook a picture."""
