@@ -135,25 +135,10 @@ def _text_of(value: Any) -> str:
     return shown_name(value, "rate") or "" if callable(value) else f"{value:g}"
 
 
-_WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
+WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
     "scxml": lambda chart: to_scxml(to_data(chart)),
     "json": lambda chart: json.dumps(to_data(chart), indent=2, ensure_ascii=False),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
-
-
-def as_text(chart: Definition[Any], spec: str) -> str:
-    """Write a chart in one of the formats.
-
-    Args:
-        chart: The chart.
-        spec: The format.
-
-    Raises:
-        ValueError: If there is no such format.
-    """
-    if spec not in _WRITERS:
-        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(_WRITERS)}")
-    return _WRITERS[spec](chart)
