@@ -99,13 +99,11 @@ class AdoptedEngine(Driving[Any]):
         if engine_hooks and data.error is None and data.state is not None:
             made = data.transition if data.result else None
             # the event began in the state that the transition left
-            source = data.state.name if made is None else made.source
-            for arc in data.event.transitions.get(source, ()):
-                outcome = "passed" if arc is made else "failed"
+            arcs = data.event.transitions.get(made.source if made else data.state.name, [])
+            for arc in arcs[: arcs.index(made) + 1 if made else None]:
                 if arc.conditions:
+                    outcome = "passed" if arc is made else "failed"
                     self._observe("guard", GuardEvaluated, data, arc, outcome)
-                if arc is made:
-                    break
         super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:
