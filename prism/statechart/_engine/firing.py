@@ -60,15 +60,20 @@ class Run:
 
 
 class _Events(dict[str, Any]):
-    """What the Machine does in one state, by event, read when it is first needed."""
+    """What a Machine does in one state, by event, as `fire` needs it; read when first needed."""
 
-    def __init__(self, read: Callable[[adapter.State, str], Any], source: adapter.State) -> None:
-        self._read, self._source = read, source
+    def __init__(self, machine: Machine, source: adapter.State) -> None:
+        self._machine, self._source = machine, source
         self.state: Any = source.value
         self.around: tuple[Any, ...] = (source.value,)
 
     def __missing__(self, trigger: str) -> Any:
-        row = self[trigger] = self._read(self._source, trigger)
+        machine, source, steps = self._machine, self._source, []
+        arcs: list[Any] = machine.events[trigger].transitions.get(source.name, [])
+        for arc in arcs:
+            target = source if arc.dest is None else machine.get_state(arc.dest)
+            steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
+        row = self[trigger] = arcs, [*arcs], steps, source, source.value
         return row
 
 
@@ -357,16 +362,7 @@ class Engine(Generic[StateT]):
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
         sources = self._machine.values.items()
-        self._rows = {value: _Events(self._read_events, source) for value, source in sources}
-
-    def _read_events(self, source: adapter.State, trigger: str) -> Any:
-        """Read the transitions of a state and an event, as `fire` needs them."""
-        machine, steps = self._machine, []
-        arcs = machine.events[trigger].transitions.get(source.name, [])
-        for arc in arcs:
-            target = source if arc.dest is None else machine.get_state(arc.dest)
-            steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
-        return arcs, [*arcs], steps, source, source.value
+        self._rows = {value: _Events(self._machine, source) for value, source in sources}
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
