@@ -206,16 +206,7 @@ class Engine(Generic[StateT]):
         return state in self._rows
 
     def _require_known_state(self, agent: Any) -> Any:
-        try:
-            state = self._value(agent)
-        except AttributeError as error:
-            # a property of that name may lack something else
-            if error.obj is not agent or error.name != self._attribute:
-                raise
-            raise errors.AgentError(
-                f"chart {self.name!r}: {type(agent).__name__} has no 'state': give the class one, "
-                "which may be a property, or call  chart.adopt(agent)  first"
-            ) from error
+        state = self._value(agent)
         # a member of another enum is found, too, if it has the text of a state
         kind = self._definition.state_type
         is_foreign = type(state) is not kind and isinstance(state, Enum)
@@ -454,8 +445,8 @@ class Engine(Generic[StateT]):
             was queued.
 
         Raises:
-            AgentError: (a TypeError) if the object has no ``state``, its class declares another
-                enum as ``state_type`` than the chart's, or another thread fires on it.
+            AgentError: (a TypeError) if another thread fires on it, or its own ``transition_to``
+                does not take or set the state.
             MachineError: (of transitions) if the state does not react to the event and the chart is
                 strict.
             UnknownStateError: If the agent is in a state that this chart does not define. A member
