@@ -41,7 +41,7 @@ from prism.worlds._arguments import (
 )
 from prism.worlds._loop import Loop
 from prism.worlds._people import population_of
-from prism.worlds._results import WorldResults
+from prism.worlds._results import WorldResults, rounds_as_html
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -261,6 +261,10 @@ class Run(Generic[WorldT_co]):
     def __repr__(self) -> str:
         """Show the world, the rounds and the seed."""
         return f"<Run of {self.world_class.__name__}, {self.rounds} rounds, seed {self.seed}>"
+
+    def _repr_html_(self) -> str | None:
+        """Offer a notebook a table of the rounds that have ended."""
+        return rounds_as_html(self.finished) if self.finished else None
 
     # As plain data
 
