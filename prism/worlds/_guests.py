@@ -137,9 +137,9 @@ class GuestChart:
         """Return anything else of the chart."""
         return getattr(self._chart, name)
 
-    def fire(self, guest: Any, trigger: str, context: Any = None) -> Any:
+    def fire(self, guest: Any, *arguments: Any) -> Any:
         """Fire an event on the object."""
-        return self._chart.fire(_subject(guest), trigger, context)
+        return self._chart.fire(_subject(guest), *arguments)
 
     def fire_to(self, guest: Any, *arguments: Any, **named: Any) -> Any:
         """Make a decided transition of the object."""

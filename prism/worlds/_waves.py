@@ -74,7 +74,7 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
         then: Waiting | None
         if agent.has_left:
             if type(waits) is Asked and not is_late:
-                waits.discard()
+                waits.discard("left")
             running.close()
             continue
         if is_late:
