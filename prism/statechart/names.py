@@ -17,11 +17,9 @@ from numbers import Integral, Real
 from os import urandom
 from sys import intern
 from typing import Any
-from weakref import WeakSet
 
 from prism.statechart.memory import kept_beside
 from prism.statechart.states import joined
-from prism.telemetry.loggers import warn_standard
 
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
@@ -146,20 +144,10 @@ def agent_name(agent: Any) -> str:
     with suppress(Exception):
         if name := given_name(agent):
             return name
-    cls: Any = type(agent)
     beside = kept_beside(agent)
     if beside.name is None:
-        beside.name = f"{cls.__name__}@{urandom(6).hex()}"
-        if cls not in _warned_of:
-            _warned_of.add(cls)
-            warn_standard(
-                f"an agent of class {cls.__name__} has no id, so each is called by a name like "
-                f"{beside.name!r}: give the class an agent_id, id, {_own_keys(cls)[0]} or name"
-            )
+        beside.name = f"{type(agent).__name__}@{urandom(6).hex()}"
     return beside.name
-
-
-_warned_of: WeakSet[type] = WeakSet()
 
 
 def given_name(agent: Any) -> str | None:
