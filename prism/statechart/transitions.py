@@ -128,12 +128,8 @@ def source_text(source: Any) -> str:
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
-    if target is None:
-        return "(no target)"
-    return joined(
-        [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
-        " + ",
-    )
+    texts = [*map(state_text, as_tuple(target))]
+    return "(no target)" if target is None else joined(texts, " + ")
 
 
 class EventDescriptor(str):
