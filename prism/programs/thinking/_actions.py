@@ -23,7 +23,7 @@ from prism.errors import DefinitionError, PrismError
 from prism.programs._layer import ProgramAgent, Step
 from prism.programs.thinking._memory import Memory, as_tag, to_text
 from prism.programs.thinking._replies import AskedAction, clean
-from prism.reasoner._replies import quoted
+from prism.reasoner.replies import quoted
 
 ActionOutcome = Literal["done", "missing", "refused"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])

@@ -32,7 +32,7 @@ from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
 from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner import Cost, TextCall, Written
-from prism.reasoner._requests import TokenCounter, count_tokens
+from prism.reasoner.requests import TokenCounter, count_tokens
 from prism.runs._documents import hold
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
