@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._readers import Reader
+from prism.social.parameters import Parameters
 from prism.statechart import AgentState
 
 _NORMAL = NormalDist()

@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
-from prism.runlog._writer import Moment
+from prism.runlog.writer import Moment
 from prism.statechart.states import state_text
 from prism.worlds._decisions import Receiving
 from prism.worlds._events import UNDER_WAY, Turn

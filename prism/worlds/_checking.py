@@ -174,12 +174,14 @@ def check_world(
     Run(**options)
     with TemporaryDirectory() as folder:
         logs = [Path(folder) / f"{name}.jsonl" for name in ("first", "seed", "order")]
-        for process in [
+        processes = [
             _start(1, {**options, "path": str(logs[0])}),
             _start(2, {**options, "path": str(logs[1])}),
             _start(1, {**options, "path": str(logs[2]), "is_permuted": True}),
-        ]:
-            _, error = process.communicate()
+        ]
+        # all are waited for, also if the first fails
+        errors = [process.communicate()[1] for process in processes]
+        for process, error in zip(processes, errors, strict=True):
             if process.returncode:
                 # what follows the frames of the traceback: the exception, and notes with its line
                 lines = reversed(error.decode().strip().splitlines())

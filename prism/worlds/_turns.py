@@ -18,7 +18,7 @@ from prism.errors import FieldValueError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
+from prism.runlog.writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
