@@ -60,6 +60,8 @@ nitpick_ignore_regex = [
     (r"py:(class|data|exc)", r".*"),
     (r"py:obj", r"ConfigDict|typing\.Literal.*|prism\.files\.declarations\.ItemT"),
 ]
+# a type in a signature may have the name of another room's
+suppress_warnings = ["ref.python"]
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"

@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from prism.social import PRESETS
-from prism.social._parameters import Parameters
+from prism.social.parameters import Parameters
 
 _ARGUMENT = re.compile(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", re.DOTALL | re.MULTILINE)
 

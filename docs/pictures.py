@@ -49,7 +49,7 @@ from prism.programs.thinking import (
 from prism.programs.yaml import Workflow
 from prism.reasoner import TextCall
 from prism.report import make_report
-from prism.report._drawing import THEMES
+from prism.report.drawing import THEMES
 from prism.runlog import RunLog, SimulatedClock
 from prism.science import compare
 from prism.social import Feed

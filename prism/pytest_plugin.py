@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from prism import testing
     from prism.statechart import AgentState, Statechart
-    from prism.testing._coverage import CoveragePlugin
+    from prism.testing.coverage import CoveragePlugin
 
 __all__ = [
     "fake_ollama",
@@ -166,7 +166,7 @@ def _record(config: pytest.Config, options: argparse.Namespace) -> None:
     if _COVERAGE in config.stash or not is_wanted:
         return
 
-    from prism.testing._coverage import CoveragePlugin
+    from prism.testing.coverage import CoveragePlugin
 
     plugin = config.stash[_COVERAGE] = CoveragePlugin(least)
     config.pluginmanager.register(plugin, "statechart_coverage")

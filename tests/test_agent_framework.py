@@ -26,10 +26,18 @@ from prism.statechart import AgentState
 client = OllamaChatClient(host=sys.argv[1], model="llama3.2")
 agent = client.as_agent(name="Ada", instructions="You are Ada.")
 options = (AgentState.COMPOSING, AgentState.SCROLLING)
-for asked in (client, agent):
-    question = Question(SimpleNamespace(agent_id="a"), AgentState.EVALUATING, "decides", options)
-    (made,) = asyncio.run(Reasoner(asked, seed=7).decide_many([question]))
-    print(json.dumps([made.chosen.value, made.source, made.cost.attempts, made.cost.input_tokens]))
+
+
+async def ask():
+    for asked in (client, agent):
+        ada = SimpleNamespace(agent_id="a")
+        question = Question(ada, AgentState.EVALUATING, "decides", options)
+        (made,) = await Reasoner(asked, seed=7).decide_many([question])
+        cost = made.cost
+        print(json.dumps([made.chosen.value, made.source, cost.attempts, cost.input_tokens]))
+
+
+asyncio.run(ask())
 """
 
 

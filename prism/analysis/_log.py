@@ -17,11 +17,11 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._loading import CONFIG, column_types, load, quoted, script
 from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
+from prism.analysis.loading import CONFIG, column_types, load, quoted, script
 from prism.errors import InputError
 from prism.files.records import distinct_ends
-from prism.runlog._reader import locate_log
+from prism.runlog.reader import locate_log
 from prism.telemetry import events
 
 _SPREAD = {

@@ -8,7 +8,7 @@ from functools import cache
 
 import duckdb
 
-from prism.analysis._loading import column_types, script
+from prism.analysis.loading import column_types, script
 from prism.errors import InputError
 
 KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")

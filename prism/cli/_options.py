@@ -161,8 +161,9 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a model in a file."""
     from prism.files.source import Source
+    from prism.llm._settings import from_plain
 
-    return dict(Source.read(file, "toml").value)
+    return from_plain(Source.read(file, "toml").value)
 
 
 def option_of(name: str) -> str:

@@ -83,7 +83,7 @@ def _print_rounds(figures: Sequence[Mapping[str, Any]], absent: int | None) -> N
 
 def _facts(data: Mapping[str, Any]) -> dict[str, Any]:
     """Return plain data as one row per value, without those that are empty."""
-    from prism.science._batch_tables import flat
+    from prism.science.batch_tables import flat
 
     return {
         name.replace("_", " "): each if isinstance(each, int) else shortened(str(each), _MOST_VALUE)

@@ -52,7 +52,7 @@ def watch(
 
     * `prism watch mine.py:Mine --no-browser --port 8400`
     """
-    from prism.watch._guard import is_loopback
+    from prism.watch.guard import is_loopback
 
     values = options.named_values(parameters) or None
     of_world = {"agents": agents, "seed": seed, "model": model, "parameters": values}
@@ -67,7 +67,7 @@ def watch(
         note(f"{host}: anyone who can reach this machine and knows the address can see it")
 
     if is_world:
-        from prism.watch._server import play
+        from prism.watch.server import play
 
         watching = play(run, arguments, host=host, port=port)
     else:

@@ -182,6 +182,10 @@ def read_json_lines(path: Path) -> Iterator[Record]:
             yield Record(path, number, value)
 
 
+# a name of words; a separator that is none of the three makes one column of all
+_ONE_COLUMN = re.compile(r"[\w .-]*")
+
+
 def read_csv(path: Path) -> Iterator[Record]:
     """Yield the rows of a table as records of texts; empty rows are skipped.
 
@@ -200,6 +204,9 @@ def read_csv(path: Path) -> Iterator[Record]:
             separator = max(",;\t", key=first.count)
             rows = csv.reader(chain([first], lines), delimiter=separator, strict=True)
             header = next(rows, [])
+            if len(header) == 1 and not _ONE_COLUMN.fullmatch(header[0]):
+                problem = f"separate columns by commas, semicolons or tabs, got {first.strip()!r}"
+                raise InputError(problem, path=path, line=1)
             line = rows.line_num + 1
             for row in rows:
                 if row:

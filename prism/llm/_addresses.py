@@ -29,7 +29,7 @@ def check_address(host: str) -> None:
         FieldValueError: If it is one; a name and password in it are not shown.
     """
     # what follows may contain a password
-    quoted = repr(shown_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
+    quoted = repr(safe_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"
     if isinstance(host, str) and re.search("[@?#]", host):
         raise FieldValueError(
             f"host must be an address without @, ? and #, got {quoted} besides: a key, or a name "
@@ -65,7 +65,7 @@ def is_local(host: str) -> bool:
         return name == "localhost" or name.endswith(".localhost")
 
 
-def shown_address(host: str) -> str:
+def safe_address(host: str) -> str:
     """Return an address without the parts that may contain a name, a password or a key."""
     return re.sub(r"[?#].*", "", re.sub(r"^(\w+://)?.*@", r"\1", host, flags=re.S), flags=re.S)
 
@@ -128,8 +128,9 @@ def _split(host: str) -> SplitResult:
 FORM = "ollama:llama3.2@127.0.0.1 or openai:llama3.2@http://127.0.0.1:8000"
 
 _NAME = re.compile(
-    # the name of a model may begin with @, as in Cloudflare's, and end with its quantisation
-    r"(?P<model>.[^@]*(?:@(?:i?q\d\w*|b?f16|fp?\d+|mxfp4|\d+-?bit))?)(?:@(?P<hosts>.*))?",
+    # the name of a model may begin with @, as in Cloudflare's, and end with its quantisation,
+    # which is any word before hosts, but never a password
+    r"(?P<model>.[^@]*(?:@(?:[\w.-]{1,16}(?=@)|i?q\d\w*|b?f16|fp?\d+|mxfp4|\d+-?bit))?)(?:@(?P<hosts>.*))?",
     re.IGNORECASE | re.DOTALL,
 )
 

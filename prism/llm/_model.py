@@ -14,7 +14,7 @@ from prism.llm._settings import (
     REQUESTS,
     Hosts,
     Settings,
-    given_settings,
+    settings_in,
     settings_of,
     to_plain,
 )
@@ -282,7 +282,7 @@ class Model(Settings):
 
     def __repr__(self) -> str:
         """Show the given settings."""
-        settings = {name: value for name, value in given_settings(self).items() if name != "model"}
+        settings = {name: value for name, value in settings_in(self).items() if name != "model"}
         if self.client is not None:
             settings = {**settings, "client": type_of(self.client)}
             del settings["server"]
@@ -347,7 +347,7 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
     # the code that talks to servers is loaded only if one is asked
     from prism.llm._pool import ModelPool
 
-    values = given_settings(model)
+    values = settings_in(model)
     requests: Any = {name: values[name] for name in REQUESTS if name in values}
 
     settings = {"patience": patience, "seed": seed, **requests}

@@ -28,9 +28,9 @@ from prism.errors import (
 )
 from prism.llm._addresses import (
     is_local,
+    safe_address,
     same_address,
     secrets_in,
-    shown_address,
     with_port,
     with_version,
 )
@@ -69,7 +69,7 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
     host = f"{response.url.scheme}://{response.url.netloc.decode()}"
     if response.status_code in (301, 302, 303) and response.request.method == "POST":
         await response.aclose()
-        target = shown_address(response.headers.get("location", "another address"))
+        target = safe_address(response.headers.get("location", "another address"))
         raise LLMError(f"{host} redirects to {target}, and loses the question: give that address")
     if response.headers.get("content-encoding", "identity") != "identity":
         await response.aclose()
@@ -283,7 +283,7 @@ def _proxy_of(address: str) -> str | None:
     scheme, name, *_ = same_address(address)
     proxies = getproxies()
     proxy = proxies.get(scheme) or proxies.get("all")
-    return shown_address(proxy) if proxy and not proxy_bypass(name) else None
+    return safe_address(proxy) if proxy and not proxy_bypass(name) else None
 
 
 # Dialects

@@ -82,7 +82,7 @@ def _think(value: Any) -> bool | str:
     raise ValueError(f"must be one of false, true, low, medium, high, got {value!r}")
 
 
-_DURATION = re.compile(r"0|[-+]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+")
+_DURATION = re.compile(r"0|[-+]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|ms|s|m|h))+", re.ASCII)
 _FOR_EVER = 1e9
 """Seconds; Ollama refuses much longer durations."""
 
@@ -181,7 +181,7 @@ def filled_in(values: Mapping[str, Any]) -> dict[str, Any]:
         FieldValueError: If one is invalid; the message names it.
     """
     try:
-        settings = {**REQUESTS, **given_settings(Settings(**values))}
+        settings = {**REQUESTS, **settings_in(Settings(**values))}
     except InputError as error:
         raise FieldValueError(f"{error.field} {error.problem}") from None
 
@@ -226,7 +226,7 @@ def _checked(kind: Any, value: Any) -> Any:
         raise ValueError(problem) from None
 
 
-def given_settings(options: Settings) -> dict[str, Any]:
+def settings_in(options: Settings) -> dict[str, Any]:
     """Return the settings of options that are not None."""
     values = {name: getattr(options, name) for name in settings_of()}
     return {name: value for name, value in values.items() if value is not None}
@@ -234,7 +234,7 @@ def given_settings(options: Settings) -> dict[str, Any]:
 
 def to_plain(options: Settings) -> dict[str, Any]:
     """Return the given settings of options as JSON data, by their names in files."""
-    settings = given_settings(options).items()
+    settings = settings_in(options).items()
     return {
         KEYS.get(name, name): list(value) if isinstance(value, tuple) else value
         for name, value in settings

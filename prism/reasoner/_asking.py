@@ -207,12 +207,12 @@ class Pool:
     @property
     def sampling(self) -> dict[str, Any]:
         """How the servers were told to sample replies, without what they refused."""
-        told: dict[str, Any] = {}
+        sent: dict[str, Any] = {}
         for each in self.servers:
-            told |= {
+            sent |= {
                 name: value for name, value in each.sampling.items() if name not in each.dropped
             }
-        return told
+        return sent
 
     async def smallest_window(self) -> int | None:
         """Return the smallest window that questions have on any server; None if unknown."""
@@ -300,7 +300,7 @@ class _Asking:
             if pause and len(able) == 1:
                 await asyncio.sleep(pause)
             server = await self._slots.take(able, self._cost)
-            pause, asked_at = 0.0, loop_time()
+            pause, sent_at = 0.0, loop_time()
             answers_before = self._answers_before.setdefault(server, server.answers)
             try:
                 return server, await server.chat(self._request, self._cost)
@@ -309,7 +309,7 @@ class _Asking:
             except LLMError as error:
                 if not (is_retryable(error) or (server.waits and may_be_an_outage(error))):
                     return server, error
-                pause = server.failed(error, asked_at)
+                pause = server.failed(error, sent_at)
                 self._tries += 1
                 is_the_questions = server.answers > answers_before
                 may_wait = not is_the_questions and any(each.is_waited_for for each in able)
@@ -501,13 +501,13 @@ class AsksModel:
 
         async def ask(wording: Request[ResultT]) -> ResultT:
             nonlocal last_reply
-            asked_before = cost.attempts
-            if request.attempts is not None and asked_before >= request.attempts:
+            attempts_before = cost.attempts
+            if request.attempts is not None and attempts_before >= request.attempts:
                 raise LLMError("no request is left")
             try:
                 reply = await self._sent(wording, cost)
             finally:
-                if wording is not request and cost.attempts > asked_before:
+                if wording is not request and cost.attempts > attempts_before:
                     cost.repaired = True
                     cost.repairs.append({"reply": last_reply, "prompt": wording.text})
             last_reply = reply.text

@@ -40,7 +40,7 @@ _LOADING = re.compile(
     r"\bloading\b|unable to load model|no such file|\bmodel (has crashed|(is |was )?(un|re)loaded)",
     re.I,
 )
-_MOST_SAID = 200
+_MOST_MESSAGE = 200
 
 
 class OtherLoopError(LLMError, RuntimeError):
@@ -75,7 +75,7 @@ def of_status(status: int, body: str, headers: Mapping[str, str], where: str) ->
         where: The model and the address, for the message.
     """
     is_page = body.lstrip().startswith("<")
-    message = "a web page" if is_page else " ".join(message_in(body).split())[:_MOST_SAID]
+    message = "a web page" if is_page else " ".join(message_in(body).split())[:_MOST_MESSAGE]
     problem = f"{where} answered {status}: {message}"
     if status in OVERLOADED and "insufficient_quota" not in body:
         return OverloadedError(problem, status=status, retry_after=_wait_in(headers))
@@ -191,4 +191,4 @@ def causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _line(error: BaseException) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:_MOST_SAID]
+    return (str(error).splitlines() or [type(error).__name__])[0][:_MOST_MESSAGE]

@@ -72,17 +72,17 @@ class PolicyReasoner(BaseReasoner):
         total = total_of(weights)
         return [weight / total for weight in weights]
 
-    def choose(self, asked: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
+    def choose(self, questions: Sequence[Any], logger: EventLogger | None = None) -> list[Any]:
         """Draw an option for every question, and log the decisions if they are wanted.
 
         Args:
-            asked: Questions, or objects with the same agents, states, triggers, options, contexts
-                and weights.
+            questions: Questions, or objects with the same agents, states, triggers, options,
+                contexts and weights.
             logger: Logger for the decisions; by default this reasoner's own.
         """
         listens = is_heard(logger or self._logger)
         chosen = []
-        for question in asked:
+        for question in questions:
             weights = self._weights(question)
             number = self._streams.of(question.agent).random()
             choice = question.options[index_at(number, weights)]

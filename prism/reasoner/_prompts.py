@@ -55,8 +55,8 @@ def quotation(text: str) -> str:
 
 # Values
 
-_LARGE = 1e15
-"""Numbers from here on have an exponent in a prompt."""
+_LARGE = 1e16
+"""Numbers from here on have an exponent in a prompt, as in Python."""
 
 
 def in_words(value: Any) -> str:
@@ -69,7 +69,7 @@ def in_words(value: Any) -> str:
 
 
 def number_in_words(number: float) -> str:
-    """Return a number with the fewest digits that are exact, and no exponent below 1e15."""
+    """Return a number with the fewest digits that are exact, and no exponent below 1e16."""
     text = repr(number)
     if not isfinite(number) or abs(number) >= _LARGE:
         return text

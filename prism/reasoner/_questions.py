@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from prism.errors import BudgetSpentError, ReasonerError, TooManyFallbacksError
 from prism.randomness import RandomStream, Taken
-from prism.reasoner._requests import COST_KEYS, KNOWN_COST_KEYS, Cost
+from prism.reasoner._requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, given_name
 from prism.statechart.reporting import Options, announce
@@ -20,7 +20,7 @@ from prism.telemetry.loggers import EventLogger, is_heard
 
 _HASH_DIGITS = 16
 
-HOW_ASKED = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
+QUESTION_KEYS = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 """What a decision of a model says about how it was asked."""
 
 
@@ -187,17 +187,17 @@ class BaseReasoner(ABC):
         are_heard = is_heard(logger)
         for question, decision in zip(questions, decisions, strict=True):
             if are_heard or decision.source == "fallback":
-                how, more = _told_of(decision)
+                how, more = _keys_of(decision)
                 announce(logger, question, decision.chosen, decision.source, how, more)
 
         return decisions
 
 
-def _told_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
+def _keys_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the keys of a decision before its context in the log, and those after it."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    how |= without_none(**{name: getattr(decision, name) for name in HOW_ASKED})
-    cost = {} if decision.cost is None else cost_told(decision.cost)
+    how |= without_none(**{name: getattr(decision, name) for name in QUESTION_KEYS})
+    cost = {} if decision.cost is None else keys_of_cost(decision.cost)
     ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     return how, {**cost, **ids}
 
@@ -213,10 +213,10 @@ def hash_of(prompt: str) -> str:
     return sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest()[:_HASH_DIGITS]
 
 
-def cost_told(cost: Cost) -> dict[str, Any]:
+def keys_of_cost(cost: Cost) -> dict[str, Any]:
     """Return the cost for a decision's event; unknown parts may be left out."""
     keys = {name: getattr(cost, name) for name in COST_KEYS}
-    return keys | without_none(**{name: getattr(cost, name) for name in KNOWN_COST_KEYS})
+    return keys | without_none(**{name: getattr(cost, name) for name in OPTIONAL_COST_KEYS})
 
 
 # Random numbers of decisions

@@ -36,7 +36,7 @@ from prism.reasoner._questions import (
 )
 from prism.reasoner._replies import Reply
 from prism.reasoner._requests import Cost, require_one_of, require_positive
-from prism.reasoner._templates import own_prompt
+from prism.reasoner._templates import user_prompt
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
@@ -136,7 +136,7 @@ class Reasoner(AsksModel, BaseReasoner):
         self.memory: int = memory or 0
         self._settings = PromptSettings(
             descriptions,
-            own_prompt(prompt, has_memory=memory is not None),
+            user_prompt(prompt, has_memory=memory is not None),
             (attributes,) if isinstance(attributes, str) else tuple(attributes),
             self.memory,
         )
@@ -252,14 +252,14 @@ class Reasoner(AsksModel, BaseReasoner):
         rotations = self._rotations_of(question, draw)
         if len(rotations) == 1:
             return self._chosen(
-                question, draw, await self._asked_by(kind, question, draw, rotations[0])
+                question, draw, await self._ask_by(kind, question, draw, rotations[0])
             )
 
-        decisions = await all_of(self._asked_by(kind, question, draw, each) for each in rotations)
+        decisions = await all_of(self._ask_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
         return self._chosen(question, draw, _averaged(decisions, options))
 
-    async def _asked_by(
+    async def _ask_by(
         self, kind: Kind, question: Question, draw: Draw, rotation: int | None
     ) -> Decision:
         """Ask a question, by name if a model cannot be asked for probabilities.
@@ -281,7 +281,7 @@ class Reasoner(AsksModel, BaseReasoner):
             return self._answered(request, outcome)
 
         cost = outcome.charge()
-        decision = await self._asked_by("name", question, draw, rotation)
+        decision = await self._ask_by("name", question, draw, rotation)
         if decision.cost is not None:
             cost.follow(decision.cost)
         return replace(decision, cost=cost)

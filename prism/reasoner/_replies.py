@@ -176,7 +176,7 @@ _END_OF_TURN = re.compile(
     r"<\|(?:im_end|eot_id|endoftext|end_of_text|end_of_turn|end|return)\|>|</s>|<end_of_turn>"
 )
 
-_MARK = re.compile(
+_TAG = re.compile(
     r"</?(?:answer|output|response|tool_call|json)>"
     r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|[\w:]{1,30}\|>",
     re.IGNORECASE,
@@ -202,8 +202,8 @@ _DASH = re.compile("[\u2010-\u2015]")
 
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[\s_-]+(?=[^\W_])")
 
-_SIGNS = " \t\r\n\"'`*.!()[]\u201c\u201d\u2018\u2019\u3002\u200b\ufeff"
-"""Quotation marks, full stops and the like around a name."""
+_SIGNS = " \t\r\n\"'`*.()[]\u201c\u201d\u2018\u2019\u3002\u200b\ufeff"
+"""Quotation marks, full stops and the like around a name; behind it, exclamation marks, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +230,7 @@ def spoken(reply: str) -> str:
     """
     text = _END_OF_THOUGHT.split(_FINAL_CHANNEL.split(reply)[-1])[-1]
     turn = next((each for each in _END_OF_TURN.split(text) if each.strip()), "")
-    words = _MARK.sub("", _OPEN_THOUGHT.split(turn, maxsplit=1)[0]).strip(_SPACE)
+    words = _TAG.sub("", _OPEN_THOUGHT.split(turn, maxsplit=1)[0]).strip(_SPACE)
     return _FENCE.sub("", words).strip(_SPACE)
 
 
@@ -374,7 +374,7 @@ def _named(name: str, options: Sequence[Any]) -> Any | None:
 
 def folded(name: str) -> str:
     """Return a name in lower case, without quotation marks, full stops and what joins its words."""
-    plain = _DASH.sub("-", normalize("NFKC", name)).strip(_SIGNS).casefold()
+    plain = _DASH.sub("-", normalize("NFKC", name)).lstrip(_SIGNS).rstrip(f"{_SIGNS}!").casefold()
     return _BETWEEN_WORDS.sub("", re.sub(r"^(-?\d{1,15})\.0$", r"\1", plain))
 
 

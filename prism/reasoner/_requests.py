@@ -272,7 +272,7 @@ MOST_TOKENS = 10_000_000
 COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tokens")
 """Keys of the cost that a decision's event always has."""
 
-KNOWN_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired", "money")
+OPTIONAL_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired", "money")
 """Keys of the cost that it has if known."""
 
 Prices = tuple[float | None, float | None]

@@ -120,12 +120,12 @@ class Server(ABC):
         self.failures = 0
         self.answers += 1
 
-    def failed(self, error: LLMError, asked_at: float) -> float:
+    def failed(self, error: LLMError, sent_at: float) -> float:
         """Note a failure; return the seconds for which to leave the slot alone.
 
         Args:
             error: The failure.
-            asked_at: When the question was put, on the clock of the event loop.
+            sent_at: When the question was put, on the clock of the event loop.
         """
         self.trouble = str(error)
         self.failures += 1
@@ -136,7 +136,7 @@ class Server(ABC):
                 "%s at %s is failing, and will only be probed until it answers: %s",
                 *(self.model, self.address, self.trouble),
             )
-        if isinstance(error, TimedOutError) and self.answers and asked_at >= self._halved_at:
+        if isinstance(error, TimedOutError) and self.answers and sent_at >= self._halved_at:
             self._halve()
 
         asks_to_wait = min(error.retry_after or 0.0, _LONGEST_WAIT_SECONDS)

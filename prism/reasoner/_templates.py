@@ -36,7 +36,7 @@ _FIELDS = (
 )
 
 
-def own_prompt(prompt: str | None, *, has_memory: bool) -> WritePrompt | None:
+def user_prompt(prompt: str | None, *, has_memory: bool) -> WritePrompt | None:
     """Return what writes the user's own prompt, a template.
 
     Args:

@@ -14,7 +14,7 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner._asking import AsksModel, Limits, SingleFlight
 from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._questions import SEEDS, Router, cost_told, hash_of
+from prism.reasoner._questions import SEEDS, Router, hash_of, keys_of_cost
 from prism.reasoner._requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
@@ -183,7 +183,7 @@ class BaseWriter(ABC):
     def announce(
         self,
         calls: Sequence[TextCall],
-        found: Sequence[Written],
+        answers: Sequence[Written],
         *,
         logger: EventLogger | None = None,
     ) -> None:
@@ -191,12 +191,12 @@ class BaseWriter(ABC):
 
         Args:
             calls: The calls.
-            found: The answers.
+            answers: The answers.
             logger: Logger for the texts; by default this writer's own.
         """
         logger = logger or self._logger
         are_heard = is_heard(logger)
-        for call, written in zip(calls, found, strict=True):
+        for call, written in zip(calls, answers, strict=True):
             if are_heard or written.source in _FAILURES:
                 _announce(logger, call, written)
 
@@ -279,7 +279,7 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         "reason": written.reason,
     }
     if written.cost is not None:
-        keys.update(cost_told(written.cost))
+        keys.update(keys_of_cost(written.cost))
     if written.text_id is not None:
         keys["text_id"] = written.text_id
 
@@ -331,7 +331,7 @@ class Writer(AsksModel, BaseWriter):
 
     async def _written(self, call: TextCall) -> Written:
         if self._samples:
-            return or_fallback(call, await self._asked_for(call, Cost()))
+            return or_fallback(call, await self._ask_for(call, Cost()))
 
         key = _key_of(call)
         if (text := self._texts.get(key)) is not None:
@@ -339,7 +339,7 @@ class Writer(AsksModel, BaseWriter):
             if not earlier.has_failed:
                 return earlier
 
-        outcome = await self._writing.do(key, partial(self._asked_for, call))
+        outcome = await self._writing.do(key, partial(self._ask_for, call))
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         written = outcome.result or failed_by(outcome.error or LLMError("no answer"))
@@ -355,7 +355,7 @@ class Writer(AsksModel, BaseWriter):
         if not self._samples and written.source == "model" and written.text is not None:
             self._texts[_key_of(call)] = written.text
 
-    async def _asked_for(self, call: TextCall, cost: Cost) -> Written:
+    async def _ask_for(self, call: TextCall, cost: Cost) -> Written:
         """Return the text that a model writes, or the last one that could not be used."""
         last: list[Written] = []
 

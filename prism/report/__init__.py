@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.report._drawing import FigureFormat
-    from prism.report._html import Page, Section
-    from prism.report._report import make_report
+    from prism.report.drawing import FigureFormat
+    from prism.report.html import Page, Section
+    from prism.report.report import make_report
 else:
     __getattr__, __dir__ = lazy_names(__name__, extra="report")
 

@@ -9,8 +9,8 @@ from typing import Any
 import altair as alt
 
 from prism.analysis import Log, rows_of
-from prism.report._html import Figure, Section
-from prism.report._table import Rows, with_values
+from prism.report.html import Figure, Section
+from prism.report.table import Rows, with_values
 
 _HEIGHT, _SMALL = 260, 300
 _MOST_MOMENTS, _MOST_POINTS = 240, 300

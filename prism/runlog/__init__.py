@@ -6,8 +6,8 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.runlog._configuration import configure
-    from prism.runlog._reader import read_answers
-    from prism.runlog._writer import RunLog, SimulatedClock
+    from prism.runlog.reader import read_answers
+    from prism.runlog.writer import RunLog, SimulatedClock
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -14,8 +14,8 @@ from typing import Any
 import structlog
 
 from prism.errors import InputError
-from prism.runlog._reader import read_line
-from prism.runlog._writer import RunLog, line_of, with_traceback
+from prism.runlog.reader import read_line
+from prism.runlog.writer import RunLog, line_of, with_traceback
 from prism.telemetry import events
 from prism.telemetry.instruments import join_hooks
 from prism.telemetry.loggers import StandardLogger, describe, report, structlog_is_configured

@@ -19,20 +19,20 @@ import orjson
 from prism.errors import ReplayError
 from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
-from prism.reasoner._questions import HOW_ASKED, all_of
-from prism.reasoner._requests import COST_KEYS, KNOWN_COST_KEYS
+from prism.reasoner._questions import QUESTION_KEYS, all_of
+from prism.reasoner._requests import COST_KEYS, OPTIONAL_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
-from prism.runlog._reader import ANSWERS_NAME, locate_log, read_journal
-from prism.runlog._writer import open_lines
+from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
+from prism.runlog.writer import open_lines
 from prism.runs._models import CALL, FROM, LOADED, Spent, asking_in
 from prism.runs._options import Repeats
 from prism.statechart import identify
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 
-_HOW = ("prompt_hash", "failure", *HOW_ASKED)
-_COST = (*COST_KEYS, *KNOWN_COST_KEYS)
+_HOW = ("prompt_hash", "failure", *QUESTION_KEYS)
+_COST = (*COST_KEYS, *OPTIONAL_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"
 _AGAIN = "again"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files.durable import is_locked
-from prism.runlog._reader import (
+from prism.runlog.reader import (
     ANSWERS_NAME,
     LOG_NAMES,
     locate_log,

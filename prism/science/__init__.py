@@ -10,7 +10,6 @@ from prism._lazy import lazy_names
 if TYPE_CHECKING:
     from prism.runs._policy_file import Policy
     from prism.science._batch import BatchObserver, batch, estimate_batch, read_batch, resume_batch
-    from prism.science._batch_tables import Batch, BatchRun, BatchStatus
     from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import Comparison, compare
     from prism.science._differences import Difference
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
         read_sensitivity,
         sensitivity,
     )
+    from prism.science.batch_tables import Batch, BatchRun, BatchStatus
 else:
     # a process of a batch only makes runs, and needs neither tables nor plans
     __getattr__, __dir__ = lazy_names(__name__, extra="science")

@@ -18,9 +18,9 @@ from prism.errors import InputError
 from prism.runs import Observer
 from prism.runs._dry_run import Estimate, estimate
 from prism.science._batch_folder import BatchFolder, Keep, Row
-from prism.science._batch_tables import Batch, BatchRun, final_measures, flat, run_row
 from prism.science._carry import carry, prepare_worker, task_of, without_folder
 from prism.science._plan import Configuration, Plan, inputs_of
+from prism.science.batch_tables import Batch, BatchRun, final_measures, flat, run_row
 
 _MOST_WORKERS = 256
 """Most processes of a batch, and most runs that an executor gets at a time."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from prism.science._plan import Plan
 from prism.science._plan_file import VARIED_SETTINGS, bound_of
-from prism.social._parameters import DEFAULT_PRESET
+from prism.social.parameters import DEFAULT_PRESET
 
 
 def sampled(plan: Plan, refused: Sequence[str]) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
 from prism.runs._observing import telling_warnings
 from prism.runs._running import carry_out
 from prism.science._batch_folder import PLAN_NAME
-from prism.science._batch_tables import is_of_a_feed, with_log_measures
+from prism.science.batch_tables import is_of_a_feed, with_log_measures
 from prism.worlds import Run, resume
 
 _SECONDS_BETWEEN_LOOKS = 0.1

@@ -8,9 +8,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from prism.science._batch_tables import table_of
 from prism.science._measured_runs import ComparedRun, MeasureKind
 from prism.science._statistics import band
+from prism.science.batch_tables import table_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

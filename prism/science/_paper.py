@@ -11,8 +11,8 @@ from pathlib import Path
 from prism import __version__
 from prism.files import make_folder, write_durably
 from prism.science._batch import read_batch
-from prism.science._batch_tables import Batch
 from prism.science._differences import Difference, Differences
+from prism.science.batch_tables import Batch
 
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
     sign: f"\\{sign}" for sign in "&%$#_{}"

@@ -18,9 +18,9 @@ import SALib.sample.sobol
 from prism.errors import InputError
 from prism.science._batch import BatchObserver, Carrying, begin_batch, read_batch
 from prism.science._batch_folder import PLAN_NAME, BatchFolder, Keep
-from prism.science._batch_tables import Batch, table_of, write_tables
 from prism.science._bounds import sampled, values_at
 from prism.science._plan import Plan
+from prism.science.batch_tables import Batch, table_of, write_tables
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation

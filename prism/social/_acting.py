@@ -9,9 +9,9 @@ from statistics import NormalDist
 
 from prism.agents import SocialAgent
 from prism.randomness import RandomStream
-from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._readers import Reader
+from prism.social.parameters import Parameters
 from prism.statechart import AgentState
 
 _NORMAL = NormalDist()
@@ -180,9 +180,8 @@ def own_topics(
 # Prompts
 
 _TASKS: Mapping[PostKind, str] = {
-    "post": "You write a new post about {topics}.",
-    "reply": "You reply to this post by {author}:\n{text}",
-    "reshare": "You reshare this post by {author}, with a comment of yours:\n{text}",
+    "reply": "You reply to this post by {author}:",
+    "reshare": "You reshare this post by {author}, with a comment of yours:",
 }
 
 RULE = (
@@ -191,7 +190,7 @@ RULE = (
 )
 
 MOST_OF_A_THREAD = 8
-"""Number of posts above the answered one that a prompt includes."""
+"""Number of posts of a thread that a prompt includes."""
 
 
 def prompt_of(reader: Reader, kind: PostKind, post: Post | None, draft: Draft) -> str:
@@ -221,39 +220,24 @@ def situation_of(parameters: Parameters, post: Post) -> str:
 
 def _task_of(kind: PostKind, post: Post | None, draft: Draft) -> str:
     """Describe a writer's task in words."""
-    author, text = ("", "") if post is None else (post.author_id, quoted(post.text))
-    topics = draft.topics or (() if post is None else post.topics)
-    listed = ", ".join(topics) or "whatever is on your mind"
-    return _TASKS[kind].format(topics=listed, author=author, text=text)
-
-
-def thread_above(post: Post | None) -> str:
-    """Return the thread above a post, from its first post on, indented by depth.
-
-    A long thread is cut to its first and last posts, with the number of those left out.
-    """
-    above: list[Post] = []
-    while post is not None and post.parent is not None:
-        post = post.parent
-        above.append(post)
-
-    lines = [_line(each) for each in reversed(above)]
-    left_out = len(lines) - MOST_OF_A_THREAD
-    if left_out > 0:
-        lines[1 : 1 + left_out] = [f"  ({left_out} posts are left out here)"]
-    return "\n".join(lines)
-
-
-def _line(post: Post) -> str:
-    return f"{'  ' * post.depth}{post.author_id}: {quoted(post.text)}"
+    if kind == "post" or post is None:
+        topics = draft.topics or (() if post is None else post.topics)
+        return f"You write a new post about {', '.join(topics) or 'whatever is on your mind'}."
+    return f"{_TASKS[kind].format(author=post.author_id)}\n{quoted(post.text)}"
 
 
 def _what_was_read(kind: PostKind, post: Post | None) -> str:
-    """Return the thread that an agent has read, if its task does not include it."""
-    if post is None:
-        return ""
-    lines = [thread_above(post)] if post.parent is not None else []
-    if kind == "post":
-        # the task does not mention the post on which the decision was made
-        lines.append(_line(post))
+    """Return the thread that an agent has read, from its first post on, indented by depth.
+
+    A long thread is cut to its first and last posts, with the number of those left out.
+    """
+    # the task has the post that is answered, but not the one on which a new one was decided
+    each = post if post is None or kind == "post" else post.parent
+    lines: list[str] = []
+    while each is not None:
+        lines.insert(0, f"{'  ' * each.depth}{each.author_id}: {quoted(each.text)}")
+        each = each.parent
+    left_out = len(lines) - MOST_OF_A_THREAD
+    if left_out > 0:
+        lines[1 : 1 + left_out] = [f"  ({left_out} posts are left out here)"]
     return "\n".join(("You have just read this thread:", *lines)) if lines else ""

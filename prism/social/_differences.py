@@ -13,8 +13,8 @@ from prism.agents import SocialAgent
 from prism.errors import FieldValueError
 from prism.files import parse_json
 from prism.randomness import RandomStream
-from prism.social._parameters import DIURNAL, HOURS, Parameters
 from prism.social._readers import Reader
+from prism.social.parameters import DIURNAL, HOURS, Parameters
 
 Pair = tuple[int, int]
 

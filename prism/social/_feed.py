@@ -23,11 +23,11 @@ from prism.social._acting import (
     with_common_topic,
 )
 from prism.social._differences import Hours, follows_of, set_activities, wait
-from prism.social._parameters import HOURS, SECONDS_PER_HOUR
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
+from prism.social.parameters import HOURS, SECONDS_PER_HOUR
 from prism.statechart import AgentState
 from prism.statechart.social import (
     ACTION_DONE,

@@ -11,9 +11,9 @@ from typing import Any
 from prism.agents import SeedPost, load_posts, opening_posts
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
-from prism.social._parameters import Parameters
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._readers import Reader
+from prism.social.parameters import Parameters
 from prism.telemetry.events import FOLLOW_CHANGED, POST_PUBLISHED, POST_VOTED
 
 COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}

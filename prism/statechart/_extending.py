@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import Any, TypedDict
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition, in_order
@@ -18,7 +18,6 @@ from prism.statechart.transitions import (
     target_text,
     trigger_text,
 )
-from prism.telemetry.loggers import EventLogger
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.
@@ -32,43 +31,26 @@ _NAME_STATES = ("source", "target", "state", "states", "initial", "default")
 """Attributes of the parts of a chart that name states."""
 
 
-class Changes(TypedDict, total=False):
-    """What a derived chart has otherwise: see `Statechart.extended`."""
-
-    states: Iterable[Enum | str | State[Any]]
-    transitions: Iterable[Transition[Any]]
-    without: Iterable[TransitionName | Transition[Any]]
-    guards: Mapping[TransitionName, Guard | None]
-    timeouts: Mapping[Any, int | None]
-    decision_states: Iterable[Enum | str]
-    final_states: Iterable[Enum | str]
-    initial: Enum | str
-    name: str
-    description: str
-    strict: bool
-    logger: EventLogger | None
-    clock: Callable[[], float]
-
-
-def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
+def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
     """Return the arguments of the derived chart: see `Statechart.extended`."""
-    added: Any = in_order(changes.pop("states", ()))
-    written, members = base.arguments, _members(base, [each.state for each in with_insides(added)])
-    former = [*_former(base, changes)]
-    decides: Any = changes.pop("decision_states", ())
-    ends: Any = changes.pop("final_states", ())
+    written = base.arguments
+    added = in_order(more.pop("states", ()))
+    former = [*_former(base, [*more.pop("without", ())], more.pop("guards", {}))]
     # a state is equal to its text, and to a member with the same one
-    limits = {**base.timeouts, **changes.pop("timeouts", {})}
+    limits = {**base.timeouts, **more.pop("timeouts", {})}
     naming = {
         "states": (*written["states"], *added),
-        "transitions": (*former, *changes.pop("transitions", ())),
-        "initial": changes.pop("initial", written["initial"]),
+        "transitions": (*former, *more.pop("transitions", ())),
+        "initial": more.pop("initial", written["initial"]),
         "timeouts": {state: ticks for state, ticks in limits.items() if ticks is not None},
-        "decision_states": (*written["decision_states"], *in_order(decides)),
-        "final_states": (*written["final_states"], *in_order(ends)),
+        **{
+            name: (*written[name], *in_order(more.pop(name, ())))
+            for name in ("decision_states", "final_states")
+        },
     }
+    members = _members(base, [each.state for each in with_insides(added)])
     translated = {name: _translated(value, members) for name, value in naming.items()}
-    return {**written, **changes, **translated}
+    return {**written, **more, **translated}
 
 
 # States
@@ -76,15 +58,12 @@ def extended(base: Definition[Any], changes: Changes) -> dict[str, Any]:
 
 def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
     """Return the members that the derived chart's states may be, by text."""
-    texts = {*base.hierarchy.texts[1:], *map(state_text, added)}
-    enums: list[type[Enum]] = [type(state) for state in added if isinstance(state, Enum)]
-    complete = [
-        enum for enum in (base.state_type, *enums) if texts <= {state_text(x) for x in enum}
-    ]
     former: Any = base.state_type
-    names = dict.fromkeys(state_text(each) for each in (*former, *added))
-    name = _PREFIX + base.state_type.__name__.removeprefix(_PREFIX)
-    enum = complete[0] if complete else state_enum(name, names)
+    texts = dict.fromkeys(map(state_text, (*former, *added)))
+    enums: list[Any] = [former, *(type(state) for state in added if isinstance(state, Enum))]
+    complete = (enum for enum in enums if texts.keys() <= {*map(state_text, enum)})
+    name = _PREFIX + former.__name__.removeprefix(_PREFIX)
+    enum = next(complete, None) or state_enum(name, texts)
     return {state_text(member): member for member in enum}
 
 
@@ -110,9 +89,10 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
 # Transitions
 
 
-def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]]:
+def _former(
+    base: Definition[Any], without: Sequence[Any], guards: Mapping[TransitionName, Guard | None]
+) -> Iterator[Transition[Any]]:
     """Yield the former transitions that stay, with their new guards."""
-    without, guards = [*changes.pop("without", ())], changes.pop("guards", {})
     names = [*without, *guards]
     if lost := [n for n in names if not any(_is_named(item, n) for item in base.transitions)]:
         raise DefinitionError(
@@ -126,8 +106,8 @@ def _former(base: Definition[Any], changes: Changes) -> Iterator[Transition[Any]
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:
-    if not isinstance(name, tuple) or len(name) != 3:
-        return bool(item == name)
+    if isinstance(name, Transition):
+        return item == name
     texts = trigger_text(item.trigger), source_text(item.source), target_text(item.target)
     pairs = zip(name, texts, strict=True)
     return all(part is None or target_text(part) == text for part, text in pairs)

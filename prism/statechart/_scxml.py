@@ -93,10 +93,11 @@ class _Writer:
         self._histories: dict[str, str] = {}
         for state in data["states"]:
             self._write_state(self.root, state)
-        _set(self.root, name=_encoded(data["name"]), initial=self._ids(data["initial"]))
-        _set_own(self.root, data, "description", "strict", "decision_states", "timeouts")
-        for index, transition in enumerate(data["transitions"]):
-            self._write_transition({"place": index, **transition})
+        own = ("description", "strict", "decision_states", "timeouts")
+        ids = self._ids(data["initial"])
+        _set(self.root, data, *own, name=_encoded(data["name"]), initial=ids)
+        for place, transition in enumerate(data["transitions"], start=1):
+            self._write_transition({"place": place, **transition})
 
     def _write_state(self, around: Element, data: Any) -> None:
         data = data if isinstance(data, dict) else {"state": data}
@@ -107,20 +108,21 @@ class _Writer:
         for inside in data.get("states", ()):
             self._write_state(element, inside)
         # an initial history belongs to this state, or to one inside
-        _set(element, id=_encoded(text), initial=self._ids(data.get("initial")))
-        _set_own(element, data, "entry", "exit")
+        ids = self._ids(data.get("initial"))
+        _set(element, data, "entry", "exit", id=_encoded(text), initial=ids)
 
     def _write_transition(self, data: dict[str, Any]) -> None:
         element, trigger = SubElement(self._states[data["source"]], "transition"), data["trigger"]
         data["exact"] = isinstance(trigger, str)
         _set(
             element,
+            data,
+            *("exact", "action", *TIMING, "place"),
             event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
             cond=data.get("guard"),
             target=self._ids(data["target"]),
             type="internal" if data.get("internal") else None,
         )
-        _set_own(element, data, "exact", "action", *TIMING, "place")
 
     def _ids(self, places: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -148,18 +150,13 @@ class _Writer:
         SubElement(history, "transition", target=default)
 
 
-def _set(element: Element, **attributes: str | None) -> None:
-    element.attrib.update((key, text) for key, text in attributes.items() if text is not None)
-
-
-def _set_own(element: Element, data: Mapping[str, Any], *keys: str) -> None:
-    """Set prism's own attributes to what the data say for these keys."""
-    for key in keys:
-        value = data.get(key)
-        if value is None or value is False or value in ("", [], {}):
+def _set(element: Element, data: Mapping[str, Any], *own: str, **attributes: str | None) -> None:
+    """Set attributes, and prism's own to what the data say for their keys, if that is anything."""
+    for key, value in [*attributes.items(), *((f"prism:{key}", data.get(key)) for key in own)]:
+        if value is None or (key not in attributes and value in (False, "", [], {})):
             continue
-        is_plain = isinstance(value, str) and value.isprintable() and _value(value) == value
-        element.set(f"prism:{key}", value if is_plain else json.dumps(value))
+        is_text = isinstance(value, str) and value.isprintable() and _value(value) == value
+        element.set(key, value if is_text or key in attributes else json.dumps(value))
 
 
 # Reading

@@ -26,7 +26,6 @@ from prism.telemetry.loggers import warn_standard
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
-_SCALARS = (str, int, float, bool, type(None))
 _SEQUENCES = (list, tuple, deque, set, frozenset)
 _WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")
 
@@ -52,11 +51,8 @@ def identify(context: object) -> dict[str, Any] | None:
         return None
     # no transition fails with a context, or an identifier, that cannot be read
     with suppress(Exception):
-        if isinstance(context, Mapping):
-            return _plain_mapping(context)
-        if isinstance(context, (*_SCALARS, Real)) or _is_text(context):
-            return {"value": _plain(context)}
-        return _identity(context)
+        plain = _plain(context)
+        return plain if isinstance(plain, dict) else {"value": plain}
     return {"type": type(context).__name__}
 
 
@@ -85,37 +81,30 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 
 def _plain(value: object) -> Any:
-    if type(value) in _SCALARS:
-        return value
     if isinstance(value, Enum):
-        return _plain(value.value)
-    if isinstance(value, (str, int)):
+        value = value.value
+    if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, Real):
         # a number of numpy's, for one, for which JSON has no form
         return int(value) if isinstance(value, Integral) else float(value)
     if isinstance(value, Mapping):
-        return _plain_mapping(value)
+        keys = (str(key.value if isinstance(key, Enum) else key) for key in value)
+        return dict(zip(keys, map(_inside, value.values()), strict=True))
     if isinstance(value, _SEQUENCES):
         # a set has no order of its own, and a log is to be the same each time
-        return [*map(_plain, sorted(value, key=repr) if isinstance(value, Set) else value)]
-    if _is_text(value):
+        return [*map(_inside, sorted(value, key=repr) if isinstance(value, Set) else value)]
+    # values of the standard library, such as dates
+    if type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes):
         return value.isoformat() if hasattr(value, "isoformat") else str(value)
-
-    (identifier,) = _identity(value).values()
-    return identifier
+    return _identity(value)
 
 
-def _plain_mapping(mapping: Mapping[Any, Any]) -> dict[str, Any]:
-    return {
-        str(key.value if isinstance(key, Enum) else key): _plain(value)
-        for key, value in mapping.items()
-    }
-
-
-def _is_text(value: object) -> bool:
-    """Return True for values of the standard library, such as dates, that are recorded as text."""
-    return type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes)
+def _inside(value: object) -> Any:
+    """Return a value of a context as plain data; of an object its identifier alone."""
+    plain = _plain(value)
+    is_object = isinstance(plain, dict) and not isinstance(value, Mapping)
+    return next(iter(plain.values())) if is_object else plain
 
 
 def _identity(value: Any) -> dict[str, Any]:
@@ -124,8 +113,8 @@ def _identity(value: Any) -> dict[str, Any]:
     for name in (*own, "post_id", "agent_id", "id", "unique_id"):
         identifier = getattr(value, name, None)
         if identifier is not None:
-            key = own[0] if name in ("id", "unique_id") else name
-            return {key: identifier if isinstance(identifier, _SCALARS) else str(identifier)}
+            text = identifier if isinstance(identifier, (str, int, float)) else str(identifier)
+            return {own[0] if name in ("id", "unique_id") else name: text}
     return {"type": type(value).__name__}
 
 

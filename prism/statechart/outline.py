@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data
-from prism.statechart._hierarchy import CHART, HistoryAt
+from prism.statechart._hierarchy import CHART, Hierarchy, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, trigger_text
-
-if TYPE_CHECKING:
-    from prism.statechart._hierarchy import Hierarchy
 
 __all__ = ["label_of", "to_outline"]
 
@@ -45,7 +42,7 @@ def to_outline(chart: Definition[Any]) -> Diagram:
         decides,
         ends,
         outline.boxes(),
-        outline.notes({state_text(state): ticks for state, ticks in chart.timeouts.items()}),
+        outline.notes(chart.timeouts),
         {label: "H*" if at.deep else "H" for at, label in outline.marks.items()},
     )
 
@@ -109,16 +106,15 @@ class _Outline:
                 labels.setdefault((source, target), {})[label] = None
         return tuple(Arrow(*ends, tuple(texts)) for ends, texts in labels.items())
 
-    def notes(self, timeouts: Mapping[str, int]) -> dict[str, tuple[str, ...]]:
+    def notes(self, timeouts: Mapping[Any, int]) -> dict[str, tuple[str, ...]]:
         """Return the time-out, the entry and the exit actions of each state."""
         return {
-            name: (
-                *(f"time-out after {timeouts[name]} ticks" for _ in timeouts.keys() & {name}),
+            self.name(node.number): (
+                *(f"time-out after {timeouts[it]} ticks" for it in timeouts.keys() & {node.state}),
                 *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
                 *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
             )
             for node in self._tree.nodes[1:]
-            for name in [self.name(node.number)]
         }
 
 
@@ -135,25 +131,10 @@ def _text_of(value: Any) -> str:
     return shown_name(value, "rate") or "" if callable(value) else f"{value:g}"
 
 
-_WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
+WRITERS: dict[str, Callable[[Definition[Any]], str]] = {
     "mermaid": lambda chart: to_mermaid(to_outline(chart)),
     "dot": lambda chart: to_dot(to_outline(chart)),
     "scxml": lambda chart: to_scxml(to_data(chart)),
     "json": lambda chart: json.dumps(to_data(chart), indent=2, ensure_ascii=False),
     "svg": lambda chart: draw_svg(to_outline(chart)),
 }
-
-
-def as_text(chart: Definition[Any], spec: str) -> str:
-    """Write a chart in one of the formats.
-
-    Args:
-        chart: The chart.
-        spec: The format.
-
-    Raises:
-        ValueError: If there is no such format.
-    """
-    if spec not in _WRITERS:
-        raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(_WRITERS)}")
-    return _WRITERS[spec](chart)

@@ -13,7 +13,7 @@ from enum import Enum
 from functools import partial
 from operator import attrgetter
 from time import time
-from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
@@ -28,8 +28,6 @@ from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Trans
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
-    from prism.statechart._engine.rows import NestedRows
-    from prism.statechart._extending import Changes
     from prism.statechart.inspection import Explanation, Finding
 
 
@@ -223,19 +221,13 @@ class Statechart(Driving[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._rows_as_it_runs.outcomes(self.state_of(state_text(state)), trigger)
+        outcomes = self._as_it_runs.rows.outcomes(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._rows_as_it_runs, self.state_of(state_text(state))
+        rows, member = self._as_it_runs.rows, self.state_of(state_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
-
-    @property
-    def _rows_as_it_runs(self) -> NestedRows:
-        from prism.statechart._engine.rows import NestedRows
-
-        return NestedRows(self._as_it_runs.hierarchy) if self._steps is None else self._steps.rows
 
     # Documents and pictures
 
@@ -280,9 +272,11 @@ class Statechart(Driving[StateT]):
         """
         if not spec:
             return str(self)
-        from prism.statechart.outline import as_text
+        from prism.statechart.outline import WRITERS
 
-        return as_text(self._as_it_runs, spec)
+        if spec not in WRITERS:
+            raise ValueError(f"unknown format of a chart {spec!r}: use one of {', '.join(WRITERS)}")
+        return WRITERS[spec](self._as_it_runs)
 
     def _repr_svg_(self) -> str:
         """Offer a notebook a picture."""
@@ -322,7 +316,7 @@ class Statechart(Driving[StateT]):
 
     # Derived, checked and explained
 
-    def extended(self, **changes: Unpack[Changes]) -> Statechart[Any]:
+    def extended(self, **changes: Any) -> Statechart[Any]:
         """Return a copy of this chart with states and transitions added, removed or replaced.
 
         A transition is named by ``(trigger, source, target)``, as it was written. A state may be a
@@ -330,21 +324,22 @@ class Statechart(Driving[StateT]):
         names all time-outs. A trigger of None was written ``"always"``, a history ``"phone.H"``.
 
         Args:
-            states: Further states, as an enum or as texts, or a `State` with what it contains. The
-                new chart then has its own enum,
-                `state_type`: the given one if it has all states of the chart, otherwise one with
-                all former and new members. Former members equal their successors by text. Agents of
-                the new chart set ``state_type`` in their class.
-            transitions: Further transitions, between members of the former enum, of ``states`` or
-                of both. They are tried after the former ones. The source ``"*"`` stands for all
-                states of the new chart, but a former ``"*"`` only for the former states.
-            without: The transitions to leave out, or their names.
-            guards: New guards, by the transition's name; None for no guard.
-            timeouts: New limits in ticks, by state; None for no limit.
-            decision_states: Further decision states.
-            final_states: Further final states.
-            others: ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock`` of
-                the new chart; by default as in this one.
+            changes: What the new chart has otherwise:
+
+                * ``states``: further states, as an enum or as texts, or a `State` with what it
+                  contains. The new chart then has its own enum, `state_type`: the given one if it
+                  has all states of the chart, otherwise one with all former and new members. Former
+                  members equal their successors by text. Agents of the new chart set
+                  ``state_type`` in their class.
+                * ``transitions``: further transitions, between members of the former enum, of
+                  ``states`` or of both. They are tried after the former ones. The source ``"*"``
+                  stands for all states of the new chart, but a former ``"*"`` only for the former
+                  states.
+                * ``without``: the transitions to leave out, or their names.
+                * ``guards``: new guards, by the transition's name; None for no guard.
+                * ``timeouts``: new limits in ticks, by state; None for no limit.
+                * ``decision_states`` and ``final_states``: further ones.
+                * ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock``.
 
         Returns:
             The new chart, of the same class.
@@ -357,7 +352,7 @@ class Statechart(Driving[StateT]):
 
         make: Callable[..., Statechart[Any]] = type(self)
         defaults = {"logger": self._reporter.logger, "clock": self._clock}
-        return make(**{**defaults, **extended(self._definition, changes)})
+        return make(**{**defaults, **extended(self._definition, **changes)})
 
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.

@@ -106,23 +106,19 @@ class Transition(Generic[StateT_co]):
         probability: float | None = None,
     ) -> None:
         source = tuple(source) if isinstance(source, list) else source
-        values: dict[str, Any] = {"trigger": trigger, "source": source, "target": target}
-        values |= {"guard": guard, "action": action, "internal": internal}
-        values |= {"after": after, "rate": rate, "probability": probability}
-        for name, value in values.items():
-            # a frozen dataclass refuses plain assignment, in its own constructor too
+        values = (trigger, source, target, guard, action, internal, after, rate, probability)
+        # a frozen dataclass refuses plain assignment, in its own constructor too
+        for name, value in zip(Transition.__match_args__, values, strict=True):
             object.__setattr__(self, name, value)
 
-        is_named = trigger is None or (isinstance(trigger, str) and trigger.strip())
-        problems = [
-            *([] if is_named else [f"trigger must be a non-empty string, got {trigger!r}"]),
-            *(f"{name} must name a state" for name in ("source", "target") if values[name] == ()),
-            *call_problems("guard", guard),
-            *call_problems("action", action),
-            *timing_problems(self),
-        ]
+        calls = *call_problems("guard", guard), *call_problems("action", action)
+        problems = [*calls, *timing_problems(self)]
+        if () in (source, target):
+            problems.append("source and target must name a state each")
+        if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
+            problems.append(f"trigger must be a non-empty string, got {trigger!r}")
         if problems:
-            raise DefinitionError(f"transition {trigger!r}: " + "; ".join(problems))
+            raise DefinitionError(f"transition {trigger!r}: {'; '.join(problems)}")
 
     def __str__(self) -> str:
         """Return ``source --trigger--> target``."""
@@ -229,7 +225,7 @@ def _read_only(get: Callable[[Any], Any]) -> Any:
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and a float); `timestamp` and `context` are built
+    Records are immutable and compact (56 bytes and a float); ``timestamp`` and ``context`` are built
     when they are read.
 
     Args:

@@ -11,7 +11,7 @@ from typing import Any
 
 from prism.agents import SocialAgent
 from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
-from prism.runlog._writer import DEFAULT_START, SECONDS_PER_TICK
+from prism.runlog.writer import DEFAULT_START, SECONDS_PER_TICK
 from prism.statechart.names import id_text
 from prism.telemetry import Instrument, LogEvent
 from prism.telemetry.events import TRANSITION

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.watch._server import Watching, watch
+    from prism.watch.server import Watching, watch
 else:
     __getattr__, __dir__ = lazy_names(__name__, extra="watch")
 

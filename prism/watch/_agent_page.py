@@ -12,8 +12,8 @@ from prism.analysis import rows_of
 from prism.drawing import draw_svg, showable
 from prism.errors import InputError
 from prism.report import Section
-from prism.report._charts import Traffic
-from prism.report._conversations import (
+from prism.report.charts import Traffic
+from prism.report.conversations import (
     DECISIONS,
     THREADS,
     decision,
@@ -25,7 +25,7 @@ from prism.report._conversations import (
     what_of,
     when,
 )
-from prism.report._table import Rows, joined, link, short
+from prism.report.table import Rows, joined, link, short
 from prism.watch._view import run_charts, sentence, view
 from prism.watch._watched import Watched
 

@@ -17,8 +17,8 @@ import orjson
 
 from prism.drawing import Diagram
 from prism.errors import InputError
-from prism.report._charts import DIAGRAMS
-from prism.runlog._reader import LOG_NAMES, read_line
+from prism.report.charts import DIAGRAMS
+from prism.runlog.reader import LOG_NAMES, read_line
 from prism.runs._folder import is_begun
 
 _SECONDS_TO_PAUSE = 3.0

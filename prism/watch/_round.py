@@ -10,9 +10,9 @@ from markupsafe import Markup
 
 from prism.drawing import showable
 from prism.report import Section
-from prism.report._conversations import listed, object_in, transcript, when
-from prism.report._picture import picture
-from prism.report._table import joined, link, with_values
+from prism.report.conversations import listed, object_in, transcript, when
+from prism.report.picture import picture
+from prism.report.table import joined, link, with_values
 from prism.watch._view import agents_at, draw_charts, run_charts, sentence, view
 from prism.watch._watched import Watched
 

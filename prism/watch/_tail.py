@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from prism.errors import InputError
-from prism.runlog._reader import locate_log
+from prism.runlog.reader import locate_log
 
 BLOCK_BYTES = 8 << 20
 """Size of a block, and of the longest line that is read."""

@@ -12,11 +12,11 @@ from markupsafe import Markup
 from prism.analysis import rows_of
 from prism.drawing import draw_svg, showable
 from prism.report import Section
-from prism.report._charts import Charts, Traffic, charts_of
-from prism.report._conversations import object_in
-from prism.report._drawing import figure_spec
-from prism.report._report import report_sections
-from prism.report._table import joined, link, short
+from prism.report.charts import Charts, Traffic, charts_of
+from prism.report.conversations import object_in
+from prism.report.drawing import figure_spec
+from prism.report.report import report_sections
+from prism.report.table import joined, link, short
 from prism.watch._watched import Watched
 
 MOST_AGENTS = 200

@@ -11,8 +11,8 @@ from time import monotonic
 from typing import Any
 
 from prism.analysis import Log, read_log, rows_of
-from prism.analysis._growing import GrowingLog
-from prism.analysis._loading import MOST_BYTES
+from prism.analysis.growing import GrowingLog
+from prism.analysis.loading import MOST_BYTES
 from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.files.records import shown_path

@@ -14,7 +14,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
-from prism.runlog._writer import Moment
+from prism.runlog.writer import Moment
 from prism.statechart.states import state_text
 from prism.worlds._decisions import Receiving
 from prism.worlds._events import UNDER_WAY, Turn
@@ -48,11 +48,8 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
     part, ticks = 0.0, turns.ticks_per_round
     while turns.stopped is None:
         channels = [each for kind in population.kinds.values() for each in kind.channels]
-        sums: dict[int, list[float]] = {}
-        weights = [
-            _weight(turns, channel, members.of(channel), sums, number)
-            for number, channel in enumerate(channels)
-        ]
+        totals = [_total(turns, channel, members.of(channel)) for channel in channels]
+        weights = [weight for weight, _ in totals]
         total = total_of(weights)
         if not total:
             break
@@ -61,10 +58,10 @@ async def events_at_rates(turns: Any, end: Moment) -> None:
             break
 
         number = index_at(stream.random(), weights)
-        channel = channels[number]
+        channel, (_, sums) = channels[number], totals[number]
         agents = members.of(channel)
-        if number in sums:
-            index = bisect_right(sums[number], stream.random() * sums[number][-1])
+        if sums:
+            index = bisect_right(sums, stream.random() * sums[-1])
             agent = agents[min(index, len(agents) - 1)]
         else:
             agent = agents[stream.index(len(agents))]
@@ -87,21 +84,15 @@ def go_to(turns: Any, end: Moment, part: float) -> None:
     turns.part_of_tick = part
 
 
-def _weight(
-    turns: Any,
-    channel: Channel,
-    agents: Sequence[Any],
-    sums: dict[int, list[float]],
-    number: int,
-) -> float:
-    """Return the total rate of an event for all agents to which it can happen."""
-    rate: Any = channel.rate
+def _total(turns: Any, channel: Channel, agents: Sequence[Any]) -> tuple[float, list[float]]:
+    """Return the total rate of an event for agents, and its sums up to each if they differ."""
+    world, rate = turns.world, channel.rate
     if isinstance(rate, str):
-        rate = getattr(turns.world, rate)
+        rate = getattr(world, rate)
     if channel.most is not None:
-        return channel.most * len(agents)
+        return channel.most * len(agents), []
     if not callable(rate):
-        return _checked(turns, channel, rate) * len(agents)
+        return _checked(turns, channel, rate) * len(agents), []
     if len(agents) > _MANY and not channel.is_told:
         channel.is_told = True
         _logger.warning(
@@ -109,10 +100,9 @@ def _weight(
             "most=, the largest rate, in @during(..., rate=..., most=...) spares all calls but one",
             *(_name_of(turns, channel), len(agents)),
         )
-    world = turns.world
     rates = [_checked(turns, channel, rate(world, agent), agent) for agent in agents]
-    sums[number] = [*accumulate(rates)]
-    return sums[number][-1] if rates else 0.0
+    sums = [*accumulate(rates)]
+    return (sums[-1] if sums else 0.0), sums
 
 
 def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from inspect import cleandoc, getdoc
-from itertools import zip_longest
+from itertools import takewhile, zip_longest
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
@@ -174,15 +174,20 @@ def check_world(
     Run(**options)
     with TemporaryDirectory() as folder:
         logs = [Path(folder) / f"{name}.jsonl" for name in ("first", "seed", "order")]
-        for process in [
+        processes = [
             _start(1, {**options, "path": str(logs[0])}),
             _start(2, {**options, "path": str(logs[1])}),
             _start(1, {**options, "path": str(logs[2]), "is_permuted": True}),
-        ]:
-            _, error = process.communicate()
+        ]
+        # all are waited for, also if the first fails
+        errors = [process.communicate()[1] for process in processes]
+        for process, error in zip(processes, errors, strict=True):
             if process.returncode:
-                problem = error.decode().strip().splitlines()[-1:] or ["it failed"]
-                raise InputError(f"cannot be run: {problem[0]}", field="world")
+                # what follows the frames of the traceback: the exception, and notes with its line
+                lines = reversed(error.decode().strip().splitlines())
+                last = [*takewhile(lambda line: not line.startswith(" "), lines)]
+                problem = "; ".join(reversed(last)) or "it failed"
+                raise InputError(f"cannot be run: {problem}", field="world")
         notes = json.loads(logs[0].with_suffix(".notes").read_text())
         first, by_seed, by_order = (log.read_bytes().splitlines() for log in logs)
 

@@ -170,19 +170,9 @@ class Asked(Waits):
 
     def question(self, parameters: Mapping[str, Any]) -> Question:
         """Return the decision as a reasoner is asked, in a world with these parameters."""
-        agent = self.agent
-        return Question(
-            agent,
-            self.state,
-            self.trigger,
-            self.options,
-            self.context,
-            self.weights,
-            self.prompt,
-            self.chart,
-            parameters,
-            agent.memories if self.turns.remembers else None,
-        )
+        memories = self.agent.memories if self.turns.remembers else None
+        about = self.agent, self.state, self.trigger, self.options, self.context, self.weights
+        return Question(*about, self.prompt, self.chart, parameters, memories)
 
     @property
     def is_stale(self) -> bool:
@@ -214,17 +204,13 @@ class Asked(Waits):
 
     def discard(self) -> None:
         """Log an answer that comes too late."""
-        if self.turns.events.are_heard:
-            keys = {
-                "chart": self.chart.name,
-                "agent_id": self.agent.agent_id,
-                "trigger": self.trigger,
-                "asked_in": state_text(self.state),
-                "now_in": state_text(self.agent.state),
-                "chosen": state_text(self.answer),
-                "reason": "left" if self.agent.has_left else "moved",
-            }
-            report(self.turns.events.logger, "warning", ANSWER_DISCARDED, keys)
+        agent, log = self.agent, self.turns.events
+        if log.are_heard:
+            about = {"chart": self.chart.name, "agent_id": agent.agent_id, "trigger": self.trigger}
+            states = {"asked_in": self.state, "now_in": agent.state, "chosen": self.answer}
+            texts = {name: state_text(state) for name, state in states.items()}
+            reason = "left" if agent.has_left else "moved"
+            report(log.logger, "warning", ANSWER_DISCARDED, {**about, **texts, "reason": reason})
 
 
 def _last_of(agent: Any) -> Any:
@@ -334,7 +320,7 @@ class Answers:
             return
 
         calls = [each.call for each in writing]
-        _, texts = await all_of([self._decide(turns, pending), self._write(calls)])
+        _, texts = await all_of([self._decide(turns, pending), self.writer.answer(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=turns.events.logger)
@@ -362,9 +348,6 @@ class Answers:
                 )
             each.answer = decision.chosen
             self._count(decision)
-
-    async def _write(self, calls: Sequence[TextCall]) -> list[Written]:
-        return await self.writer.answer(calls) if calls else []
 
     def _count(self, decision: Decision) -> None:
         self.decisions_asked += 1
@@ -416,9 +399,5 @@ def _deliver(turns: Any, message: Message, to: Any) -> None:
         (content,) = (identify({"content": message.content}) or {}).values()
         if isinstance(content, str):
             content = content[:_MOST_CONTENT]
-        turns.events.emit(
-            MESSAGE_SENT,
-            agent_id=message.sender.agent_id,
-            receiver=to.agent_id,
-            content=content,
-        )
+        sender = message.sender.agent_id
+        turns.events.emit(MESSAGE_SENT, agent_id=sender, receiver=to.agent_id, content=content)

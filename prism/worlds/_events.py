@@ -10,7 +10,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
+from prism.runlog.writer import Moment
 from prism.statechart.names import identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import (

@@ -92,16 +92,12 @@ class Loop:
         is_ahead = runs_ahead(type(world)) and self._answers.concurrency
         make = TurnsAhead if is_ahead else Turns
         log = Events(logger, self.clock, relays=bool(is_ahead) or covered is not None)
-        self.turns: Turns = make(world, run.seed, self._answers, log, self.clock, run.ticks)
+        self.turns: Turns = make(world, run, self._answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world)
-        try:
-            with self._explaining():
-                self._prepare(agents, covered)
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
+        with self._explaining():
+            self._prepare(agents, covered)
 
     @property
     def agents(self) -> Sequence[Any]:
@@ -278,20 +274,11 @@ class Loop:
             turns.events.emit(events.AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
-        summary = WorldRound(
-            number,
-            states,
-            measures,
-            turns.agent_ticks,
-            turns.transitions,
-            answers.decisions_asked,
-            answers.decisions_answered,
-            dict(sorted(turns.timeouts.items())),
-            dict(sorted(answers.texts.items())),
-            dict(answers.fallbacks),
-            turns.stopped,
-            world.round_counts(),
-        )
+        made = turns.agent_ticks, turns.transitions
+        decided = answers.decisions_asked, answers.decisions_answered
+        timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
+        counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
+        summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
         turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runlog._reader import LOG_NAMES
+from prism.runlog.reader import LOG_NAMES
 from prism.runs import Observer, Outcome, RunFolder
 from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._options import with_client

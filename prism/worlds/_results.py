@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from html import escape
+from itertools import chain
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -122,6 +124,21 @@ class WorldResults:
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
+
+    def _repr_html_(self) -> str:
+        """Offer a notebook a table."""
+        return rounds_as_html(self.rounds)
+
+
+def rounds_as_html(rounds: Iterable[WorldRound]) -> str:
+    """Return a table with a row for each round: agents in each state, and measures."""
+    rows: list[dict[str, Any]] = [
+        {"round": each.number, **each.states, **each.measures} for each in rounds
+    ]
+    names = dict.fromkeys(chain.from_iterable(rows))
+    lines = [list(names), *([row.get(name, "") for name in names] for row in rows)]
+    cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)
+    return f"<table><tr>{'</tr><tr>'.join(cells)}</tr></table>"
 
 
 def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:

@@ -42,7 +42,7 @@ from prism.worlds._arguments import (
 )
 from prism.worlds._loop import Loop
 from prism.worlds._people import population_of
-from prism.worlds._results import WorldResults
+from prism.worlds._results import WorldResults, rounds_as_html
 from prism.worlds._world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
@@ -181,13 +181,11 @@ class Run(Generic[WorldT_co]):
             SimulationError: If it was run before, which has changed the agents.
         """
         try:
-            results: WorldResults = carry_out(
-                self, None, on_round=on_round, with_config=False
-            ).results
+            outcome = carry_out(self, None, on_round=on_round, with_config=False)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
-
+        results: WorldResults = outcome.results
         return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
@@ -264,6 +262,10 @@ class Run(Generic[WorldT_co]):
     def __repr__(self) -> str:
         """Show the world, the rounds and the seed."""
         return f"<Run of {self.world_class.__name__}, {self.rounds} rounds, seed {self.seed}>"
+
+    def _repr_html_(self) -> str | None:
+        """Offer a notebook a table of the rounds that have ended."""
+        return rounds_as_html(self.finished) if self.finished else None
 
     # As plain data
 

@@ -18,7 +18,7 @@ from prism.errors import FieldValueError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
-from prism.runlog._writer import Moment
+from prism.runlog.writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
@@ -41,11 +41,10 @@ class Turns:
 
     Args:
         world: The world.
-        seed: Seed of every random number.
+        run: The run: its seed, and the ticks in a round.
         answers: Decides and writes.
         events: Writes the run's log.
         clock: The run's clock.
-        ticks_per_round: Ticks in a round.
 
     Attributes:
         events: As given.
@@ -66,19 +65,14 @@ class Turns:
     """
 
     def __init__(
-        self,
-        world: World[Any],
-        seed: int,
-        answers: Answers,
-        events: Events,
-        clock: SimulatedClock,
-        ticks_per_round: int,
+        self, world: World[Any], run: Any, answers: Answers, events: Events, clock: SimulatedClock
     ) -> None:
-        self.world, self.seed, self.answers = world, seed, answers
+        self.world, self.answers, self.events, self.clock = world, answers, events, clock
+        self.seed: int = run.seed
+        self.ticks_per_round: int = run.ticks
         self.remembers = bool(answers.memory)
-        self.events, self.clock, self.ticks_per_round = events, clock, ticks_per_round
         clocks = self.seconds, self._count_transition
-        self.population = Population(world, seed, events.logger, *clocks)
+        self.population = Population(world, run.seed, events.logger, *clocks)
         self.acting: Any = None
         self.transitions = self.agent_ticks = 0
         self.timeouts: Counter[str] = Counter()
@@ -89,7 +83,7 @@ class Turns:
         self.missed: Counter[tuple[str, str]] = Counter()
         self.unawaited: dict[Asked, None] = {}
         self.part_of_tick = 1.0
-        self.assignments = Assignments(seed)
+        self.assignments = Assignments(run.seed)
         self._networks = 0
         self.now, self._at = 0, _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, Any]] = []
@@ -205,13 +199,14 @@ class Turns:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)
-        agent._since = self.now - ticks
-        if self.population.kinds[type(agent)].limits:
-            self._look_at(agent)
+        self._begin_stay(agent, self.now - ticks)
 
     def pause(self, agent: Any) -> None:
         """Let a tick pass without an agent: neither its time-outs nor the log count it."""
-        agent._since += 1
+        self._begin_stay(agent, agent._since + 1)
+
+    def _begin_stay(self, agent: Any, tick: int) -> None:
+        agent._since = tick
         if self.population.kinds[type(agent)].limits:
             self._look_at(agent)
 

@@ -57,6 +57,7 @@ def line(**fields: Any) -> str:
         ("a.csv", row("b", "open('x')"), 4, "following_agentid_list", A_LIST),
         ("a.csv", row(tweets="['one', 2]"), 4, "previous_tweets", "must be a list such as"),
         ("a.csv", row(tweets=r"['\ud83d']"), 4, "previous_tweets", "contains a NUL or half"),
+        ("a.csv", TWO_ROWS.replace(",", "|"), 1, None, "separate columns by commas, semicolons or"),
         ("a.csv", TWO_ROWS + "b,[],[]\n", 4, None, "has 3 cells, but the header has 4"),
         ("a.csv", TWO_ROWS + 'b,[],[],"bakes\n\nc,[],[],d\n', 4, None, "the row from this line on"),
         ("a.csv", TWO_ROWS.encode() + b"caf\xe9,[],[],bakes\n", None, None, "is not UTF-8 text"),

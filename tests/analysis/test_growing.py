@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from prism.analysis import Log, check_log, read_log
-from prism.analysis._growing import GrowingLog
+from prism.analysis.growing import GrowingLog
 from prism.statechart import social_media_chart
 from tests.kit import make
 from tests.kit.logs import LogOf, WriteLog

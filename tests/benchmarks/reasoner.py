@@ -1,4 +1,4 @@
-"""Decisions by a model: how busy prism keeps the servers' slots, and its own cost.
+"""Decisions by a model: how busy prism keeps the servers' slots, and what a run costs.
 
 The servers are `FakeOllama` in processes of their own: 100 ms an answer, 16 slots a host.
 """
@@ -12,26 +12,31 @@ import sys
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from time import perf_counter
+from tempfile import TemporaryDirectory
+from time import perf_counter, process_time
 from typing import IO, Any
+from unittest import mock
 
+import ollama
+
+from prism import Run
 from prism.agents import SocialAgent
 from prism.llm import Model
 from prism.reasoner import Question, Reasoner
 from prism.social import Draft, Post
 from prism.statechart import AgentState
-from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
+from tests.benchmarks.harness import FULL, Effort, Measurement, Table, ratio
 
 MODEL = "llama3.2"
-LATENCY, SLOTS = 0.1, 16
+LATENCY, SLOTS, FEW_SLOTS = 0.1, 16, 4
 OPTIONS = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.SCROLLING)
 
 
 def run(effort: Effort) -> list[Table]:
-    """Measure decisions on one host and on three, and prism's own cost."""
+    """Measure decisions on one host and on three, and a run beside a plain program."""
     number, turns = (2_000, 3) if effort == FULL else (96, 1)
     questions = [_question(each) for each in range(number)]
-    return [_throughput(questions, turns), _own_cost(questions, turns)]
+    return [_throughput(questions, turns), *_beside_a_program(number // 2, turns)]
 
 
 def _throughput(questions: Sequence[Question], turns: int) -> Table:
@@ -57,20 +62,53 @@ def _throughput(questions: Sequence[Question], turns: int) -> Table:
     )
 
 
-def _own_cost(questions: Sequence[Question], turns: int) -> Table:
-    class Instant:
-        """A client that needs no network."""
+def _beside_a_program(agents: int, turns: int) -> list[Table]:
+    """Measure a run, and a program of asyncio that sends the same requests."""
+    requests: list[dict[str, Any]] = []
+    chat = ollama.AsyncClient.chat
 
-        async def run(self, prompt: str) -> str:
-            return '{"next_state": "scrolling"}'
+    def noted(client: Any, **request: Any) -> Any:
+        requests.append(request)
+        return chat(client, **request)
 
-    async def decide() -> None:
-        await Reasoner(Instant(), concurrency=SLOTS).decide_many(questions)
+    with model_server(slots=FEW_SLOTS) as (host, _), TemporaryDirectory() as folder:
+        model = Model(MODEL, host, concurrency=FEW_SLOTS)
+        with mock.patch.object(ollama.AsyncClient, "chat", noted):
+            Run("vaccination", agents, rounds=1, seed=1, model=model).run()
 
-    samples = tuple(_timed(decide) / len(questions) * 1e6 for _ in range(turns + 2))
-    own = Measurement("prism, no network", samples)
-    claim = Claim("prism's own cost of a decision", own.best, own.median, "us", at_most=100.0)
-    return Table("What prism itself adds to a decision", "us", own.name, [own], [claim])
+        def run(turn: int) -> None:
+            Run("vaccination", agents, rounds=1, seed=1, model=model).keep(f"{folder}/{turn}")
+
+        def program(_turn: int) -> None:
+            asyncio.run(_program(host, requests))
+
+        taken = [(_spent(run, turn), _spent(program, turn)) for turn in range(turns)]
+
+    tables = []
+    for kind, (what, most) in enumerate((("Wall time", 1.15), ("CPU time", 1.5))):
+        ours = Measurement("a run that is kept", tuple(pair[0][kind] for pair in taken))
+        plain = Measurement("20 lines of asyncio", tuple(pair[1][kind] for pair in taken))
+        claims = ratio(f"{what} of a run", ours, plain, at_most=most)
+        title = f"{what} of {len(requests):,} decisions, {FEW_SLOTS} slots"
+        tables.append(Table(title, "s", plain.name, [plain, ours], claims))
+    return tables
+
+
+async def _program(host: str, requests: Sequence[dict[str, Any]]) -> None:
+    client, slots = ollama.AsyncClient(host), asyncio.Semaphore(FEW_SLOTS)
+
+    async def ask(request: dict[str, Any]) -> Any:
+        async with slots:
+            reply = await client.chat(**request)
+        return json.loads(reply.message.content or "")
+
+    await asyncio.gather(*map(ask, requests))
+
+
+def _spent(way: Callable[[int], None], turn: int) -> tuple[float, float]:
+    wall, processor = perf_counter(), process_time()
+    way(turn)
+    return perf_counter() - wall, process_time() - processor
 
 
 def _question(number: int) -> Question:

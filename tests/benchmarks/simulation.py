@@ -13,7 +13,7 @@ from prism import Run
 from prism.agents import synthetic_population
 from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
-from prism.social._parameters import DEFAULT_PRESET
+from prism.social.parameters import DEFAULT_PRESET
 from tests.benchmarks.harness import Claim, Effort, Measurement, Table, ratio
 
 SMALL, ROUNDS, TICKS = 100, 10, 12

@@ -106,9 +106,14 @@ def run(effort: Effort) -> list[Table]:
     masses = [Measurement(each, tuple(mass)) for each, (mass, _) in results.items()]
     apart = [Measurement(each, tuple(distances)) for each, (_, distances) in results.items()]
     own = masses[0]
+    usable = [
+        Measurement(each.name, (sum(mass >= LEAST_MASS for mass in each.samples),))
+        for each in masses
+    ]
     claim = Claim("prism's own wording, least mass", own.best, own.median, "", at_least=LEAST_MASS)
     return [
         Table(f"{name}: probability of the letters together", "of 1", OURS, masses, [claim]),
+        Table(f"{name}: questions that are usable", f"of {len(own.samples)}", OURS, usable),
         Table(f"{name}: distance between rotations of one question", "of 1", OURS, apart),
     ]
 

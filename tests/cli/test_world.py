@@ -95,6 +95,14 @@ def test_neighbours_without_a_network_are_named(prism: Prism) -> None:
     assert "Person reads its neighbours, but the world has no network" in ran.err
 
 
+def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:
+    """The message has the exception and the line of the world's own code."""
+    failing = LONELY.replace("print(self.agents[0].neighbours)", "1 / 0")
+    (prism.folder / "own_failing.py").write_text(failing)
+    ran = prism("world", "check", "own_failing.py:Lonely", "--agents", 5)
+    assert "ZeroDivisionError: division by zero; own_failing.py:7, in Lonely.setup" in ran.err
+
+
 SPINNING = """
 from enum import StrEnum
 

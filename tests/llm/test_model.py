@@ -25,6 +25,8 @@ HELLO = [{"role": "user", "content": "Say hello."}]
         ("OpenAI:gpt-oss@http://h:8000", "gpt-oss", "openai", ("http://h:8000",)),
         ("llama3.2@gpu1, gpu2:11500", "llama3.2", "ollama", ("gpu1", "gpu2:11500")),
         ("openai:@cf/meta/llama@https://h/v1", "@cf/meta/llama", "openai", ("https://h/v1",)),
+        ("qwen3@q4_k_m", "qwen3@q4_k_m", "ollama", None),
+        ("openai:qwen3@UD-Q4_K_XL@http://h:1", "qwen3@UD-Q4_K_XL", "openai", ("http://h:1",)),
         ("localhost:5000/team/llama:8b", "localhost:5000/team/llama:8b", "ollama", None),
         ("hf.co/team/llama-GGUF:Q4_K_M", "hf.co/team/llama-GGUF:Q4_K_M", "ollama", None),
     ],

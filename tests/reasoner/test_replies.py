@@ -87,6 +87,7 @@ def test_an_answer_may_be_wrapped(reply: str) -> None:
     [
         ("", "does not name one of composing, scrolling alone"),
         ("compos", "does not name one of"),
+        ("!composing", "does not name one of"),
         ("I choose composing.", "does not name one of"),
         ('["resting"]', "does not name one of"),
         ("{}", "has not one 'next_state'"),

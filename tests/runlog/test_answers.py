@@ -6,7 +6,7 @@ import pytest
 
 from prism.errors import InputError
 from prism.runlog import read_answers
-from prism.runlog._reader import find_answers
+from prism.runlog.reader import find_answers
 
 NAME = "answers.jsonl"
 

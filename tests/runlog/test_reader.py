@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from prism.errors import InputError
-from prism.runlog._reader import locate_log
+from prism.runlog.reader import locate_log
 
 
 def test_log_of_a_folder_is_found(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from prism.analysis import read_log
 from prism.report import make_report
-from prism.runlog._reader import LOG_NAME
+from prism.runlog.reader import LOG_NAME
 from prism.worlds import Run, resume
 from tests.kit.kept import StoppedError, stop_after, tree
 

@@ -13,7 +13,7 @@ import pytest
 
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._server import Viewer
+from prism.watch.server import Viewer
 from tests.kit import make
 from tests.kit.browsers import MORE_HOSTILE
 from tests.kit.commands import MAIN, signalled

@@ -14,7 +14,7 @@ from prism import replay, resume
 from prism.testing import FakeOllama
 from prism.watch import Watching
 from prism.watch._playing import Playing
-from prism.watch._server import Viewer
+from prism.watch.server import Viewer
 from tests.kit.visits import Visitor
 from tests.kit.waiting import wait_until
 

@@ -19,7 +19,7 @@ from starlette.responses import PlainTextResponse
 from prism.analysis import read_log
 from prism.errors import InputError
 from prism.watch import Watching, watch
-from prism.watch._guard import Guard
+from prism.watch.guard import Guard
 from tests.kit.visits import Visitor, visiting
 from tests.kit.waiting import wait_until
 

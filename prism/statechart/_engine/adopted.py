@@ -14,7 +14,6 @@ from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
-from prism.statechart._engine.rows import NestedRows
 from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Reporter
@@ -100,13 +99,11 @@ class AdoptedEngine(Driving[Any]):
         if engine_hooks and data.error is None and data.state is not None:
             made = data.transition if data.result else None
             # the event began in the state that the transition left
-            source = data.state.name if made is None else made.source
-            for arc in data.event.transitions.get(source, ()):
-                outcome = "passed" if arc is made else "failed"
+            arcs = data.event.transitions.get(made.source if made else data.state.name, [])
+            for arc in arcs[: arcs.index(made) + 1 if made else None]:
                 if arc.conditions:
+                    outcome = "passed" if arc is made else "failed"
                     self._observe("guard", GuardEvaluated, data, arc, outcome)
-                if arc is made:
-                    break
         super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:
@@ -139,7 +136,7 @@ class AdoptedEngine(Driving[Any]):
         """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
         return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
-    _rows: Any = property(lambda chart: NestedRows(chart.definition.hierarchy))
+    _rows: Any = property(lambda chart: chart.definition.rows)
 
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
-from functools import partial
 from itertools import takewhile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -176,10 +175,8 @@ class Driving(Engine[StateT]):
             ReasonerError: If the reasoner answers with something outside the options.
         """
         state = self._require_known_state(agent)
-        if id(agent) in self._firing or not self.decides(state):
-            return self.fire(agent, trigger, context)
-
-        options = self.enabled_targets(agent, trigger, context)
+        asks = id(agent) not in self._firing and self.decides(state)
+        options = self.enabled_targets(agent, trigger, context) if asks else []
         if len(options) < 2:
             return self.fire(agent, trigger, context)
 
@@ -231,20 +228,14 @@ class Driving(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target.
         """
-        if self._firing and self._is_queued(
-            agent,
-            trigger,
-            partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet),
-        ):
-            return None
-
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         is_there = state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}
         leads = target if state == now or not is_there else self._same_change(state, target, now)
         made = self.fire(agent, trigger, context, leads) if is_there else None
         # of an event that the chart does not have there is a warning already
-        if made is None and not quiet and type(trigger) is str and trigger in self._triggers:
+        is_event = type(trigger) is str and trigger in self._triggers
+        if made is None and is_event and not (quiet or id(agent) in self._firing):
             reason = "not_enabled" if is_there else "moved"
             self._reporter.discarded(agent, trigger, state, target, reason)
         return made

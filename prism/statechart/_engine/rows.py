@@ -66,7 +66,6 @@ class Plan:
         arcs: The transitions that it makes.
         before: Exit actions, innermost first, and the transitions' own, in order.
         after: Entry actions, outermost first.
-        leaves: The active leaves afterwards.
         exits: Whether any state is left, be it for the same one.
         left: What histories stand for then: texts of leaves, by that of the composite.
         stopped: The texts of states that are left and whose time is kept.
@@ -78,7 +77,6 @@ class Plan:
     arcs: tuple[Arc, ...]
     before: tuple[Action, ...]
     after: tuple[Action, ...]
-    leaves: tuple[int, ...]
     exits: bool
     left: dict[str, list[str]]
     stopped: tuple[str, ...]
@@ -149,12 +147,14 @@ class NestedRows:
     def _reacting(self, state: Any, event: Any) -> Reaction | None:
         place, trigger = self.place(state), ALWAYS if event is EVENTLESS else event
         groups = self.groups(place.leaves, event)
-        return Reaction(self, place, trigger, groups) if groups else None
+        is_by_chance = _have_shares(chain(*groups))
+        return Reaction(self, place.state, trigger, groups, is_by_chance) if groups else None
 
     def alone(self, state: Any, arc: Arc) -> Reaction | None:
         """Return the reaction of one transition alone; None if its source is not active."""
         place, trigger = self.place(state), trigger_text(arc.written.trigger)
-        return Reaction(self, place, trigger, [(arc,)]) if arc.source in place.active else None
+        is_there = arc.source in place.active
+        return Reaction(self, place.state, trigger, [(arc,)]) if is_there else None
 
     def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that react to an event; of all leaves if none does."""
@@ -171,28 +171,19 @@ class NestedRows:
 
     def beginning(self, state: Any) -> Edge:
         """Return the step that enters a state, and stays there."""
-        leaves = self.place(state).leaves
-        return self._edge(NOWHERE, "begin", self.plan(NOWHERE, [beginning(self.tree, leaves)], {}))
+        return self._edge(NOWHERE, "begin", [beginning(self.tree, self.place(state).leaves)], {})
 
     def _step(
         self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
     ) -> Edge:
-        place = self.place(state)
-        return self._edge(place, trigger, self.plan(place, arcs, dict(memory)))
+        return self._edge(self.place(state), trigger, arcs, dict(memory))
 
-    def _edge(self, place: Place, trigger: str, plan: Plan) -> Edge:
-        if not self.tree.is_configuration(plan.leaves):
-            self._beyond.add(plan.leaves)
-        state = self.place(self.tree.state_at(plan.leaves)).state
-        edge = Edge(state if place is NOWHERE else place.state, state, trigger)
-        edge.plan = plan
-        return edge
-
-    def plan(self, place: Place, arcs: Iterable[Arc], memory: Memory) -> Plan:
-        """Plan the step that some transitions make together, those in conflict left out.
+    def _edge(self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory) -> Edge:
+        """Return the step that some transitions make together, those in conflict left out.
 
         Args:
             place: Where the agent is.
+            trigger: The event in logs.
             arcs: The transitions.
             memory: What the agent's histories stand for.
         """
@@ -203,14 +194,19 @@ class NestedRows:
         come = sorted(entered(tree, exits, {**memory, **left}))
         rest = place.active - gone
         now = rest.union(come)
+        leaves = tree.leaves_among(now)
+        if not tree.is_configuration(leaves):
+            self._beyond.add(leaves)
+        state = self.place(tree.state_at(leaves)).state
+        edge = Edge(state if place is NOWHERE else place.state, state, trigger)
+
         raised = tuple(self._done(come, rest))
         leaving = [*chain(*(tree.nodes[each].exit for each in sorted(gone, reverse=True)))]
         actions = [arc.written.action for arc in exits if arc.written.action is not None]
-        return Plan(
+        edge.plan = Plan(
             arcs=() if place is NOWHERE else tuple(exits),
             before=(*leaving, *actions),
             after=tuple(chain(*(tree.nodes[each].entry for each in come))),
-            leaves=tree.leaves_among(now),
             exits=bool(gone),
             left={texts[each]: [texts[leaf] for leaf in at] for each, at in left.items()},
             stopped=tuple(texts[each] for each in sorted(gone & timed)),
@@ -218,6 +214,7 @@ class NestedRows:
             raised=raised,
             settles=bool(raised or now & self.tree.eventless),
         )
+        return edge
 
     def _done(self, come: Iterable[int], active: frozenset[int]) -> Iterator[str]:
         """Yield what is done once some states are entered, one after the other."""
@@ -275,16 +272,13 @@ class Moment:
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""
-        tree, left = self._tree, remembered(self._agent).get("history", {})
-        numbers = {
-            tree.numbers.get(text, CHART): tuple(
-                sorted(tree.numbers.get(leaf, CHART) for leaf in leaves)
-            )
-            for text, leaves in left.items()
-        }
-        return {
-            at: leaves for at, leaves in numbers.items() if at and tree.is_configuration(leaves, at)
-        }
+        tree, kept = self._tree, {}
+        for text, leaves in remembered(self._agent).get("history", {}).items():
+            at = tree.numbers.get(text, CHART)
+            numbers = tuple(sorted(tree.numbers.get(leaf, CHART) for leaf in leaves))
+            if at and tree.is_configuration(numbers, at):
+                kept[at] = numbers
+        return kept
 
 
 class _Anything(Moment):
@@ -297,6 +291,7 @@ class _Anything(Moment):
         return {}
 
 
+@dataclass(slots=True)
 class Reaction:
     """Chooses the transitions of one configuration and one event.
 
@@ -305,35 +300,24 @@ class Reaction:
 
     Args:
         rows: Makes the steps.
-        place: The configuration.
+        state: The configuration.
         trigger: The event in logs.
         groups: The transitions that may react, for each leaf: its own and those around it, inner
             ones first.
-
-    Attributes:
-        place: As given.
-        groups: As given.
+        is_by_chance: Whether any of them has a probability.
     """
 
-    __slots__ = ("_asks_history", "_is_by_chance", "_rows", "_trigger", "groups", "place")
-
-    def __init__(
-        self, rows: NestedRows, place: Place, trigger: str, groups: Sequence[tuple[Arc, ...]]
-    ) -> None:
-        self._rows = rows
-        self.place: Place = place
-        self._trigger = trigger
-        self.groups: Sequence[tuple[Arc, ...]] = groups
-        arcs = {*chain(*groups)}
-        self._is_by_chance = _have_shares(arcs)
-        self._asks_history = bool(rows.tree.kept and rows.tree.histories(arcs))
+    rows: NestedRows
+    state: Any
+    trigger: str
+    groups: Sequence[tuple[Arc, ...]]
+    is_by_chance: bool = False
 
     def first(self, moment: Moment) -> Edge | None:
         """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
         for group in self.groups:
-            arcs = _drawn(group, moment) if self._is_by_chance else group
-            for arc in filter(moment.passes, arcs):
+            for arc in filter(moment.passes, _drawn(group, moment) if self.is_by_chance else group):
                 chosen[arc] = None
                 break
         return self._together(tuple(chosen), moment) if chosen else None
@@ -346,8 +330,8 @@ class Reaction:
 
     def _together(self, arcs: tuple[Arc, ...], moment: Moment) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = tuple(moment.histories().items()) if self._asks_history else ()
-        return self._rows.step(self.place.state, self._trigger, arcs, memory)
+        memory = tuple(moment.histories().items()) if self.rows.tree.kept else ()
+        return self.rows.step(self.state, self.trigger, arcs, memory)
 
 
 def _have_shares(arcs: Iterable[Arc]) -> bool:

@@ -46,7 +46,7 @@ class Steps:
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
         self.definition: Definition[Any] = chart.definition
-        self.rows: NestedRows = NestedRows(hierarchy)
+        self.rows: NestedRows = self.definition.rows
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         limits = chart.definition.timeouts.items()
@@ -90,8 +90,7 @@ class Steps:
         """
         if not self._chart._complete(agent, partial(self._settle, agent, step, context)):
             return None
-        state = agent.state
-        return self._chart._member(state) if type(state) is str else state
+        return self._chart._member(agent.state)
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
@@ -255,7 +254,7 @@ class Steps:
         after: Any = arc.written.after
         limits: dict[str, int] = memory_of(agent).setdefault("after", {}).setdefault(state, {})
         if callable(after) and key not in limits:
-            ticks = int(self._result_of(agent, arc, partial(_whole_ticks, after, agent)))
+            ticks = int(self._result_of(agent, arc, lambda: max(1, index(after(agent)))))
             if not ticks:
                 return 0
             limits[key] = ticks
@@ -298,7 +297,7 @@ class Steps:
         rate: Any = arc.written.rate
         if not callable(rate):
             return float(rate)
-        return self._result_of(agent, arc, partial(_checked_rate, rate, agent, context))
+        return self._result_of(agent, arc, lambda: _checked(rate(agent, context)))
 
     def _result_of(self, agent: Any, arc: Arc, function: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
@@ -328,12 +327,8 @@ class _Asking(Moment):
             self._steps._report(verdict.error, self._agent, self._state, arc)
 
 
-def _whole_ticks(after: Callable[[Any], Any], agent: Any) -> int:
-    return max(1, index(after(agent)))
-
-
-def _checked_rate(function: Callable[..., Any], *arguments: Any) -> float:
-    rate = float(function(*arguments))
+def _checked(value: Any) -> float:
+    rate = float(value)
     if not (isfinite(rate) and rate >= 0):
         raise FieldValueError(f"a rate must be a finite number, 0 or more, got {rate!r}")
     return rate

@@ -62,33 +62,32 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
     is empty and either a deque or beside a whole ``ticks_in_state`` or ``max_history_depth``.
     Whatever else has that name is the application's, and is neither read nor written.
     """
+    own = _own_history(agent)
+    return known_beside(agent).records or () if own is None else own
+
+
+def _own_history(agent: Any) -> Any:
+    """Return an agent's ``state_history`` if it is prism's, else None."""
     history = field_of(agent, "state_history")
-    is_own = _is_prisms(agent, history)
-    records: Sequence[StateTransition] = history if is_own else known_beside(agent).records or ()
-    return records
-
-
-def _is_prisms(agent: Any, history: Any) -> bool:
     if not isinstance(history, (list, deque)):
-        return False
+        return None
     if history or known_beside(agent).records is not None:
-        return _holds_records(history)
-    counts = (count_of(agent, name) for name in ("ticks_in_state", "max_history_depth"))
-    return type(history) is deque or any(count is not None for count in counts)
-
-
-def _holds_records(history: Any) -> bool:
-    return bool(history) and all(isinstance(history[at], StateTransition) for at in (0, -1))
+        ends = [history[0], history[-1]] if history else [None]
+        is_prisms = all(isinstance(each, StateTransition) for each in ends)
+    else:
+        counts = (count_of(agent, name) for name in ("ticks_in_state", "max_history_depth"))
+        is_prisms = type(history) is deque or any(count is not None for count in counts)
+    return history if is_prisms else None
 
 
 def records_for(agent: Any) -> Any:
     """Return where the records of an agent are to be written, beside it if there is no room."""
-    history = field_of(agent, "state_history")
-    if _is_prisms(agent, history):
-        return history
+    own = _own_history(agent)
+    if own is not None:
+        return own
 
     cls = type(agent)
-    if cls not in _warned_of and history is not None:
+    if cls not in _warned_of and field_of(agent, "state_history") is not None:
         _warned_of.add(cls)
         warn_standard(
             f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "

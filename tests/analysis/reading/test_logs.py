@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from prism.analysis import Log, read_log
-from prism.analysis._growing import GrowingLog
+from prism.analysis.growing import GrowingLog
 from prism.errors import InputError
 from tests.kit import make
 from tests.kit.logs import AGENTS, LogOf, WriteLog

@@ -11,12 +11,12 @@ from prism.errors import InputError
 from prism.files.records import shown_path
 from prism.reasoner._places import place_effect
 from prism.reasoner._prompts import in_words
-from prism.report._charts import Charts, charts_of
-from prism.report._conversations import prompts, threads, transcript
-from prism.report._html import Page, Section
-from prism.report._picture import picture
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
-from prism.report._table import short, with_values
+from prism.report.charts import Charts, charts_of
+from prism.report.conversations import prompts, threads, transcript
+from prism.report.html import Page, Section
+from prism.report.picture import picture
+from prism.report.table import short, with_values
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 

@@ -8,9 +8,9 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 
 import duckdb
 
-from prism.analysis._loading import CONFIG, Damage, last_run, load_lines
 from prism.analysis._log import Log, Note
 from prism.analysis._tables import KEPT
+from prism.analysis.loading import CONFIG, Damage, last_run, load_lines
 
 _OWN = "grown.own"
 _OF_PATHS = ("broken_chain", "out_of_order")

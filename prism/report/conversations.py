@@ -12,8 +12,8 @@ from markupsafe import Markup
 
 from prism.analysis import Log, rows_of
 from prism.reasoner._prompts import in_words
-from prism.report._table import MOST_CHARACTERS, Rows, joined, link, short
-from prism.runlog._reader import find_answers
+from prism.report.table import MOST_CHARACTERS, Rows, joined, link, short
+from prism.runlog.reader import find_answers
 
 _MOST_POSTS, _MOST_STEPS, _MOST_OF_A_KIND = 100, 8, 6
 
@@ -172,7 +172,7 @@ def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) ->
 
     Args:
         heading: What stands above it.
-        row: Its row of `DECISIONS`.
+        row: Its row of ``DECISIONS``.
         record: Its prompt and reply, if they were recorded.
     """
     parts = joined(

@@ -12,8 +12,8 @@ import altair as alt
 import orjson
 
 from prism.analysis import Log, rows_of
-from prism.report._drawing import CATEGORIES
-from prism.report._table import Rows, short
+from prism.report.drawing import CATEGORIES
+from prism.report.table import Rows, short
 
 _PICTURES = """
 with pictures as (

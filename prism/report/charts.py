@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from prism.analysis import Log, Run, rows_of
 from prism.drawing import Arrow, Diagram, Levels, draw_svg, showable
 from prism.errors import PrismError
-from prism.report._table import Rows
+from prism.report.table import Rows
 from prism.runs._folder import read_summary
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])

@@ -29,16 +29,16 @@ from prism.drawing import Diagram
 from prism.errors import InputError, PrismError
 from prism.files.records import shown_path
 from prism.report import make_report
-from prism.report._html import figures_script, library
-from prism.report._html import resource as report_resource
+from prism.report.html import figures_script, library
+from prism.report.html import resource as report_resource
 from prism.statechart import Statechart
 from prism.statechart.outline import to_outline
 from prism.watch._agent_page import agent_view, thread_view
-from prism.watch._guard import Guard
 from prism.watch._playing import Playing
 from prism.watch._round import round_view
 from prism.watch._view import REST, OverTime, agents_behind
 from prism.watch._watched import Watched
+from prism.watch.guard import Guard
 
 _JSON = "application/json"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}

@@ -23,8 +23,8 @@ from prism.drawing import showable
 from prism.errors import InputError
 from prism.files import replacing
 from prism.files.durable import cache_folder
-from prism.report._drawing import THEMES, VEGA_LITE, FigureFormat, draw, figure_spec, in_format
-from prism.report._table import Rows, html_table, joined
+from prism.report.drawing import THEMES, VEGA_LITE, FigureFormat, draw, figure_spec, in_format
+from prism.report.table import Rows, html_table, joined
 
 Figure = alt.TopLevelMixin | str
 """A chart of Altair, or an SVG element that has already been drawn."""
