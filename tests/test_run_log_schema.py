@@ -18,7 +18,7 @@ from prism.programs.thinking import action as own_action
 from prism.programs.thinking._replies import read_reply
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner import Cost, Reasoner, Written
-from prism.reasoner._requests import COST_KEYS
+from prism.reasoner.requests import COST_KEYS
 from prism.runlog import RunLog, SimulatedClock, configure
 from prism.social import Feed
 from prism.statechart import AgentState, Statechart, Transition

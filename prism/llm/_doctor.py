@@ -24,8 +24,8 @@ from prism.llm._servers import ModelServer, OllamaServer
 from prism.reasoner import Cost, Question
 from prism.reasoner._prompts import Kind, PromptSettings, request_for
 from prism.reasoner._reasoner import farthest
-from prism.reasoner._replies import Reply
-from prism.reasoner._requests import Request, answered
+from prism.reasoner.replies import Reply
+from prism.reasoner.requests import Request, answered
 
 _OPTIONS = {
     "idle": "Put the phone away",

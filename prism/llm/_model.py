@@ -18,7 +18,7 @@ from prism.llm._settings import (
     settings_of,
     to_plain,
 )
-from prism.reasoner._requests import Prices, price_of
+from prism.reasoner.requests import Prices, price_of
 from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:

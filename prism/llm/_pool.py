@@ -54,7 +54,7 @@ class ModelPool(Pool):
     ) -> None:
         settings = filled_in(options)
         self.temperature: float = settings["temperature"]
-        self.reply_seconds = settings["timeout"]
+        self.reply_seconds: float = settings["timeout"]
 
         kind, full = _KINDS[server]
         distinct: dict[object, str] = {}

@@ -36,8 +36,8 @@ from prism.llm._addresses import (
 )
 from prism.reasoner import Cost
 from prism.reasoner._faults import NO_SUCH_PATH
-from prism.reasoner._requests import ChatReply, Request, count_of, count_tokens, prompted
-from prism.reasoner._servers import Call, ClientServer
+from prism.reasoner.requests import ChatReply, Request, count_of, count_tokens, prompted
+from prism.reasoner.servers import Call, ClientServer
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
 from time import perf_counter
-from typing import Any, ClassVar, Generic, TypedDict
+from typing import Any, ClassVar, Generic, TypedDict, TypeVar
 
 from prism.errors import (
     BudgetSpentError,
@@ -32,22 +32,23 @@ from prism.errors import (
 )
 from prism.reasoner._clients import ForeignServer, check_client, check_model, has
 from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
-from prism.reasoner._replies import of_kind
-from prism.reasoner._requests import (
+from prism.reasoner.replies import of_kind
+from prism.reasoner.requests import (
     USUAL_TRIES,
     Budget,
     ChatReply,
     Cost,
     Prices,
     Request,
-    ResultT,
     answered,
     count_tokens,
     loop_time,
     require_positive,
 )
-from prism.reasoner._servers import Server
+from prism.reasoner.servers import Server
 from prism.telemetry.loggers import EventLogger
+
+ResultT = TypeVar("ResultT")
 
 
 def _least_doubtful(server: Server) -> tuple[int, bool, float]:

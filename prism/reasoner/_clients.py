@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner._requests import Request
-from prism.reasoner._servers import Call, ClientServer
+from prism.reasoner.requests import Request
+from prism.reasoner.servers import Call, ClientServer
 
 PROMPTED = ("chat", "get_response", "run")
 """The methods that take a prompt; the first that a client has is called."""

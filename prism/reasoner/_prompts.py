@@ -29,8 +29,8 @@ from typing import Any, Literal
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner._questions import Question, hash_of
-from prism.reasoner._replies import LETTER, Reply, parse_reasoner_response, read_letter
-from prism.reasoner._requests import ChatReply, Request, prompted
+from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
+from prism.reasoner.requests import ChatReply, Request, prompted
 from prism.statechart import Configuration
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from prism.errors import BudgetSpentError, ReasonerError, TooManyFallbacksError
 from prism.randomness import RandomStream, Taken
-from prism.reasoner._requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, given_name
 from prism.statechart.reporting import Options, announce

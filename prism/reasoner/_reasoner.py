@@ -34,9 +34,9 @@ from prism.reasoner._questions import (
     Source,
     all_of,
 )
-from prism.reasoner._replies import Reply
-from prism.reasoner._requests import Cost, require_one_of, require_positive
 from prism.reasoner._templates import user_prompt
+from prism.reasoner.replies import Reply
+from prism.reasoner.requests import Cost, require_one_of, require_positive
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe

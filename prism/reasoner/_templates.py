@@ -26,18 +26,25 @@ from prism.reasoner._prompts import (
 from prism.reasoner._questions import Question
 from prism.statechart.states import state_text
 
-_BRACES = re.compile(r"\{([^{}\n]{1,200})\}")
-
-_FIRST_WORD = re.compile(r"\s*([^\W\d]\w*)[\w.]*")
-
 _FIELDS = (
     *("name", "persona", "state", "trigger", "options", "chart", "description", "situation"),
     *("context", "memory", "reply"),
 )
+_OBJECTS = ("agent", "context", "world")
+"""Fields, and objects whose attributes are fields."""
+
+_NAMES = "|".join((*_FIELDS, *(rf"{each}\.[^\W\d_]\w*" for each in _OBJECTS)))
+_FIELD = re.compile(rf"\{{\s*((?:{_NAMES})(?::[^{{}}\n]*)?)\s*\}}")
+_BRACES = re.compile(r"\{([^{}\n]{1,200})\}")
+_FIRST_WORD = re.compile(r"[\s%#$]*([^\W\d]\w*)[\w.]*")
 
 
 def user_prompt(prompt: str | None, *, has_memory: bool) -> WritePrompt | None:
     """Return what writes the user's own prompt, a template.
+
+    Fields are ``{name}`` and ``{agent.age}``, perhaps with a format: ``{agent.age:.1f}``. Braces
+    that begin with none of these words stay as they are, so a prompt may contain JSON. Nothing in
+    it is evaluated, and fields are not replaced inside values.
 
     Args:
         prompt: Its text; None for the default prompt.
@@ -51,20 +58,37 @@ def user_prompt(prompt: str | None, *, has_memory: bool) -> WritePrompt | None:
     if not isinstance(prompt, str):
         raise ReasonerError(f"prompt must be a template, a text with {{fields}}, got {prompt!r}")
 
-    template, problems = template_of(prompt, _FIELDS, ("agent", "context", "world"))
+    # literal, field, literal, field, ..., literal
+    parts = _FIELD.split(prompt)
+    listed = ", ".join((*_FIELDS, *(f"{each}.<...>" for each in _OBJECTS)))
+    problems = [
+        f"names {{{inside}}}, which is not a field: there are {listed}, each with a format or "
+        "without, as in {agent.age:.1f}"
+        for inside in _BRACES.findall(prompt)
+        if not _FIELD.fullmatch(f"{{{inside}}}") and _is_nearly_a_field(inside)
+    ]
     if not prompt.strip():
         problems.append("is empty: omit it to use the default")
-    if "memory" in template.names and not has_memory:
+    if "memory" in parts[1::2] and not has_memory:
         problems.append("names {memory}: give Reasoner a memory, too")
     if problems:
         raise ReasonerError(f"prompt {'; '.join(problems)}")
-    return partial(_filled, template)
+    return partial(_filled, parts)
+
+
+def _is_nearly_a_field(inside: str) -> bool:
+    word = _FIRST_WORD.match(inside)
+    return word is not None and (word[1] in {*_FIELDS, *_OBJECTS} or word[0] == inside)
 
 
 def _filled(
-    template: Template, question: Question, settings: PromptSettings, options: str, reply: str
+    parts: Sequence[str], question: Question, settings: PromptSettings, options: str, reply: str
 ) -> str:
-    """Return the user's own prompt, with what a model needs in any case at its end."""
+    """Return the user's own prompt, with what a model needs in any case at its end.
+
+    Raises:
+        ReasonerError: If an attribute does not exist, or its format does not fit.
+    """
     chart, memory = question.chart, memory_of(question, settings.memory)
     fields: Mapping[str, Callable[[], str]] = {
         "name": lambda: name_of(question.agent),
@@ -84,96 +108,19 @@ def _filled(
         "context": lambda name: value_in([question.context], name, "the context"),
         "world": lambda name: value_in([question.parameters or {}], name, "the world"),
     }
-    text = fill_fields(template, fields, objects)
-    further = {"memory": memory, "options": f"Choose one of these:\n{options}", "reply": reply}
-    missing = (part for name, part in further.items() if name not in template.names)
-    return joined(text.rstrip(), *missing)
 
-
-# Templates
-
-
-class Template:
-    """A text with ``{variables}``, which is parsed once and filled often.
-
-    Nothing in it is evaluated, and variables are not replaced inside values.
-
-    Args:
-        text: The text.
-        pattern: The pattern of a variable, with its name as the only group.
-    """
-
-    __slots__ = ("_parts", "names")
-
-    def __init__(self, text: str, pattern: re.Pattern[str]) -> None:
-        # literal, name, literal, name, ..., literal
-        self._parts: list[str] = pattern.split(text)
-        self.names: tuple[str, ...] = tuple(dict.fromkeys(self._parts[1::2]))
-
-    def fill(self, variables: Mapping[str, str]) -> str:
-        """Return the text with its variables filled in, of which each has a value."""
-        parts = list(self._parts)
-        parts[1::2] = [variables[name] for name in parts[1::2]]
-        return "".join(parts)
-
-
-def template_of(
-    text: str, fields: Sequence[str], objects: Sequence[str]
-) -> tuple[Template, list[str]]:
-    """Return a template of fields, and what is wrong with it.
-
-    Fields are ``{name}`` and ``{agent.age}``, perhaps with a format: ``{agent.age:.1f}``. Braces
-    that begin with none of these words stay as they are, so a prompt may contain JSON.
-
-    Args:
-        text: The text.
-        fields: The names of fields.
-        objects: Names of objects, whose attributes are fields.
-    """
-    dotted = (rf"{each}\.[^\W\d_]\w*" for each in objects)
-    name = "|".join((*fields, *dotted))
-    pattern = re.compile(rf"\{{\s*((?:{name})(?::[^{{}}\n]*)?)\s*\}}")
-    listed = ", ".join((*fields, *(f"{each}.<...>" for each in objects)))
-    problems = [
-        f"names {{{inside}}}, which is not a field: there are {listed}, each with a format or "
-        "without, as in {agent.age:.1f}"
-        for inside in _BRACES.findall(text)
-        if not pattern.fullmatch(f"{{{inside}}}") and _is_nearly_a_field(inside, fields, objects)
-    ]
-    return Template(text, pattern), problems
-
-
-def _is_nearly_a_field(inside: str, fields: Sequence[str], objects: Sequence[str]) -> bool:
-    word = _FIRST_WORD.match(inside)
-    return word is not None and (word[1] in {*fields, *objects} or word[0] == inside)
-
-
-def fill_fields(
-    template: Template,
-    fields: Mapping[str, Callable[[], str]],
-    objects: Mapping[str, Callable[[str], Any]],
-) -> str:
-    """Return a template's text with its fields filled in.
-
-    Args:
-        template: The template.
-        fields: Functions that return the text of a field.
-        objects: Functions that return an attribute of an object.
-
-    Raises:
-        ReasonerError: If an attribute does not exist, or its format does not fit.
-    """
-    texts = {}
-    for name in template.names:
+    def text_of(name: str) -> str:
         field, _, form = name.partition(":")
         owner, _, attribute = field.partition(".")
         value = objects[owner](attribute) if attribute else fields[owner]()
         if not form:
-            texts[name] = indented(in_words(value)) if attribute else value
-            continue
+            return indented(in_words(value)) if attribute else str(value)
         try:
-            texts[name] = format(value, form)
+            return format(value, form)
         except (ValueError, TypeError) as error:
             raise ReasonerError(f"a prompt names {{{name}}}: {error}") from error
 
-    return template.fill(texts)
+    text = "".join(text_of(each) if index % 2 else each for index, each in enumerate(parts))
+    further = {"memory": memory, "options": f"Choose one of these:\n{options}", "reply": reply}
+    missing = (part for name, part in further.items() if name not in parts[1::2])
+    return joined(text.rstrip(), *missing)

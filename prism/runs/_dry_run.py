@@ -12,7 +12,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm._settings import OF_DECISIONS
 from prism.reasoner import PolicyReasoner
-from prism.reasoner._requests import count_tokens
+from prism.reasoner.requests import count_tokens
 from prism.runs._documents import documents
 from prism.runs._journal import Wrapped
 from prism.runs._options import models_of

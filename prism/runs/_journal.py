@@ -20,8 +20,8 @@ from prism.errors import ReplayError
 from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
 from prism.reasoner._questions import QUESTION_KEYS, all_of
-from prism.reasoner._requests import COST_KEYS, OPTIONAL_COST_KEYS
 from prism.reasoner._texts import Effect, fallback_text, read_as
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog.writer import open_lines

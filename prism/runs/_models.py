@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
 from prism.reasoner import Budget, Cost, Router
-from prism.reasoner._requests import count_tokens
+from prism.reasoner.requests import count_tokens
 
 if TYPE_CHECKING:
     from prism.llm._pool import ModelPool

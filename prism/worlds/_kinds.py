@@ -206,7 +206,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...] | None]:
     """Return what is decided about events whose transitions have no condition."""
-    arcs: dict[tuple[Any, str], list[Any]] = {}
+    arcs: dict[tuple[Any, Any], list[Any]] = {}
     for each in () if definition.is_nested else definition.transitions:
         arcs.setdefault((each.source, each.trigger), []).append(each)
     choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}

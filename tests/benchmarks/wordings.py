@@ -20,8 +20,8 @@ from prism import Model
 from prism.reasoner import Cost, Question
 from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
 from prism.reasoner._reasoner import farthest
-from prism.reasoner._replies import LEAST_MASS, read_letter
-from prism.reasoner._requests import Request, prompted
+from prism.reasoner.replies import LEAST_MASS, read_letter
+from prism.reasoner.requests import Request, prompted
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
 from tests.kit.real_models import NAME, served
 

@@ -17,8 +17,8 @@ from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner._prompts import number_in_words
-from prism.reasoner._replies import quoted, read_choice, spoken
 from prism.reasoner._wording import read_data
+from prism.reasoner.replies import quoted, read_choice, spoken
 
 StepKind = Literal["llm", "code", "transition"]
 

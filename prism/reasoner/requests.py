@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 
 from prism.errors import BudgetSpentError, FieldValueError, LLMError, UselessReplyError
 
-ResultT = TypeVar("ResultT")
+_ResultT = TypeVar("_ResultT")
 
 Token = tuple[str, Sequence[Any]]
 """A token of a reply without what wraps a letter, and its alternatives as the server lists them."""
@@ -46,7 +46,7 @@ def _as_it_is(reply: ChatReply) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class Request(Generic[ResultT]):
+class Request(Generic[_ResultT]):
     """A conversation to send, the form of its answer, and how the answer is read.
 
     Args:
@@ -63,7 +63,7 @@ class Request(Generic[ResultT]):
 
     messages: Sequence[Mapping[str, Any]]
     schema: dict[str, Any] | None = None
-    read: Callable[[ChatReply], ResultT] = _as_it_is
+    read: Callable[[ChatReply], _ResultT] = _as_it_is
     how: str = ""
     variation: int = 0
     most_tokens: int | None = None
@@ -81,7 +81,7 @@ class Request(Generic[ResultT]):
         """The prompt."""
         return str(self.messages[-1]["content"])
 
-    def reworded(self, problem: str, number: int) -> Request[ResultT]:
+    def reworded(self, problem: str, number: int) -> Request[_ResultT]:
         """Return a request that says why the last reply was useless, and how to respond.
 
         It is a single message, since not every client accepts a conversation. It gives a model that
@@ -110,10 +110,10 @@ def prompted(text: str) -> list[dict[str, str]]:
 
 
 async def answered(
-    request: Request[ResultT],
-    ask: Callable[[Request[ResultT]], Awaitable[ResultT]],
+    request: Request[_ResultT],
+    ask: Callable[[Request[_ResultT]], Awaitable[_ResultT]],
     tries: int = USUAL_TRIES,
-) -> ResultT:
+) -> _ResultT:
     """Ask, and again in other words while the model's replies are useless.
 
     If asking again fails, the problem of the first reply is more informative.

@@ -24,7 +24,7 @@ from prism.errors import (
     UselessReplyError,
 )
 from prism.reasoner._faults import MALFORMED, of_status, translated
-from prism.reasoner._replies import (
+from prism.reasoner.replies import (
     choice_in,
     first,
     of_kind,
@@ -33,7 +33,7 @@ from prism.reasoner._replies import (
     usage_in,
     with_calls,
 )
-from prism.reasoner._requests import ChatReply, Cost, Request, loop_time
+from prism.reasoner.requests import ChatReply, Cost, Request, loop_time
 
 LOGGER = logging.getLogger("prism.llm")
 
@@ -73,12 +73,17 @@ class Server(ABC):
     """
 
     def __init__(self, address: str, model: str, limit: int = 1, patience: float = 0.0) -> None:
-        self.address, self.model = address, model
-        self.limit, self.patience = limit, patience
-        self.open = self.pausing = 0
-        self.answers = self.failures = 0
-        self.failing_since = self.busy_until = 0.0
-        self.trouble = ""
+        self.address: str = address
+        self.model: str = model
+        self.limit: int = limit
+        self.patience: float = patience
+        self.open: int = 0
+        self.pausing: int = 0
+        self.answers: int = 0
+        self.failures: int = 0
+        self.failing_since: float = 0.0
+        self.busy_until: float = 0.0
+        self.trouble: str = ""
         self.backoff: Callable[[int], float] = random_backoff
         self._halved_at = 0.0
 

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from unicodedata import normalize
 
 from prism.errors import BadReplyError, DeclinedError, ReasonerError
-from prism.reasoner._requests import Token
+from prism.reasoner.requests import Token
 from prism.statechart.states import state_text
 
 # Replies of clients
@@ -36,10 +36,10 @@ _WRAPPING = " \t\n\"'`:{}▁Ġ"
 The last two are how some servers show a space.
 """
 
-KindT = TypeVar("KindT")
+_KindT = TypeVar("_KindT")
 
 
-def of_kind(kind: type[KindT], value: Any) -> KindT | None:
+def of_kind(kind: type[_KindT], value: Any) -> _KindT | None:
     """Return a value if it is of a type, else None."""
     return value if isinstance(value, kind) else None
 
