@@ -45,7 +45,7 @@ class Model(Settings):
         Model("llama3.2", client=ollama.AsyncClient())
 
     Everything that takes a model accepts one of these, a text for `of`, or a client of another
-    library: `prism.reasoner.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
+    library: `Reasoner` and `Writer`, simulations, worlds, workflows and thinking
     agents. To ask it directly, call ``await model.as_client().chat(messages)``.
 
     Every question goes to the host with the fewest open questions. After a temporary failure (a

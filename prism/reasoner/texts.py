@@ -201,8 +201,10 @@ class BaseWriter(ABC):
                 _announce(logger, call, written)
 
 
-class WriterRouter(Router, BaseWriter):
-    """Sends the text calls of a run to its writer."""
+class ForwardingWriter(BaseWriter):
+    """A writer for which another one, its part, keeps what is not the answers themselves."""
+
+    part: Any
 
     @property
     def sends_schemas(self) -> bool:
@@ -222,6 +224,10 @@ class WriterRouter(Router, BaseWriter):
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world, and return its result."""
         return await self.part.once(key, effect, interrupted)
+
+
+class WriterRouter(Router, ForwardingWriter):
+    """Sends the text calls of a run to its writer."""
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:

@@ -172,7 +172,7 @@ def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) ->
 
     Args:
         heading: What stands above it.
-        row: Its row of `DECISIONS`.
+        row: Its row of ``DECISIONS``.
         record: Its prompt and reply, if they were recorded.
     """
     parts = joined(

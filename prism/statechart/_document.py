@@ -153,6 +153,8 @@ class _Reader:
     def _values(self, key: str, value: Any, where: Where) -> Any:
         if key in _MAY_BE_SEVERAL and isinstance(value, (list, tuple)):
             return tuple([self._value(key, each, (*where, at)) for at, each in enumerate(value)])
+        if key in _LISTS:
+            raise _wrong(where, f"must be a list, got {brief(value)}")
         return self._value(key, value, where)
 
     def _value(self, key: str, value: Any, where: Where) -> Any:

@@ -47,11 +47,11 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
-    # no transition fails with a context, or an identifier, that cannot be read
-    with suppress(Exception):
+    try:
         plain = _plain(context)
-        return plain if isinstance(plain, dict) else {"value": plain}
-    return {"type": type(context).__name__}
+    except Exception:  # no transition fails with a context, or an identifier, that cannot be read
+        return {"type": type(context).__name__}
+    return plain if isinstance(plain, dict) else {"value": plain}
 
 
 def pack(context: object) -> tuple[Keys, Any]:
@@ -79,6 +79,10 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 
 def _plain(value: object) -> Any:
+    cls: Any = type(value)
+    # first, as in a world nearly all contexts are agents
+    if _has_identity(cls):
+        return _identity(value)
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, (str, int)):
@@ -92,10 +96,14 @@ def _plain(value: object) -> Any:
     if isinstance(value, _SEQUENCES):
         # a set has no order of its own, and a log is to be the same each time
         return [*map(_inside, sorted(value, key=repr) if isinstance(value, Set) else value)]
-    # values of the standard library, such as dates
-    if type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes):
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return _identity(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+@lru_cache(maxsize=256)
+def _has_identity(cls: type) -> bool:
+    """Return whether objects of a class are no values, such as numbers, texts, lists or dates."""
+    values = (Enum, str, int, Real, type(None), bytes, Mapping, *_SEQUENCES)
+    return not (issubclass(cls, values) or cls.__module__.partition(".")[0] in _WRITTEN_AS_TEXT)
 
 
 def _inside(value: object) -> Any:

@@ -138,7 +138,7 @@ class Player(Observer):
                 applied = [*parsed]
                 treatments = [setting(name, value, number) for name, value in parsed.items()]
             for treatment in treatments:
-                loop.treat(treatment)
+                loop.treatments.add(treatment)
         except PrismError as error:
             self._tell({"refused": str(error)})
             return

@@ -348,7 +348,7 @@ class Agent(Declares):
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.
 
-        The ``memory`` of `prism.reasoner.Reasoner` puts them into prompts.
+        The ``memory`` of `Reasoner` puts them into prompts.
         """
         if self.world.together and self.world._run_turns.acting not in (None, self):
             raise SimulationError(

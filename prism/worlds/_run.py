@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
@@ -356,12 +355,11 @@ class Run(Generic[WorldT_co]):
     @property
     def charts(self) -> list[dict[str, Any]]:
         """The charts of the agents as they are drawn."""
-        with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
-            with_config: list[dict[str, Any]] = orjson.loads(
-                orjson.dumps(outlines_of(self.world_class), default=sorted)
-            )
-            return with_config
-        return []
+        try:
+            outlines = outlines_of(self.world_class)
+            return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
+        except DefinitionError:  # two states have one text, so they cannot be drawn
+            return []
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:

@@ -196,23 +196,28 @@ class Asked(Waits):
         """Make the decided transition, unless the agent has moved or left."""
         agent, turns = self.agent, self.turns
         if agent.has_left or self.is_stale:
-            self.discard()
+            self.discard("left" if agent.has_left else "moved")
             return None
         if turns.remembers and self.answer == self.state:
             agent._note(stay_in_words(self.state, self.trigger, self.context))
         turns.made[self.trigger] += 1
-        return self._kind.chart.fire_to(
-            agent, self.trigger, self.answer, self.context, asked_in=self.state
-        )
+        chart = self._kind.chart
+        if agent.state is self.state:
+            made = chart.fire(agent, self.trigger, self.context, self.answer)
+            if made is None:
+                self.discard("not_enabled")
+            return made
+        # another region has moved
+        how = {"asked_in": self.state}
+        return chart.fire_to(agent, self.trigger, self.answer, self.context, **how)
 
-    def discard(self) -> None:
-        """Log an answer that comes too late."""
+    def discard(self, reason: str) -> None:
+        """Log an answer that no longer applies."""
         agent, log = self.agent, self.turns.events
         if log.are_heard:
             about = {"chart": self.chart.name, "agent_id": agent.agent_id, "trigger": self.trigger}
             states = {"asked_in": self.state, "now_in": agent.state, "chosen": self.answer}
             texts = {name: state_text(state) for name, state in states.items()}
-            reason = "left" if agent.has_left else "moved"
             report(log.logger, "warning", ANSWER_DISCARDED, {**about, **texts, "reason": reason})
 
 

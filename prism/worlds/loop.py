@@ -61,6 +61,7 @@ class Loop:
         reasoner: Makes the decisions.
         writer: Writes the texts, or None.
         clock: The run's clock.
+        treatments: What changes when a round begins.
         pace: Awaited before every round and after every tick, so that a player can wait there.
     """
 
@@ -86,7 +87,7 @@ class Loop:
         self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
-        self._treatments = Treatments(world, run.treatments, run.rounds)
+        self.treatments: Treatments = Treatments(world, run.treatments, run.rounds)
         self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
@@ -171,14 +172,6 @@ class Loop:
                 if (close := getattr(each, "close", None)) is not None:
                     await close()
 
-    def treat(self, treatment: str) -> None:
-        """Add a treatment in a round that has not begun.
-
-        Raises:
-            PrismError: If it cannot be applied.
-        """
-        self._treatments.add(treatment)
-
     # Beginning
 
     def _prepare(self, agents: Any, covered: int | None) -> None:
@@ -255,7 +248,7 @@ class Loop:
         if number == self._switches_in:
             self.reasoner.switch(ALL_OTHERS)
         with self._explaining():
-            self._treatments.apply(number)
+            self.treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
             if isinstance(turns, TurnsAhead):

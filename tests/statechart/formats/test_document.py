@@ -46,7 +46,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": 5}, "name: is no key of a chart, or cannot be 5"),
     ({"description": True}, "description: is no key of a chart, or cannot be True"),
     ({"state": []}, "state: is no key of a chart, or cannot be []"),
-    ({"transitions": MOVE}, "'Transition' object is not iterable"),
+    ({"final_states": "calm"}, "final_states: must be a list, got 'calm'"),
     ({"initial": "x"}, "initial: names 'x', which is not among the states"),
     ({"decision_states": ["y"]}, "decision_states[0]: names 'y'"),
     ({"timeouts": {"z": 2}}, "timeouts.z: names 'z'"),
