@@ -26,7 +26,7 @@ from prism.errors import (
     TimedOutError,
     UnreachableError,
 )
-from prism.llm._addresses import (
+from prism.llm.addresses import (
     is_local,
     safe_address,
     same_address,
@@ -35,7 +35,7 @@ from prism.llm._addresses import (
     with_version,
 )
 from prism.reasoner import Cost
-from prism.reasoner._faults import NO_SUCH_PATH
+from prism.reasoner.faults import NO_SUCH_PATH
 from prism.reasoner.requests import ChatReply, Request, count_of, count_tokens, prompted
 from prism.reasoner.servers import Call, ClientServer
 

@@ -128,12 +128,8 @@ def source_text(source: Any) -> str:
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
-    if target is None:
-        return "(no target)"
-    return joined(
-        [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
-        " + ",
-    )
+    texts = [*map(state_text, as_tuple(target))]
+    return "(no target)" if target is None else joined(texts, " + ")
 
 
 class EventDescriptor(str):
@@ -210,8 +206,8 @@ def _read_only(get: Callable[[Any], Any]) -> Any:
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and a float); `timestamp` and `context` are built
-    when they are read.
+    Records are immutable and compact (56 bytes and a float); ``timestamp`` and ``context`` are
+    built when they are read.
 
     Args:
         from_state: State before the transition.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
@@ -14,7 +13,7 @@ from prism.errors import DefinitionError, InputError, PrismError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
-from prism.runs._options import (
+from prism.runs.options import (
     POLICY,
     Before,
     Repeats,
@@ -24,10 +23,12 @@ from prism.runs._options import (
     read_writer,
     require_model_of,
 )
-from prism.runs._running import carry_out
+from prism.runs.running import carry_out
 from prism.telemetry.loggers import EventLogger, LateLogger
-from prism.worlds._addresses import address_of, alone, class_of, file_of, key_of
-from prism.worlds._arguments import (
+from prism.worlds._people import population_of
+from prism.worlds._results import WorldResults, rounds_as_html
+from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
+from prism.worlds.arguments import (
     Arguments,
     RunsAlone,
     askers_of,
@@ -40,10 +41,8 @@ from prism.worlds._arguments import (
     treatments_of,
     writer_of,
 )
-from prism.worlds._loop import Loop
-from prism.worlds._people import population_of
-from prism.worlds._results import WorldResults, rounds_as_html
-from prism.worlds._world import World, outlines_of
+from prism.worlds.loop import Loop
+from prism.worlds.world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 
@@ -356,12 +355,11 @@ class Run(Generic[WorldT_co]):
     @property
     def charts(self) -> list[dict[str, Any]]:
         """The charts of the agents as they are drawn."""
-        with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
-            with_config: list[dict[str, Any]] = orjson.loads(
-                orjson.dumps(outlines_of(self.world_class), default=sorted)
-            )
-            return with_config
-        return []
+        try:
+            outlines = outlines_of(self.world_class)
+            return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
+        except DefinitionError:  # two states have one text, so they cannot be drawn
+            return []
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
