@@ -22,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import Hours, follows_of, set_activities, wait
+from prism.social._differences import awake_by_hour, follows_of, set_activities, wait
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
@@ -109,7 +109,9 @@ class Feed(Posting):
         """Prepare the agents, and publish the posts from before the first round."""
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self._run_turns.clock.seconds_per_tick = self.seconds_per_tick
-        self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
+        self._awake_in = None
+        if self.hours != "always":
+            self._awake_in = awake_by_hour(self.agents, self, self.seed)
         self._first_hour = self.first_hour
         if self._first_hour is None:
             self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
@@ -126,11 +128,11 @@ class Feed(Posting):
             name = type(self).__name__
             raise SimulationError(f"{name}.setup must begin with  super().setup()")
         turns = self._run_turns
-        if self._hours is None:
+        if self._awake_in is None:
             await self.activate()
         else:
             hours = (turns.now - 1) // self.ticks_per_hour
-            awake = self._hours.awake(self._first_hour + hours)
+            awake = self._awake_in(self._first_hour + hours)
             for reader in self.agents:
                 if reader not in awake and reader.state is not AgentState.IDLE:
                     turns.pause(reader)
