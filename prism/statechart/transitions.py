@@ -208,8 +208,8 @@ def _read_only(get: Callable[[Any], Any]) -> Any:
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and a float); `timestamp` and `context` are built
-    when they are read.
+    Records are immutable and compact (56 bytes and a float); ``timestamp`` and ``context`` are
+    built when they are read.
 
     Args:
         from_state: State before the transition.

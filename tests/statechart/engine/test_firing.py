@@ -55,8 +55,10 @@ def test_a_record_starts_where_the_applications_code_has_put_the_agent(
         return True
 
     chart = chart_of(Transition("go", S.IDLE, S.RESTING, **{where: moves}))
-    assert chart.fire(agent, "go") is S.RESTING
-    assert moves_of(agent) == [("composing", "go", "resting")]
+    for _ in range(2):
+        agent.state = S.IDLE
+        assert chart.fire(agent, "go") is S.RESTING
+    assert moves_of(agent) == [("composing", "go", "resting")] * 2
 
 
 def test_a_record_keeps_the_keys_of_its_context(agent: Any) -> None:

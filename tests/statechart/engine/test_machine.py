@@ -270,7 +270,7 @@ def test_the_machine_decides_what_an_event_does_that_does_not_apply() -> None:
     ):
         with pytest.raises(MachineError, match="Can't trigger event go from state"):
             drive()
-    assert easy.fire(lamp, "go") is None
+    assert strict.fire_to(lamp, "go", B) is easy.fire(lamp, "go") is None
     easy.machine.states[C.name].ignore_invalid_triggers = False
     with pytest.raises(MachineError):
         easy.fire(lamp, "go")
