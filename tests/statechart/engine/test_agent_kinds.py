@@ -270,6 +270,15 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
 
 
+def test_a_full_deque_of_its_own_is_left_alone_beside_prisms_ticks() -> None:
+    """However often it moves."""
+    own = deque(["moved"] * 3, maxlen=3)
+    agent = StateOnly(ticks_in_state=0, state_history=own)
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
+    assert [chart.fire(agent, "go") for _ in range(3)] == [S.RESTING, S.IDLE, S.RESTING]
+    assert ([*own], len(chart.history(agent))) == (["moved"] * 3, 3)
+
+
 @pytest.mark.parametrize(
     "agent",
     [
