@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from numbers import Integral, Real
@@ -108,20 +107,28 @@ def _has_identity(cls: type) -> bool:
 
 def _inside(value: object) -> Any:
     """Return a value of a context as plain data; of an object its identifier alone."""
+    cls: Any = type(value)
     plain = _plain(value)
-    is_object = isinstance(plain, dict) and not isinstance(value, Mapping)
-    return next(iter(plain.values())) if is_object else plain
+    return next(iter(plain.values())) if _has_identity(cls) else plain
 
 
 def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
-    own = _own_keys(cls)
-    for name in (*own, "post_id", "agent_id", "id", "unique_id"):
+    for name, key in _identifiers(cls):
         identifier = getattr(value, name, None)
         if identifier is not None:
-            text = identifier if isinstance(identifier, (str, int, float)) else str(identifier)
-            return {own[0] if name in ("id", "unique_id") else name: text}
-    return {"type": type(value).__name__}
+            return {
+                key: identifier if isinstance(identifier, (str, int, float)) else str(identifier)
+            }
+    return {"type": cls.__name__}
+
+
+@lru_cache(maxsize=256)
+def _identifiers(cls: type) -> list[tuple[str, str]]:
+    """Return the attributes that may identify an object of a class, and their keys in a record."""
+    own = _own_keys(cls)
+    named = [(name, name) for name in (*own, "post_id", "agent_id")]
+    return [*named, ("id", own[0]), ("unique_id", own[0])]
 
 
 @lru_cache(maxsize=256)
@@ -140,10 +147,11 @@ def agent_name(agent: Any) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    # the id of a detached database row cannot be read
-    with suppress(Exception):
+    try:
         if name := given_name(agent):
             return name
+    except Exception:  # the id of a detached database row cannot be read
+        pass
     beside = kept_beside(agent)
     if beside.name is None:
         beside.name = f"{type(agent).__name__}@{urandom(6).hex()}"
@@ -153,11 +161,17 @@ def agent_name(agent: Any) -> str:
 def given_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
-    for attribute in ("agent_id", "unique_id", "id", *_own_keys(cls), "name"):
+    for attribute in _names_of(cls):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
     return None
+
+
+@lru_cache(maxsize=256)
+def _names_of(cls: type) -> tuple[str, ...]:
+    """Return the attributes that may name an agent of a class."""
+    return ("agent_id", "unique_id", "id", *_own_keys(cls), "name")
 
 
 def id_text(agent: Any) -> str:

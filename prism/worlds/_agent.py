@@ -12,13 +12,13 @@ from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner import TextCall, Wording, Written
-from prism.reasoner._prompts import remembered, transition_in_words
+from prism.reasoner.prompts import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
-from prism.worlds._decisions import Asked, Message, Receiving, Writing, send
-from prism.worlds._fields import Declares, require_fields
+from prism.worlds.decisions import Asked, Message, Receiving, Writing, send
+from prism.worlds.fields import Declares, require_fields
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""

@@ -13,7 +13,7 @@ from prism.errors import DefinitionError, InputError, PrismError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
-from prism.runs._options import (
+from prism.runs.options import (
     POLICY,
     Before,
     Repeats,
@@ -23,10 +23,12 @@ from prism.runs._options import (
     read_writer,
     require_model_of,
 )
-from prism.runs._running import carry_out
+from prism.runs.running import carry_out
 from prism.telemetry.loggers import EventLogger, LateLogger
-from prism.worlds._addresses import address_of, alone, class_of, file_of, key_of
-from prism.worlds._arguments import (
+from prism.worlds._people import population_of
+from prism.worlds._results import WorldResults, rounds_as_html
+from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
+from prism.worlds.arguments import (
     Arguments,
     RunsAlone,
     askers_of,
@@ -39,10 +41,8 @@ from prism.worlds._arguments import (
     treatments_of,
     writer_of,
 )
-from prism.worlds._loop import Loop
-from prism.worlds._people import population_of
-from prism.worlds._results import WorldResults, rounds_as_html
-from prism.worlds._world import World, outlines_of
+from prism.worlds.loop import Loop
+from prism.worlds.world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 

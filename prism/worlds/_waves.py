@@ -13,8 +13,8 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import Asked, Receiving, Waits, Writing
-from prism.worlds._guests import Guest
+from prism.worlds.decisions import Asked, Receiving, Waits, Writing
+from prism.worlds.guests import Guest
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""

@@ -33,10 +33,10 @@ from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, P
 from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner import Cost, TextCall, Written
 from prism.reasoner.requests import TokenCounter, count_tokens
-from prism.runs._documents import hold
+from prism.runs.documents import hold
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
-from prism.worlds._guests import Services
+from prism.worlds.guests import Services
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50

@@ -16,7 +16,7 @@ from prism.programs.thinking._config import Config
 from prism.programs.thinking._memory import Memory, Own, to_text
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
-from prism.reasoner._wording import shortened
+from prism.reasoner.wording import shortened
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]

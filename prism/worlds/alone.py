@@ -11,12 +11,12 @@ from prism.errors import InputError
 from prism.files.records import digest
 from prism.reasoner import BaseWriter
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._arguments import decider_of, plain_value, require_seed, require_whole
-from prism.worlds._fields import state
-from prism.worlds._guests import Guest
-from prism.worlds._loop import Loop
 from prism.worlds._run import Run
-from prism.worlds._world import World
+from prism.worlds.arguments import decider_of, plain_value, require_seed, require_whole
+from prism.worlds.fields import state
+from prism.worlds.guests import Guest
+from prism.worlds.loop import Loop
+from prism.worlds.world import World
 
 
 class Soloist(Guest[Any]):
@@ -108,8 +108,9 @@ class AloneRun(Run[Any]):
 
     is_alone = True
     _unasked = "nobody"
-    writer = log_agents = _logger = _clock = None
-    treatments = ()
+    writer = _logger = _clock = None
+    log_agents: int | None = None
+    treatments: tuple[str, ...] = ()
     ticks = 1
     _is_class, _agents = True, 1
 
@@ -131,7 +132,7 @@ class AloneRun(Run[Any]):
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        self.rounds = require_whole("rounds", self.rounds, 1)
+        self.rounds: int = require_whole("rounds", self.rounds, 1)
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")

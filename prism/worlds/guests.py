@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.reasoner import BaseWriter, TextCall, Written
-from prism.reasoner._texts import ForwardingWriter
+from prism.reasoner.texts import ForwardingWriter
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent

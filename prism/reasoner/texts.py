@@ -12,9 +12,9 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner._asking import AsksModel, Limits, SingleFlight
-from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._questions import SEEDS, Router, hash_of, keys_of_cost
+from prism.reasoner.asking import AsksModel, Limits, SingleFlight
+from prism.reasoner.faults import OtherLoopError
+from prism.reasoner.questions import SEEDS, Router, hash_of, keys_of_cost
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN

@@ -15,9 +15,9 @@ from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._arguments import read_parameters
-from prism.worlds._fields import Declares
 from prism.worlds._networks import Network
+from prism.worlds.arguments import read_parameters
+from prism.worlds.fields import Declares
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
