@@ -321,7 +321,7 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
 def text_from(agent: Any, method: str) -> str | None:
     """Return the text that a method of an agent returns; None without such a method or text.
 
-    Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
+    Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
     """
     describes = getattr(agent, method, None)
     text = describes() if callable(describes) else None
