@@ -58,8 +58,10 @@ nitpicky = True
 # types may be foreign or private; names in prose may not
 nitpick_ignore_regex = [
     (r"py:(class|data|exc)", r".*"),
-    (r"py:obj", r"ConfigDict|typing\.Literal.*|prism\.files\.declarations\.ItemT"),
+    (r"py:obj", r"ConfigDict|typing\.Literal.*|prism\.files\.declarations\._?ItemT"),
 ]
+# a type in a signature may have the name of another room's
+suppress_warnings = ["ref.python"]
 toc_object_entries_show_parents = "hide"
 
 html_theme = "furo"

@@ -4,7 +4,7 @@ A room whose names need much to be loaded imports them for type checkers alone, 
 functions from here::
 
     if TYPE_CHECKING:
-        from prism.runs._running import begin, resume
+        from prism.runs.running import begin, resume
     else:
         __getattr__, __dir__ = lazy_names(__name__)
 

@@ -13,7 +13,7 @@ from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -140,7 +140,9 @@ def offered_names(module: ModuleType) -> list[str]:
     return [
         name
         for name, value in vars(module).items()
-        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+        if not name.startswith("_")
+        and getattr(value, "__module__", None) == module.__name__
+        and not isinstance(value, TypeVar)
     ]
 
 
@@ -153,6 +155,14 @@ def test_public_modules_are_those_of_the_reference() -> None:
     named = set(reference()) | set(contract_paths())
     assert sorted(set(MODULES) - named) == [], "public, and not in the reference"
     assert sorted(named - set(MODULES)) == [], "in the reference, and not a public module"
+
+
+def test_no_room_imports_a_private_module_of_another() -> None:
+    """What a room uses of another has a public path."""
+    private = re.compile(r"from prism\.(?!_)(\w+)(?:\.\w+)*(?:\._| import _[a-z])")
+    for path in ROOT.rglob("*.py"):
+        rooms = {*private.findall(path.read_text(encoding="utf-8"))}
+        assert rooms <= {path.relative_to(ROOT).parts[0]}, path
 
 
 MADE = {"command-line", "events", "feed-parameters", "index"}

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart._engine.writing import write_kept
 from prism.statechart.memory import restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
+    Edge,
     append_record,
     make_record,
     shared_edge,
@@ -45,6 +45,16 @@ def _whole_number(field: str, least: int, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
     return value
+
+
+def _write(agent: Any, edge: Edge, time: float, context: object) -> int:
+    """Write what a transition leaves behind, and return the ticks that the agent spent before."""
+    record = make_record(edge, time, context)
+    dwell: int = agent._prism_ticks
+    agent._prism_state = edge.to_state
+    agent._prism_ticks = 0
+    agent._prism_history.append(record)
+    return dwell
 
 
 class StatechartMixin:
@@ -78,7 +88,7 @@ class StatechartMixin:
 
     # writes the underscored fields directly, past the properties, which is faster; None in a class
     # that overrides one of the properties (`__new__`)
-    _prism_writer: ClassVar[Callable[..., Any] | None] = staticmethod(write_kept)
+    _prism_writer: ClassVar[Callable[..., Any] | None] = staticmethod(_write)
 
     # until an agent gets values of its own
     _prism_ticks = 0

@@ -75,7 +75,7 @@ class Codes:
         self.initial: list[int] = [self.of(each.initial) for each in definitions]
         self.has_timeouts: bool = any(each.timeouts for each in definitions)
         self.limits: NDArray[np.int32] = np.full(len(self.states), np.iinfo(np.int32).max, np.int32)
-        self._arcs: dict[str, list[Arc]] = {}
+        self._arcs: dict[Any, list[Arc]] = {}
         for each in definitions:
             for state, ticks in each.timeouts.items():
                 self.limits[self.of(state)] = ticks

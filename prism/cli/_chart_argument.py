@@ -87,8 +87,8 @@ class _Functions(dict[str, Callable[[Any, Any], object]]):
 def _from_module(where: str) -> Statechart[Any]:
     """Return the chart, the result of the function, or that of the class of agents."""
     from prism.worlds import Agent
-    from prism.worlds._addresses import module_at
-    from prism.worlds._kinds import chart_of
+    from prism.worlds.addresses import module_at
+    from prism.worlds.kinds import chart_of
 
     module, _, attribute = where.rpartition(":")
     value = module_at(module)

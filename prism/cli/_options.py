@@ -161,7 +161,7 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
 def read_settings(file: Path) -> dict[str, Any]:
     """Return the settings of a model in a file."""
     from prism.files.source import Source
-    from prism.llm._settings import from_plain
+    from prism.llm.settings import from_plain
 
     return from_plain(Source.read(file, "toml").value)
 

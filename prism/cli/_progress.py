@@ -12,8 +12,8 @@ from typing import Any
 from prism.cli._screen import Screen, note, one_line
 from prism.errors import TooManyFallbacksError, UnreachableError
 from prism.runs import Observer
-from prism.runs._folder import is_begun
-from prism.runs._observing import telling_warnings
+from prism.runs.folder import is_begun
+from prism.runs.observing import telling_warnings
 
 
 class Bar:

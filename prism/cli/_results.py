@@ -21,7 +21,7 @@ from prism.cli._tables import draw, draw_rows
 
 if TYPE_CHECKING:
     from prism.runs import Outcome
-    from prism.runs._dry_run import Estimate
+    from prism.runs.dry_run import Estimate
 
 _MOST_ROUNDS_SHOWN = 6
 _MOST_VALUE = 60
@@ -118,7 +118,7 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
-    from prism.reasoner._places import place_effect
+    from prism.reasoner.places import place_effect
 
     by_model = spent.get("by_model", {})
     yield f"spent: {_costs(spent, spent['tokens'], _of_them(spent))}"

@@ -64,7 +64,7 @@ def run(
 
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
-    from prism.worlds._addresses import key_of
+    from prism.worlds.addresses import key_of
 
     values: dict[str, Any] = {**options.named_values(parameters)}
     arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
@@ -90,12 +90,12 @@ def _carry_out(
     from prism.cli._progress import run_screen
     from prism.cli._results import tell
     from prism.runs import RunFolder
-    from prism.runs._running import carry_out
+    from prism.runs.running import carry_out
     from prism.worlds import Run
 
     if dry_run:
         from prism.cli._results import print_estimate
-        from prism.runs._dry_run import estimate
+        from prism.runs.dry_run import estimate
 
         print_estimate(estimate(Run(world, **arguments)), as_json=as_json)
         return

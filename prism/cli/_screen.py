@@ -153,7 +153,7 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
     """
     # the rooms of runs know a run's own files; help does not need them
     from prism.files import replacing
-    from prism.runs._folder import refuse_own_file
+    from prism.runs.folder import refuse_own_file
 
     refuse_own_file(out, reads)
     is_open = False

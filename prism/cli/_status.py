@@ -71,7 +71,7 @@ def _look(path: Path) -> Iterator[RunStatus]:
 
 def _lines(status: RunStatus) -> Iterator[str]:
     """Yield what else is known of a run: what it asks, what it has spent, and how to go on."""
-    from prism.runs._status import spent_in
+    from prism.runs.status import spent_in
 
     spent = status.spent or spent_in(status.path)
     if spent is not None:

@@ -89,7 +89,7 @@ def watch(
 
 def names_a_world(text: str) -> bool:
     """Return whether a text names a world; a folder or log of that name comes first."""
-    from prism.worlds._addresses import known_worlds
+    from prism.worlds.addresses import known_worlds
 
     if Path(text.partition(":")[0]).suffix == ".py":
         return True

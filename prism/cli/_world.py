@@ -33,8 +33,8 @@ def list_(as_json: options.AsJson = False) -> None:
 
     * `prism world list`
     """
-    from prism.worlds._addresses import class_of, known_worlds
-    from prism.worlds._checking import about_world
+    from prism.worlds.addresses import class_of, known_worlds
+    from prism.worlds.checking import about_world
 
     worlds = []
     for name in known_worlds():
@@ -57,8 +57,8 @@ def show(world: WorldArgument, as_json: options.AsJson = False) -> None:
 
     * `prism world show mine.py:Mine --json`
     """
-    from prism.worlds._addresses import class_of
-    from prism.worlds._checking import about_world
+    from prism.worlds.addresses import class_of
+    from prism.worlds.checking import about_world
 
     about = about_world(*class_of(world))
 
@@ -153,7 +153,7 @@ def check(
 
     * `prism world check mine.py:Mine --agents people.csv --set beta=0.3`
     """
-    from prism.worlds._checking import check_world
+    from prism.worlds.checking import check_world
 
     findings, notes = check_world(
         world,

@@ -6,8 +6,8 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
-    from prism.llm._model import Model
-    from prism.llm._pool import OllamaChatClient
+    from prism.llm.model import Model
+    from prism.llm.pool import OllamaChatClient
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -18,12 +18,12 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._addresses import model_name
-from prism.llm._pool import ModelPool
 from prism.llm._servers import ModelServer, OllamaServer
+from prism.llm.addresses import model_name
+from prism.llm.pool import ModelPool
 from prism.reasoner import Cost, Question
-from prism.reasoner._prompts import Kind, PromptSettings, request_for
-from prism.reasoner._reasoner import farthest
+from prism.reasoner.prompts import Kind, PromptSettings, request_for
+from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import Reply
 from prism.reasoner.requests import Request, answered
 

@@ -12,13 +12,13 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 from prism.errors import AgentError, PrismError
 from prism.llm import Model
 from prism.reasoner import BaseWriter, Cost, TextCall, Writer, Written
-from prism.reasoner._texts import Effect
-from prism.runs._documents import is_trial
+from prism.reasoner.texts import Effect
+from prism.runs.documents import is_trial
 from prism.statechart import Statechart, StateTransition
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import report
-from prism.worlds._decisions import TemplateWriter
-from prism.worlds._guests import Services
+from prism.worlds.decisions import TemplateWriter
+from prism.worlds.guests import Services
 
 StepOutcome = Literal["done", "failed", "skipped"]
 OnFailure = Literal["retry", "skip", "fail"]

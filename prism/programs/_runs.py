@@ -14,12 +14,12 @@ from prism.programs.thinking._config import with_window
 from prism.programs.thinking._cycle import number_of_cycles
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
-from prism.runs._makers import make_writer
-from prism.runs._options import naming
+from prism.runs.makers import make_writer
+from prism.runs.options import naming
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._addresses import address_of, file_of, object_at
-from prism.worlds._alone import AloneLoop, AloneRun
-from prism.worlds._decisions import TemplateWriter
+from prism.worlds.addresses import address_of, file_of, object_at
+from prism.worlds.alone import AloneLoop, AloneRun
+from prism.worlds.decisions import TemplateWriter
 
 
 class WorkflowRun(AloneRun):

@@ -10,13 +10,13 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.reasoner._policy import PolicyReasoner
-    from prism.reasoner._prompts import STATE_DESCRIPTIONS, build_reasoner_prompt, format_context
-    from prism.reasoner._questions import BaseReasoner, Decision, Question, Router
-    from prism.reasoner._reasoner import Reasoner
-    from prism.reasoner._texts import BaseWriter, TextCall, Writer, Written
-    from prism.reasoner._wording import Wording
+    from prism.reasoner.prompts import STATE_DESCRIPTIONS, build_reasoner_prompt, format_context
+    from prism.reasoner.questions import BaseReasoner, Decision, Question, Router
+    from prism.reasoner.reasoner import Reasoner
     from prism.reasoner.replies import parse_reasoner_response
     from prism.reasoner.requests import Budget, Cost
+    from prism.reasoner.texts import BaseWriter, TextCall, Writer, Written
+    from prism.reasoner.wording import Wording
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.randomness import index_at, total_of
-from prism.reasoner._questions import AgentStreams, BaseReasoner, Decision, Question
+from prism.reasoner.questions import AgentStreams, BaseReasoner, Decision, Question
 from prism.statechart.reporting import announce
 from prism.statechart.states import AgentState, state_text
 from prism.telemetry.loggers import EventLogger, is_heard

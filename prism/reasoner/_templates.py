@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner._prompts import (
+from prism.reasoner.prompts import (
     PromptSettings,
     WritePrompt,
     attribute_of,
@@ -23,7 +23,7 @@ from prism.reasoner._prompts import (
     situation_of,
     value_in,
 )
-from prism.reasoner._questions import Question
+from prism.reasoner.questions import Question
 from prism.statechart.states import state_text
 
 _FIELDS = (

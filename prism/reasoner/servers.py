@@ -23,7 +23,7 @@ from prism.errors import (
     TimedOutError,
     UselessReplyError,
 )
-from prism.reasoner._faults import MALFORMED, of_status, translated
+from prism.reasoner.faults import MALFORMED, of_status, translated
 from prism.reasoner.replies import (
     choice_in,
     first,

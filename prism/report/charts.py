@@ -15,7 +15,7 @@ from prism.analysis import Log, Run, rows_of
 from prism.drawing import Arrow, Diagram, Levels, draw_svg, showable
 from prism.errors import PrismError
 from prism.report.table import Rows
-from prism.runs._folder import read_summary
+from prism.runs.folder import read_summary
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
 """Reads charts as they are drawn from plain data."""

@@ -11,7 +11,7 @@ import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log, rows_of
-from prism.reasoner._prompts import in_words
+from prism.reasoner.prompts import in_words
 from prism.report.table import MOST_CHARACTERS, Rows, joined, link, short
 from prism.runlog.reader import find_answers
 
@@ -172,7 +172,7 @@ def decision(heading: str, row: Mapping[str, Any], record: Mapping[str, Any]) ->
 
     Args:
         heading: What stands above it.
-        row: Its row of `DECISIONS`.
+        row: Its row of ``DECISIONS``.
         record: Its prompt and reply, if they were recorded.
     """
     parts = joined(

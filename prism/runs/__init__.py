@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.runs._folder import RunFolder
-    from prism.runs._observing import Observer
-    from prism.runs._options import PolicyOptions, WriterOptions
-    from prism.runs._running import Outcome
-    from prism.runs._status import RunState, RunStatus, find_runs, run_status
+    from prism.runs.folder import RunFolder
+    from prism.runs.observing import Observer
+    from prism.runs.options import PolicyOptions, WriterOptions
+    from prism.runs.running import Outcome
+    from prism.runs.status import RunState, RunStatus, find_runs, run_status
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 

@@ -19,14 +19,14 @@ import orjson
 from prism.errors import ReplayError
 from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
-from prism.reasoner._questions import QUESTION_KEYS, all_of
-from prism.reasoner._texts import Effect, fallback_text, read_as
+from prism.reasoner.questions import QUESTION_KEYS, all_of
 from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
+from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
 from prism.runlog.writer import open_lines
 from prism.runs._models import CALL, FROM, LOADED, Spent, asking_in
-from prism.runs._options import Repeats
+from prism.runs.options import Repeats
 from prism.statechart import identify
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text

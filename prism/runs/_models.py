@@ -14,9 +14,9 @@ from prism.reasoner import Budget, Cost, Router
 from prism.reasoner.requests import count_tokens
 
 if TYPE_CHECKING:
-    from prism.llm._pool import ModelPool
+    from prism.llm.pool import ModelPool
     from prism.reasoner import Reasoner, Writer
-    from prism.runs._observing import Observer
+    from prism.runs.observing import Observer
 
 _QUIET_SECONDS = 2.0
 """How long loading may take without a note."""
@@ -51,7 +51,7 @@ async def load_models(
             have it, and the run would also wait for a server that fails later, or end.
     """
     # a run without a model does not load the code that asks one
-    from prism.llm._pool import ModelPool
+    from prism.llm.pool import ModelPool
 
     # a decider and a writer may have the same model on the same servers
     pools = {

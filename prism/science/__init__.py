@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from prism.runs._policy_file import Policy
+    from prism.runs.policy_file import Policy
     from prism.science._batch import BatchObserver, batch, estimate_batch, read_batch, resume_batch
     from prism.science._calibrate import Calibration, calibrate
     from prism.science._compare import Comparison, compare

@@ -16,7 +16,7 @@ from loky import get_reusable_executor
 
 from prism.errors import InputError
 from prism.runs import Observer
-from prism.runs._dry_run import Estimate, estimate
+from prism.runs.dry_run import Estimate, estimate
 from prism.science._batch_folder import BatchFolder, Keep, Row
 from prism.science._carry import carry, prepare_worker, task_of, without_folder
 from prism.science._plan import Configuration, Plan, inputs_of

@@ -13,7 +13,7 @@ from prism._version import __version__
 from prism.errors import InputError
 from prism.files import make_folder, parse_json, write_durably
 from prism.files.durable import lock
-from prism.runs._folder import SUMMARY_NAME, require_nothing_else
+from prism.runs.folder import SUMMARY_NAME, require_nothing_else
 
 Keep = Literal["logs", "tables"]
 """What a batch keeps of each run: its folder with its log, or only its rows of the tables."""

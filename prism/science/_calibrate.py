@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from prism.errors import FieldValueError, InputError
-from prism.runs._policy_file import Policy
+from prism.runs.policy_file import Policy
 from prism.telemetry.events import DECISION
 
 if TYPE_CHECKING:

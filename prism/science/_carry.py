@@ -19,9 +19,9 @@ from prism._version import __version__
 from prism.errors import PrismError
 from prism.files import make_folder
 from prism.runs import Observer
-from prism.runs._folder import TRACEBACK_NAME, is_begun, read_summary
-from prism.runs._observing import telling_warnings
-from prism.runs._running import carry_out
+from prism.runs.folder import TRACEBACK_NAME, is_begun, read_summary
+from prism.runs.observing import telling_warnings
+from prism.runs.running import carry_out
 from prism.science._batch_folder import PLAN_NAME
 from prism.science.batch_tables import is_of_a_feed, with_log_measures
 from prism.worlds import Run, resume

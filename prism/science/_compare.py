@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prism.errors import FieldValueError, InputError, PrismError
-from prism.runs._folder import read_summary
+from prism.runs.folder import read_summary
 from prism.science._batch_folder import BatchFolder
 from prism.science._differences import Difference, Differences
 from prism.science._measured_runs import (
@@ -23,8 +23,8 @@ from prism.science._measured_runs import (
 from prism.science._paper import latex_of, write_paper
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
-from prism.worlds._addresses import class_of
-from prism.worlds._fields import MEASURE, marked
+from prism.worlds.addresses import class_of
+from prism.worlds.fields import MEASURE, marked
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat, Page

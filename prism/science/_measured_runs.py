@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias
 from prism.errors import InputError
 from prism.files.records import distinct_ends
 from prism.runs import find_runs
-from prism.runs._folder import read_summary
+from prism.runs.folder import read_summary
 from prism.science._batch import read_batch
 from prism.science._plan_file import VARIED_SETTINGS
 from prism.science.batch_tables import BatchRun, is_of_a_feed, with_log_measures

@@ -12,7 +12,7 @@ from typing import Any, Self
 from prism.errors import InputError, PrismError
 from prism.files.source import Source
 from prism.llm import Model
-from prism.llm._settings import from_plain
+from prism.llm.settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
 from prism.worlds import Run

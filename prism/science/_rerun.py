@@ -11,11 +11,11 @@ from prism.analysis import read_log
 from prism.errors import InputError
 from prism.llm import Model
 from prism.runs import Observer, Outcome, PolicyOptions
-from prism.runs._folder import SUMMARY_NAME, read_summary
-from prism.runs._options import Before
+from prism.runs.folder import SUMMARY_NAME, read_summary
+from prism.runs.options import Before
 from prism.worlds import Run
-from prism.worlds._arguments import decider_of
-from prism.worlds._treatments import read_treatment, setting
+from prism.worlds.arguments import decider_of
+from prism.worlds.treatments import read_treatment, setting
 
 
 @dataclass(frozen=True, slots=True)

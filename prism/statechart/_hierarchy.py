@@ -102,9 +102,7 @@ class Hierarchy:
         root = State(chart, written["states"], initial=written["initial"])
         self._add(root, CHART, frozenset(written["final_states"]))
         self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in self.nodes[1:]))
-        self.numbers: dict[str, int] = {
-            text: number for number, text in enumerate(self.texts) if number
-        }
+        self.numbers: dict[str, int] = {text: number for number, text in enumerate(self.texts)}
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
             targets = self._targets(node.initial, "initial")

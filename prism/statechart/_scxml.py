@@ -169,22 +169,15 @@ def from_scxml(text: str) -> dict[str, Any]:
         DefinitionError: For the first part that is not read, with its line.
         InputError: If it is not well-formed; names the line.
     """
-    reader = _Reader()
-    data = reader.read(text)
-    if reader.foreign:
-        warn_standard(f"SCXML document: ignored what is of {', '.join(reader.foreign)}")
-    return data
+    return _Reader().read(text)
 
 
 class _Reader:
-    """Makes the plain data of a chart while it reads a document.
-
-    Attributes:
-        foreign: The namespaces of other programs, whose elements and attributes are ignored.
-    """
+    """Makes the plain data of a chart while it reads a document."""
 
     def __init__(self) -> None:
-        self.foreign: dict[str, None] = {}
+        # the namespaces of other programs, whose elements and attributes are ignored
+        self._foreign: dict[str, None] = {}
         self._parser: Any = expat.ParserCreate(namespace_separator="}")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = lambda _: self._around.pop()
@@ -209,6 +202,8 @@ class _Reader:
         except expat.ExpatError as error:
             problem = f"is not well-formed XML: {expat.ErrorString(error.code)}"
             raise InputError(problem, line=error.lineno) from None
+        if self._foreign:
+            warn_standard(f"SCXML document: ignored what is of {', '.join(self._foreign)}")
         for data, key, own in self._parts:
             places = [self._histories.get(each, _decoded(each)) for each in data[key]]
             data[key] = places[0] if len(places) == 1 else places or None
@@ -232,7 +227,7 @@ class _Reader:
         kind = name.removeprefix(f"{_NAMESPACE}}}")
         names = {each: each.replace(_OWN, "prism:") for each in attributes}
         foreign = [each for each in (kind, *names.values()) if "}" in each]
-        self.foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
+        self._foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
         if outer is None or kind in foreign:
             self._around.append((kind, None))
             return

@@ -185,7 +185,7 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     """Return everything that is probably wrong with a chart: see `Statechart.check`."""
     tree, initial = chart.hierarchy, state_text(chart.initial)
     sound: dict[FindingKind, set[Any]] = {
-        "unreachable": _reached(tree),
+        "unreachable": _reached(chart),
         "no_way_out": {*_left(tree), *chart.arguments["final_states"]},
     }
     flaws = [
@@ -197,19 +197,15 @@ def find_flaws(chart: Definition[Any]) -> list[Finding]:
     return [*flaws, *_shadowed(tree)]
 
 
-def _reached(tree: Hierarchy) -> set[Any]:
+def _reached(chart: Definition[Any]) -> set[Any]:
     """Return the leaves to which agents can come."""
-    leaves = [*first_leaves(tree)]
-    reached, followed = {*leaves}, set[Arc]()
-    while leaves:
-        leaf = leaves.pop()
-        for arc in tree.arcs_around(leaf):
-            if arc not in followed:
-                followed.add(arc)
-                further = {*ends_of(tree, arc)} - reached
-                reached |= further
-                leaves += further
-    return {tree.nodes[leaf].state for leaf in reached}
+    leaves = [chart.hierarchy.nodes[leaf].state for leaf in first_leaves(chart.hierarchy)]
+    reached = {*leaves}
+    for leaf in leaves:
+        further = {end for _, end in chart.steps_from(leaf)} - reached
+        reached |= further
+        leaves += further
+    return reached
 
 
 def _left(tree: Hierarchy) -> Iterator[Any]:

@@ -10,18 +10,15 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
-from contextlib import suppress
 from enum import Enum
 from functools import lru_cache
 from numbers import Integral, Real
 from os import urandom
 from sys import intern
 from typing import Any
-from weakref import WeakSet
 
 from prism.statechart.memory import kept_beside
 from prism.statechart.states import joined
-from prism.telemetry.loggers import warn_standard
 
 Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
@@ -49,11 +46,11 @@ def identify(context: object) -> dict[str, Any] | None:
     """
     if context is None:
         return None
-    # no transition fails with a context, or an identifier, that cannot be read
-    with suppress(Exception):
+    try:
         plain = _plain(context)
-        return plain if isinstance(plain, dict) else {"value": plain}
-    return {"type": type(context).__name__}
+    except Exception:  # no transition fails with a context, or an identifier, that cannot be read
+        return {"type": type(context).__name__}
+    return plain if isinstance(plain, dict) else {"value": plain}
 
 
 def pack(context: object) -> tuple[Keys, Any]:
@@ -81,6 +78,10 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 
 def _plain(value: object) -> Any:
+    cls: Any = type(value)
+    # first, as in a world nearly all contexts are agents
+    if _has_identity(cls):
+        return _identity(value)
     if isinstance(value, Enum):
         value = value.value
     if value is None or isinstance(value, (str, int)):
@@ -94,28 +95,40 @@ def _plain(value: object) -> Any:
     if isinstance(value, _SEQUENCES):
         # a set has no order of its own, and a log is to be the same each time
         return [*map(_inside, sorted(value, key=repr) if isinstance(value, Set) else value)]
-    # values of the standard library, such as dates
-    if type(value).__module__.partition(".")[0] in _WRITTEN_AS_TEXT or isinstance(value, bytes):
-        return value.isoformat() if hasattr(value, "isoformat") else str(value)
-    return _identity(value)
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+@lru_cache(maxsize=256)
+def _has_identity(cls: type) -> bool:
+    """Return whether objects of a class are no values, such as numbers, texts, lists or dates."""
+    values = (Enum, str, int, Real, type(None), bytes, Mapping, *_SEQUENCES)
+    return not (issubclass(cls, values) or cls.__module__.partition(".")[0] in _WRITTEN_AS_TEXT)
 
 
 def _inside(value: object) -> Any:
     """Return a value of a context as plain data; of an object its identifier alone."""
+    cls: Any = type(value)
     plain = _plain(value)
-    is_object = isinstance(plain, dict) and not isinstance(value, Mapping)
-    return next(iter(plain.values())) if is_object else plain
+    return next(iter(plain.values())) if _has_identity(cls) else plain
 
 
 def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
-    own = _own_keys(cls)
-    for name in (*own, "post_id", "agent_id", "id", "unique_id"):
+    for name, key in _identifiers(cls):
         identifier = getattr(value, name, None)
         if identifier is not None:
-            text = identifier if isinstance(identifier, (str, int, float)) else str(identifier)
-            return {own[0] if name in ("id", "unique_id") else name: text}
-    return {"type": type(value).__name__}
+            return {
+                key: identifier if isinstance(identifier, (str, int, float)) else str(identifier)
+            }
+    return {"type": cls.__name__}
+
+
+@lru_cache(maxsize=256)
+def _identifiers(cls: type) -> list[tuple[str, str]]:
+    """Return the attributes that may identify an object of a class, and their keys in a record."""
+    own = _own_keys(cls)
+    named = [(name, name) for name in (*own, "post_id", "agent_id")]
+    return [*named, ("id", own[0]), ("unique_id", own[0])]
 
 
 @lru_cache(maxsize=256)
@@ -134,34 +147,31 @@ def agent_name(agent: Any) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    # the id of a detached database row cannot be read
-    with suppress(Exception):
+    try:
         if name := given_name(agent):
             return name
-    cls: Any = type(agent)
+    except Exception:  # the id of a detached database row cannot be read
+        pass
     beside = kept_beside(agent)
     if beside.name is None:
-        beside.name = f"{cls.__name__}@{urandom(6).hex()}"
-        if cls not in _warned_of:
-            _warned_of.add(cls)
-            warn_standard(
-                f"an agent of class {cls.__name__} has no id, so each is called by a name like "
-                f"{beside.name!r}: give the class an agent_id, id, {_own_keys(cls)[0]} or name"
-            )
+        beside.name = f"{type(agent).__name__}@{urandom(6).hex()}"
     return beside.name
-
-
-_warned_of: WeakSet[type] = WeakSet()
 
 
 def given_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
-    for attribute in ("agent_id", "unique_id", "id", *_own_keys(cls), "name"):
+    for attribute in _names_of(cls):
         value = getattr(agent, attribute, None)
         if value is not None:
             return str(value)
     return None
+
+
+@lru_cache(maxsize=256)
+def _names_of(cls: type) -> tuple[str, ...]:
+    """Return the attributes that may name an agent of a class."""
+    return ("agent_id", "unique_id", "id", *_own_keys(cls), "name")
 
 
 def id_text(agent: Any) -> str:

@@ -24,9 +24,9 @@ def agents_in_state(
         agents: Any objects with a ``state``.
         chart: Their chart, if the state may be a composite: agents in a state inside it are in it.
     """
-    if chart is not None:
-        return sum(1 for agent in agents if chart.is_in(agent, state))
-    return sum(1 for agent in agents if agent.state == state)
+    return sum(
+        agent.state == state if chart is None else chart.is_in(agent, state) for agent in agents
+    )
 
 
 def state_distribution(

@@ -68,8 +68,9 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
+        who = {"chart": self._chart, "agent_id": agent_name(agent)}
         about = {"ticks_in_state": dwell, "context": identify(context)}
-        self._report("info", TRANSITION, agent, **edge.ends(), **about)
+        loggers.report(self.logger, "info", TRANSITION, {**who, **edge.ends(), **about})
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""

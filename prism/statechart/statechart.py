@@ -380,7 +380,6 @@ class Statechart(Driving[StateT]):
             read it.
 
         Raises:
-            AgentError: If the object has no ``state``.
             UnknownStateError: If this chart does not define its state.
         """
         from prism.statechart.inspection import explain

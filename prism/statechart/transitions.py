@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
@@ -49,7 +49,7 @@ _MOST_VARIANTS = 64
 """Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Transition(Generic[StateT_co]):
     """One transition that a chart allows. Immutable, so one chart can serve every agent.
 
@@ -73,47 +73,34 @@ class Transition(Generic[StateT_co]):
         probability: Share, above 0 and up to 1, with which this transition is drawn among those of
             the same trigger and source.
 
-    The types of the attributes are those of charts without composites; elsewhere a transition may
-    have no trigger, and any of the targets above.
-
     Raises:
         DefinitionError: (a ValueError) if the trigger is empty, or guard or action is not a plain
             function of two arguments (async and generator functions are not). All offences are
             listed at once.
     """
 
-    trigger: str
-    source: StateT_co | Literal["*"]
-    target: StateT_co
-    guard: Guard | None
-    action: Action | None
-    internal: bool
-    after: int | Delay | None
-    rate: float | Rate | None
-    probability: float | None
+    trigger: str | None
+    source: StateT_co | Literal["*"] | Sequence[StateT_co]
+    target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None
+    guard: Guard | None = None
+    action: Action | None = None
+    _: KW_ONLY
+    internal: bool = False
+    after: int | Delay | None = None
+    rate: float | Rate | None = None
+    probability: float | None = None
 
-    def __init__(
-        self,
-        trigger: str | None,
-        source: StateT_co | Literal["*"] | Sequence[StateT_co],
-        target: StateT_co | History[StateT_co] | tuple[StateT_co | History[StateT_co], ...] | None,
-        guard: Guard | None = None,
-        action: Action | None = None,
-        *,
-        internal: bool = False,
-        after: int | Delay | None = None,
-        rate: float | Rate | None = None,
-        probability: float | None = None,
-    ) -> None:
-        source = tuple(source) if isinstance(source, list) else source
-        values = (trigger, source, target, guard, action, internal, after, rate, probability)
+    def __post_init__(self) -> None:
+        """Check the fields that need no chart."""
+        trigger, source, target = self.trigger, self.source, self.target
         # a frozen dataclass refuses plain assignment, in its own constructor too
-        for name, value in zip(Transition.__match_args__, values, strict=True):
-            object.__setattr__(self, name, value)
-
-        calls = *call_problems("guard", guard), *call_problems("action", action)
+        if isinstance(source, list):
+            object.__setattr__(self, "source", tuple(source))
+        if isinstance(target, tuple) and len(target) == 1:
+            object.__setattr__(self, "target", target[0])
+        calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *timing_problems(self)]
-        if () in (source, target):
+        if source in ([], ()) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
             problems.append(f"trigger must be a non-empty string, got {trigger!r}")
@@ -143,12 +130,8 @@ def source_text(source: Any) -> str:
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
-    if target is None:
-        return "(no target)"
-    return joined(
-        [str(each) if isinstance(each, History) else state_text(each) for each in as_tuple(target)],
-        " + ",
-    )
+    texts = [*map(state_text, as_tuple(target))]
+    return "(no target)" if target is None else joined(texts, " + ")
 
 
 class EventDescriptor(str):
@@ -225,8 +208,8 @@ def _read_only(get: Callable[[Any], Any]) -> Any:
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and a float); `timestamp` and `context` are built
-    when they are read.
+    Records are immutable and compact (56 bytes and a float); ``timestamp`` and ``context`` are
+    built when they are read.
 
     Args:
         from_state: State before the transition.

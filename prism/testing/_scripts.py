@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from prism.reasoner import BaseReasoner, BaseWriter, Decision, Question, TextCall, Written
-from prism.reasoner._prompts import chat_prompt
-from prism.reasoner._texts import or_fallback, read_as
+from prism.reasoner.prompts import chat_prompt
+from prism.reasoner.texts import or_fallback, read_as
 from prism.statechart.names import agent_name, id_text
 from prism.statechart.states import state_text
 

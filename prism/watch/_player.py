@@ -23,14 +23,14 @@ import orjson
 from prism._faults import place_of
 from prism.errors import PrismError
 from prism.runs import Observer, RunFolder
-from prism.runs._dry_run import estimate
-from prism.runs._running import carry_out
+from prism.runs.dry_run import estimate
+from prism.runs.running import carry_out
 from prism.worlds import Run
-from prism.worlds._arguments import read_parameters
-from prism.worlds._checking import about_world
-from prism.worlds._loop import Loop
-from prism.worlds._treatments import setting
-from prism.worlds._world import outlines_of
+from prism.worlds.arguments import read_parameters
+from prism.worlds.checking import about_world
+from prism.worlds.loop import Loop
+from prism.worlds.treatments import setting
+from prism.worlds.world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_BETWEEN_TELLS = 0.2
@@ -138,7 +138,7 @@ class Player(Observer):
                 applied = [*parsed]
                 treatments = [setting(name, value, number) for name, value in parsed.items()]
             for treatment in treatments:
-                loop.treat(treatment)
+                loop.treatments.add(treatment)
         except PrismError as error:
             self._tell({"refused": str(error)})
             return

@@ -19,7 +19,7 @@ from prism.drawing import Diagram
 from prism.errors import InputError
 from prism.report.charts import DIAGRAMS
 from prism.runlog.reader import LOG_NAMES, read_line
-from prism.runs._folder import is_begun
+from prism.runs.folder import is_begun
 
 _SECONDS_TO_PAUSE = 3.0
 _OVER = ("complete", "failed", "stopped")

@@ -6,8 +6,13 @@ out.
 
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._decisions import Message
-from prism.worlds._fields import (
+from prism.worlds._networks import Network, from_edges, small_world
+from prism.worlds._repeating import replay, resume
+from prism.worlds._results import WorldResults, WorldRound
+from prism.worlds._run import Run
+from prism.worlds._spaces import Layer, Plane, Space
+from prism.worlds.decisions import Message
+from prism.worlds.fields import (
     draw,
     during,
     measure,
@@ -18,13 +23,8 @@ from prism.worlds._fields import (
     treatment,
     uniform,
 )
-from prism.worlds._guests import Guest
-from prism.worlds._networks import Network, from_edges, small_world
-from prism.worlds._repeating import replay, resume
-from prism.worlds._results import WorldResults, WorldRound
-from prism.worlds._run import Run
-from prism.worlds._spaces import Layer, Plane, Space
-from prism.worlds._world import World
+from prism.worlds.guests import Guest
+from prism.worlds.world import World
 
 __all__ = [
     "Agent",

@@ -16,11 +16,11 @@ from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog.writer import Moment
 from prism.statechart.states import state_text
-from prism.worlds._decisions import Receiving
 from prism.worlds._events import UNDER_WAY, Turn
-from prism.worlds._kinds import Channel
 from prism.worlds._turns import Turns
 from prism.worlds._waves import outside, wave
+from prism.worlds.decisions import Receiving
+from prism.worlds.kinds import Channel
 
 _MANY = 100
 """Agents for which a function may cost 3 times as much as a number does."""

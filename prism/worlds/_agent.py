@@ -12,13 +12,13 @@ from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner import TextCall, Wording, Written
-from prism.reasoner._prompts import remembered, transition_in_words
+from prism.reasoner.prompts import remembered, transition_in_words
 from prism.statechart import Configuration, Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet
-from prism.worlds._decisions import Asked, Message, Receiving, Writing, send
-from prism.worlds._fields import Declares, require_fields
+from prism.worlds.decisions import Asked, Message, Receiving, Writing, send
+from prism.worlds.fields import Declares, require_fields
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -348,7 +348,7 @@ class Agent(Declares):
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.
 
-        The ``memory`` of `prism.reasoner.Reasoner` puts them into prompts.
+        The ``memory`` of `Reasoner` puts them into prompts.
         """
         if self.world.together and self.world._run_turns.acting not in (None, self):
             raise SimulationError(

@@ -152,6 +152,6 @@ class Events:
         else:
             turn.lines.append((level, event, keys))
 
-    info = partialmethod(_log, "info")
-    warning = partialmethod(_log, "warning")
-    error = partialmethod(_log, "error")
+    info: partialmethod[None] = partialmethod(_log, "info")
+    warning: partialmethod[None] = partialmethod(_log, "warning")
+    error: partialmethod[None] = partialmethod(_log, "error")

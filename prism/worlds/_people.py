@@ -12,7 +12,7 @@ from prism.errors import InputError, UnknownStateError
 from prism.files import Record, reading
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds._arguments import read_value
+from prism.worlds.arguments import read_value
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")

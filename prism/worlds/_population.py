@@ -16,9 +16,9 @@ from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
-from prism.worlds._guests import Guest, lend
-from prism.worlds._kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds._world import World, kinds_of
+from prism.worlds.guests import Guest, lend
+from prism.worlds.kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
+from prism.worlds.world import World, kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
 
@@ -50,8 +50,8 @@ class Population:
         self._world, self._seed, self._logger = world, seed, logger
         self._clock, self._guest_clock = clock, guest_clock
         self.kinds: dict[type, Kind] = {}
-        self.by_rate = is_by_rate(type(world))
-        self.members = Members(())
+        self.by_rate: bool = is_by_rate(type(world))
+        self.members: Members = Members(())
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None

@@ -10,11 +10,11 @@ from prism._version import __version__
 from prism.errors import InputError
 from prism.runlog.reader import LOG_NAMES
 from prism.runs import Observer, Outcome, RunFolder
-from prism.runs._folder import SUMMARY_NAME, read_summary
-from prism.runs._options import with_client
-from prism.runs._running import carry_out
-from prism.worlds._addresses import alone, key_in
+from prism.runs.folder import SUMMARY_NAME, read_summary
+from prism.runs.options import with_client
+from prism.runs.running import carry_out
 from prism.worlds._run import Run
+from prism.worlds.addresses import alone, key_in
 
 
 def resume(

@@ -14,8 +14,8 @@ from typing import Any
 from prism._faults import place_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
-from prism.worlds._fields import MEASURE, PICTURE, marked
 from prism.worlds._spaces import Plane, Space
+from prism.worlds.fields import MEASURE, PICTURE, marked
 
 Measured = float | int | None
 

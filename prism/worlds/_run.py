@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
 
@@ -14,7 +13,7 @@ from prism.errors import DefinitionError, InputError, PrismError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
-from prism.runs._options import (
+from prism.runs.options import (
     POLICY,
     Before,
     Repeats,
@@ -24,10 +23,12 @@ from prism.runs._options import (
     read_writer,
     require_model_of,
 )
-from prism.runs._running import carry_out
+from prism.runs.running import carry_out
 from prism.telemetry.loggers import EventLogger, LateLogger
-from prism.worlds._addresses import address_of, alone, class_of, file_of, key_of
-from prism.worlds._arguments import (
+from prism.worlds._people import population_of
+from prism.worlds._results import WorldResults, rounds_as_html
+from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
+from prism.worlds.arguments import (
     Arguments,
     RunsAlone,
     askers_of,
@@ -40,10 +41,8 @@ from prism.worlds._arguments import (
     treatments_of,
     writer_of,
 )
-from prism.worlds._loop import Loop
-from prism.worlds._people import population_of
-from prism.worlds._results import WorldResults, rounds_as_html
-from prism.worlds._world import World, outlines_of
+from prism.worlds.loop import Loop
+from prism.worlds.world import World, outlines_of
 
 WorldT_co = TypeVar("WorldT_co", covariant=True)
 
@@ -112,6 +111,8 @@ class Run(Generic[WorldT_co]):
     repeats: Repeats | None = None
     before: Before | None = None
     is_alone = False
+    _unasked = POLICY
+    """The entry of ``run.json`` for a run that asks no model."""
 
     # type checkers would infer the type of a run from what __new__ returns
     if not TYPE_CHECKING:
@@ -318,6 +319,16 @@ class Run(Generic[WorldT_co]):
         Raises:
             InputError: If a file cannot be read, or something cannot be described.
         """
+        parts = {"writer": self.writer, "repeats": self.repeats, "before": self.before}
+        return {
+            **self._to_plain(),
+            **({"reasoner": self._unasked} if self.reasoner is None else self.reasoner.to_config()),
+            **{name: part.to_config() for name, part in parts.items() if part is not None},
+            "inputs": self.digests(),
+        }
+
+    def _to_plain(self) -> dict[str, Any]:
+        """Return the arguments that are plain data."""
         if not isinstance(self._agents, (int, Path)):
             problem = "are objects, which another process could not recreate: give a number or a "
             raise InputError(f"{problem}file", field="agents")
@@ -330,32 +341,25 @@ class Run(Generic[WorldT_co]):
             problem = "is only for a run that is not kept: leave it out, or call run()"
             raise InputError(problem, field="logger")
 
-        agents = self._agents
         return {
             "world": self._where(),
-            "agents": str(agents) if isinstance(agents, Path) else agents,
+            "agents": plain_value(self._agents),
             "rounds": self.rounds,
             "ticks_per_round": self.ticks,
             "seed": self.seed,
             "parameters": {name: self._plain(name, value) for name, value in self._values.items()},
             "treatments": [*self.treatments],
-            **({"reasoner": POLICY} if self.reasoner is None else self.reasoner.to_config()),
-            **({} if self.writer is None else {"writer": self.writer.to_config()}),
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
-            **({} if self.repeats is None else {"repeats": self.repeats.to_config()}),
-            **({} if self.before is None else {"before": self.before.to_config()}),
-            "inputs": self.digests(),
         }
 
     @property
     def charts(self) -> list[dict[str, Any]]:
         """The charts of the agents as they are drawn."""
-        with suppress(DefinitionError):  # two states have one text, so they cannot be drawn
-            with_config: list[dict[str, Any]] = orjson.loads(
-                orjson.dumps(outlines_of(self.world_class), default=sorted)
-            )
-            return with_config
-        return []
+        try:
+            outlines = outlines_of(self.world_class)
+            return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
+        except DefinitionError:  # two states have one text, so they cannot be drawn
+            return []
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
@@ -369,20 +373,20 @@ class Run(Generic[WorldT_co]):
             InputError: If it is not such data.
         """
         with naming(path):
-            run = cls(
-                config["world"],
-                config["agents"],
-                rounds=config["rounds"],
-                ticks=config["ticks_per_round"],
-                seed=config["seed"],
-                parameters=config["parameters"],
-                treatments=config["treatments"],
-                reasoner=read_decider(config),
-                writer=read_writer(config),
-                log_agents=config.get("log_agents"),
-            )
+            run = cls(reasoner=read_decider(config), **cls._from_plain(config))
             run.repeats, run.before = Repeats.from_config(config), Before.from_config(config)
             return run
+
+    @classmethod
+    def _from_plain(cls, config: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the other arguments of a run from its configuration."""
+        kept = ("world", "agents", "rounds", "seed", "parameters", "treatments")
+        return {
+            **{name: config[name] for name in kept},
+            "ticks": config["ticks_per_round"],
+            "log_agents": config.get("log_agents"),
+            "writer": read_writer(config),
+        }
 
     def _where(self) -> str:
         """Return the address of the world's class."""

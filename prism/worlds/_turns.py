@@ -24,13 +24,13 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT
 from prism.telemetry.events import TREATMENT_ASSIGNED
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import Answers, Asked, Waits
 from prism.worlds._events import Events
-from prism.worlds._kinds import Kind
 from prism.worlds._population import Population
-from prism.worlds._treatments import Assignments
 from prism.worlds._waves import Waiting, advance, outside, settle_all, unawaited
-from prism.worlds._world import World
+from prism.worlds.decisions import Answers, Asked, Waits
+from prism.worlds.kinds import Kind
+from prism.worlds.treatments import Assignments
+from prism.worlds.world import World
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
 _PLACE = itemgetter(0)
@@ -67,25 +67,30 @@ class Turns:
     def __init__(
         self, world: World[Any], run: Any, answers: Answers, events: Events, clock: SimulatedClock
     ) -> None:
-        self.world, self.answers, self.events, self.clock = world, answers, events, clock
+        self.world: World[Any] = world
+        self.answers: Answers = answers
+        self.events: Events = events
+        self.clock: SimulatedClock = clock
         self.seed: int = run.seed
         self.ticks_per_round: int = run.ticks
-        self.remembers = bool(answers.memory)
+        self.remembers: bool = bool(answers.memory)
         clocks = self.seconds, self._count_transition
-        self.population = Population(world, run.seed, events.logger, *clocks)
+        self.population: Population = Population(world, run.seed, events.logger, *clocks)
         self.acting: Any = None
-        self.transitions = self.agent_ticks = 0
+        self.transitions: int = 0
+        self.agent_ticks: int = 0
         self.timeouts: Counter[str] = Counter()
-        self.has_begun = False
+        self.has_begun: bool = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
         self.stopped: dict[str, Any] | None = None
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
         self.unawaited: dict[Asked, None] = {}
-        self.part_of_tick = 1.0
-        self.assignments = Assignments(run.seed)
+        self.part_of_tick: float = 1.0
+        self.assignments: Assignments = Assignments(run.seed)
         self._networks = 0
-        self.now, self._at = 0, _EVERYBODY_IS_OVER
+        self.now: int = 0
+        self._at = _EVERYBODY_IS_OVER
         self._newcomers: list[tuple[int, Any]] = []
         self._due: dict[int, list[Agent]] = {}
         # agents that have something to do, with their steps; those with timers may have none

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Iterable
+from types import coroutine
 from typing import Any
 
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent
-from prism.worlds._decisions import Asked, Receiving, Waits, Writing
-from prism.worlds._guests import Guest
+from prism.worlds.decisions import Asked, Receiving, Waits, Writing
+from prism.worlds.guests import Guest
 
 MOST_WAVES = 10_000
 """Most waves in one tick, since a step that keeps asking would never end."""
@@ -73,7 +74,7 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
         then: Waiting | None
         if agent.has_left:
             if type(waits) is Asked and not is_late:
-                waits.discard()
+                waits.discard("left")
             running.close()
             continue
         if is_late:
@@ -98,7 +99,7 @@ async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
         error: BaseException | None = None
         if isinstance(agent, Guest):
             try:
-                await _Outside(future)
+                await _pass_on(future)
             except asyncio.CancelledError as cancelled:
                 # of the run, or by a time limit of the guest's own
                 error = cancelled
@@ -111,19 +112,13 @@ async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
     return waiting
 
 
-class _Outside:
-    """Passes what a step awaits to the event loop.
+@coroutine
+def _pass_on(future: Any) -> Generator[Any, Any, None]:
+    """Pass a future, or None for a moment, to the event loop, and wait until it goes on.
 
-    Args:
-        future: A future, or None for a moment.
+    The step sees itself whether the future failed.
     """
-
-    def __init__(self, future: Any) -> None:
-        self._future = future
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        """Wait until the event loop goes on; the step sees itself whether the future failed."""
-        yield self._future
+    yield future
 
 
 def unawaited(decisions: Iterable[Asked]) -> SimulationError:

@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 
 from prism import Model
 from prism.reasoner import Cost, Question
-from prism.reasoner._prompts import DEFAULT_SETTINGS, letter_form, letter_prompt, letter_schema
-from prism.reasoner._reasoner import farthest
+from prism.reasoner.prompts import PromptSettings, letter_form, letter_prompt, letter_schema
+from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import LEAST_MASS, read_letter
 from prism.reasoner.requests import Request, prompted
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
@@ -122,7 +122,7 @@ def _ours(asked: Asked, _options: str, letters: Sequence[str]) -> str:
     agent = SimpleNamespace(name="x", persona=lambda: asked.persona, meanings=asked.options)
     chart: Any = SimpleNamespace(description=asked.chart)
     question = Question(agent, "", "", tuple(asked.options), prompt=asked.situation, chart=chart)
-    return letter_prompt(question, DEFAULT_SETTINGS, letters)
+    return letter_prompt(question, PromptSettings(), letters)
 
 
 async def _measured(

@@ -112,7 +112,7 @@ def test_every_option_is_part_of_the_run(mine: Prism, monkeypatch: pytest.Monkey
         begun.extend((run.to_config(), folder.path))
         raise InputError("enough")
 
-    monkeypatch.setattr("prism.runs._running.carry_out", carry_out)
+    monkeypatch.setattr("prism.runs.running.carry_out", carry_out)
     (mine.folder / "model.toml").write_text('temperature = 0.5\nprompt = "{name}"')
     ran = mine(
         *(*RUN, "--agents", "people.csv", "--rounds", 3, "--ticks", 1, "--seed", 4),

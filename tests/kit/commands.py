@@ -33,7 +33,7 @@ LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({0}, {0})
 
 _SIGNALLED = """
 import os
-from prism.runs._folder import RunFolder
+from prism.runs.folder import RunFolder
 
 keep, ended = RunFolder.round_ended, []
 

@@ -10,7 +10,7 @@ from typing import Any
 from prism.programs import StepRun, Turn
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.reasoner import BaseWriter, TextCall, Written
-from prism.reasoner._texts import or_fallback, read_as
+from prism.reasoner.texts import or_fallback, read_as
 from prism.testing import ScriptedWriter
 from prism.testing._scripts import Text
 

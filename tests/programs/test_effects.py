@@ -13,7 +13,7 @@ pytest.importorskip("pydantic_monty")
 from prism import Run, replay, resume
 from prism.llm import Model
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
-from prism.runs._dry_run import estimate
+from prism.runs.dry_run import estimate
 from prism.testing import FakeOllama
 from prism.worlds import Guest, World
 from tests.kit.cognition import thought

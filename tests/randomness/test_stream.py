@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream, total_of
-from prism.reasoner._questions import AgentStreams
+from prism.reasoner.questions import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:

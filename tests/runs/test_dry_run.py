@@ -11,7 +11,7 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.programs.thinking import Memory
 from prism.runs import WriterOptions
-from prism.runs._dry_run import estimate
+from prism.runs.dry_run import estimate
 from prism.social import Feed
 from prism.testing import FakeOllama
 

@@ -34,8 +34,8 @@ def test_a_run_without_a_model_loads_nothing_that_asks_one() -> None:
         "from prism.examples import Rumour\n"
         "prism.worlds.Run(Rumour, 20, rounds=1).run()"
     )
-    assert "prism.worlds._loop" in loaded
-    unused = {"structlog", "prism.llm._pool", "prism.runs._makers", "prism.social"}
+    assert "prism.worlds.loop" in loaded
+    unused = {"structlog", "prism.llm.pool", "prism.runs.makers", "prism.social"}
     assert not loaded & (HEAVY | unused)
 
 

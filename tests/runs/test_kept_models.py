@@ -20,7 +20,7 @@ from prism.examples.council import Council
 from prism.llm import Model
 from prism.programs.thinking import Config
 from prism.runs import PolicyOptions, WriterOptions
-from prism.runs._status import spent_in
+from prism.runs.status import spent_in
 from prism.science import rerun
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama, FakeOpenAI

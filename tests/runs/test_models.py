@@ -13,7 +13,7 @@ from prism.analysis import read_log
 from prism.errors import ModelMissingError, UnreachableError
 from prism.llm import Model
 from prism.runs import Observer, WriterOptions
-from prism.runs._running import carry_out
+from prism.runs.running import carry_out
 from prism.social import Feed
 from prism.testing import FakeOllama, FakeOpenAI, Fault
 

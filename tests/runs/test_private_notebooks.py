@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.runs._running import run_to_end
+from prism.runs.running import run_to_end
 from tests.kit.waiting import MOST_SECONDS, until
 
 _SAID: ContextVar[str] = ContextVar("said", default="nothing")

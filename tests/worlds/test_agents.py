@@ -12,7 +12,7 @@ from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.reasoner import Question
-from prism.reasoner._prompts import chat_prompt
+from prism.reasoner.prompts import chat_prompt
 from prism.worlds import Agent, World, draw, measure, one_of, state, uniform
 from prism.worlds._results import MOST_MEASURED
 from tests.kit.lamps import Lamp, Street

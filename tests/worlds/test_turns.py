@@ -147,10 +147,6 @@ def tick_of(tick: Any, **more: Any) -> type[World[Any]]:
     return type("Own", (Stages,), {"tick": tick, "__module__": __name__, **more})
 
 
-async def by_id(world: Any) -> None:
-    await world.activate(["somebody"])
-
-
 async def fine(world: Any) -> None:
     await world.activate()
 
@@ -162,7 +158,6 @@ def at(rate: Any) -> Any:
 @pytest.mark.parametrize(
     ("world", "problem"),
     [
-        (lambda: tick_of(by_id), "activate must get agents, got 'somebody'"),
         (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
         (lambda: tick_of(fine, live=at(1.0)), "leave out tick"),
         (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, overload
 
@@ -49,6 +49,7 @@ class ActionResult:
         reason: Why it was not done, or had no effect.
         answer: The result of an action of the application.
         found: Tags of the memories that a search found, best first.
+        fields: What the reply asked for, by name.
     """
 
     type: str
@@ -57,11 +58,11 @@ class ActionResult:
     reason: str | None = None
     answer: str | None = None
     found: tuple[str, ...] = ()
+    fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data, without empty keys."""
-        values = asdict(self) | {"found": list(self.found)}
-        return {key: value for key, value in values.items() if value not in (None, "", [])}
+        return {key: each for key, each in asdict(self).items() if each not in (None, "", (), {})}
 
 
 class _Fields(BaseModel):

@@ -33,10 +33,10 @@ from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, P
 from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
 from prism.reasoner import Cost, TextCall, Written
 from prism.reasoner.requests import TokenCounter, count_tokens
-from prism.runs._documents import hold
+from prism.runs.documents import hold
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
-from prism.worlds._guests import Services
+from prism.worlds.guests import Services
 
 MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
@@ -305,8 +305,7 @@ class CognitiveAgent(Acting):
         outcome = "failed" if written.text is None else "unusable"
         self._note(outcome=outcome, reason=reason, failure=written.failure)
         if step.name == "execute" and written.text is not None:
-            self._note(outcome="refused")
-            self._refuse(None, reason)
+            self._refuse(AskedAction(""), reason)
         return "thinking"
 
     async def _think(self, reply: AgentReply) -> str:
@@ -316,8 +315,8 @@ class CognitiveAgent(Acting):
             self._refuse(reply.action, refusal)
             if reply.next_state is None and reply.thinking_log is None:
                 # a model that only acts, as with a server's own tools, is asked to while executing
-                self._note(outcome="refused", reason=refusal)
                 return "executing"
+            self._note(outcome="done", reason=None)
         if reply.thinking_log is not None:
             self._keep(reply.thinking_log)
         is_state = reply.next_state in list(CognitiveState)
@@ -344,15 +343,15 @@ class CognitiveAgent(Acting):
             done = await self._do(request)
         except ActionRefusedError as error:
             self._refuse(request, str(error))
-            self._note(outcome="refused", reason=str(error))
             return "thinking"
 
         deed = json.dumps([asdict(request), asdict(done)], sort_keys=True)
         if self.memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason=_REPEATS_ACTION)
+        done = replace(done, fields=dict(request.fields))
         self._note(action=done)
-        about = {"tags": "", "reason": None, **done.to_dict()}
-        self._say(events.COGNITION_ACTION, **about, fields=dict(request.fields))
+        about = {"tags": "", "reason": None, "fields": {}, **done.to_dict()}
+        self._say(events.COGNITION_ACTION, **about)
         return "thinking"
 
     def _page(self) -> str:
@@ -367,9 +366,10 @@ class CognitiveAgent(Acting):
     def _note(self, **notes: Any) -> None:
         self._noted |= notes
 
-    def _refuse(self, request: AskedAction | None, reason: str) -> None:
-        kind, tags = (request.type, request.tags) if request is not None else ("", "")
-        self._note(action=ActionResult(kind, tags, "refused", reason))
+    def _refuse(self, request: AskedAction, reason: str) -> None:
+        kind, tags = request.type, request.tags
+        action = ActionResult(kind, tags, "refused", reason)
+        self._note(outcome="refused", reason=reason, action=action)
         about = {"state": self._noted["state"], "type": kind, "tags": tags, "reason": reason}
         self._say(events.COGNITION_REFUSED, is_warning=True, **about)
 

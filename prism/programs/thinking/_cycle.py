@@ -13,10 +13,10 @@ from prism.errors import BudgetSpentError, FieldValueError
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
-from prism.programs.thinking._memory import Memory, Own
+from prism.programs.thinking._memory import Memory, Own, to_text
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
-from prism.reasoner._wording import shortened
+from prism.reasoner.wording import shortened
 from prism.statechart import Statechart, Transition
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
@@ -123,13 +123,14 @@ class Cycle:
         result = self.action
         where, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
         if result is not None and result.type:
-            what = _short(f"{result.type} {result.tags}".strip())
+            # of an action of the application, only its fields say what it was about
+            what = _short(f"{result.type} {result.tags or to_text(result.fields or '')}".strip())
             # what was found may not fit into the prompt, but its tags do
             found = f"It found {', '.join(result.found)}" if result.found else None
             reasons = filter(None, (result.reason, result.answer, found))
             own.last_action = ". ".join((f"{where}{what}: {result.outcome}", *map(_short, reasons)))
             own.found = list(result.found)
-        elif (reason := self.brought_nothing) is not None:
+        elif self.outcome != "failed" and (reason := self.brought_nothing) is not None:
             outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
             lines.append(f"{where}{outcome}{_short(reason)}")
         if tags := [tag for paged in self.paged for tag in paged.moved_out]:

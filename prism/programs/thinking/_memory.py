@@ -22,7 +22,7 @@ from prism.files.durable import lock, write_durably
 from prism.files.source import Source
 from prism.programs._documents import as_data
 from prism.programs.thinking._search import Match, WordIndex
-from prism.runs._documents import may_change
+from prism.runs.documents import may_change
 
 _MISSING: Any = object()
 """Stands for no value, since a memory may be null."""

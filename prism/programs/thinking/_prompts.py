@@ -23,8 +23,8 @@ from prism.errors import InputError
 from prism.programs.thinking._actions import Action, schema_of
 from prism.programs.thinking._config import AvailableActions, Config, StateDescription
 from prism.programs.thinking._memory import Memory, to_text
-from prism.reasoner._wording import shortened
 from prism.reasoner.requests import TokenCounter
+from prism.reasoner.wording import shortened
 
 STATES = tuple(StateDescription.model_fields)
 """The names of the states."""

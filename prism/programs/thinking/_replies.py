@@ -16,8 +16,8 @@ from xml.etree.ElementTree import Element
 
 from prism.programs._documents import require_content
 from prism.programs.thinking._memory import as_tag, to_text
-from prism.reasoner._texts import whole_characters
 from prism.reasoner.replies import spoken
+from prism.reasoner.texts import whole_characters
 
 MOST_CHARACTERS = 200_000
 """How much of a reply is read."""

@@ -25,7 +25,7 @@ from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner import Cost, TextCall, Written
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
-from prism.worlds._guests import Services
+from prism.worlds.guests import Services
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""

@@ -16,9 +16,9 @@ from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
-from prism.reasoner._prompts import number_in_words
-from prism.reasoner._wording import read_data
+from prism.reasoner.prompts import number_in_words
 from prism.reasoner.replies import quoted, read_choice, spoken
+from prism.reasoner.wording import read_data
 
 StepKind = Literal["llm", "code", "transition"]
 

@@ -60,15 +60,20 @@ class Run:
 
 
 class _Events(dict[str, Any]):
-    """What the Machine does in one state, by event, read when it is first needed."""
+    """What a Machine does in one state, by event, as `fire` needs it; read when first needed."""
 
-    def __init__(self, read: Callable[[adapter.State, str], Any], source: adapter.State) -> None:
-        self._read, self._source = read, source
+    def __init__(self, machine: Machine, source: adapter.State) -> None:
+        self._machine, self._source = machine, source
         self.state: Any = source.value
         self.around: tuple[Any, ...] = (source.value,)
 
     def __missing__(self, trigger: str) -> Any:
-        row = self[trigger] = self._read(self._source, trigger)
+        machine, source, steps = self._machine, self._source, []
+        arcs: list[Any] = machine.events[trigger].transitions.get(source.name, [])
+        for arc in arcs:
+            target = source if arc.dest is None else machine.get_state(arc.dest)
+            steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
+        row = self[trigger] = arcs, [*arcs], steps, source, source.value
         return row
 
 
@@ -201,16 +206,7 @@ class Engine(Generic[StateT]):
         return state in self._rows
 
     def _require_known_state(self, agent: Any) -> Any:
-        try:
-            state = self._value(agent)
-        except AttributeError as error:
-            # a property of that name may lack something else
-            if error.obj is not agent or error.name != self._attribute:
-                raise
-            raise errors.AgentError(
-                f"chart {self.name!r}: {type(agent).__name__} has no 'state': give the class one, "
-                "which may be a property, or call  chart.adopt(agent)  first"
-            ) from error
+        state = self._value(agent)
         # a member of another enum is found, too, if it has the text of a state
         kind = self._definition.state_type
         is_foreign = type(state) is not kind and isinstance(state, Enum)
@@ -357,16 +353,7 @@ class Engine(Generic[StateT]):
         """Forget what was read of the Machine."""
         self._is_slow = has_hooks
         sources = self._machine.values.items()
-        self._rows = {value: _Events(self._read_events, source) for value, source in sources}
-
-    def _read_events(self, source: adapter.State, trigger: str) -> Any:
-        """Read the transitions of a state and an event, as `fire` needs them."""
-        machine, steps = self._machine, []
-        arcs = machine.events[trigger].transitions.get(source.name, [])
-        for arc in arcs:
-            target = source if arc.dest is None else machine.get_state(arc.dest)
-            steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
-        return arcs, [*arcs], steps, source, source.value
+        self._rows = {value: _Events(self._machine, source) for value, source in sources}
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
@@ -458,8 +445,8 @@ class Engine(Generic[StateT]):
             was queued.
 
         Raises:
-            AgentError: (a TypeError) if the object has no ``state``, its class declares another
-                enum as ``state_type`` than the chart's, or another thread fires on it.
+            AgentError: (a TypeError) if another thread fires on it, or its own ``transition_to``
+                does not take or set the state.
             MachineError: (of transitions) if the state does not react to the event and the chart is
                 strict.
             UnknownStateError: If the agent is in a state that this chart does not define. A member
@@ -515,8 +502,12 @@ class Engine(Generic[StateT]):
             return None
 
         # code of the application's may fire in turn, which `_act` queues, or have moved the agent
-        if arc.before or write is None or agent.state is not edge.leaves:
+        if arc.before or write is None or agent.state is not state or dest is None:
             return self._act(agent, arc, edge, write, context)
+        if edge.leaves is None:
+            # without this, agents of a world that decide to stay took a sixth longer
+            writing.restart_time(agent)
+            return edge.to_state  # type: ignore[no-any-return]
         dwell = write(agent, edge, self._clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
 from types import CoroutineType
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn
 
 from transitions import EventData, Machine, MachineError, State
 from transitions import Transition as Arc
@@ -220,13 +220,13 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
         ignore_invalid_triggers=not definition.strict,
         name=definition.name,
     )
+    item: Any
     for number, item in enumerate(definition.transitions):
         # past `add_transition`, for which some texts of states and triggers mean something else
         if item.trigger not in machine.events:
             machine.events[item.trigger] = machine.event_cls(item.trigger, machine)
-        source, guard = cast(Any, item.source), cast(Any, item.guard)
-        arc: Any = Arc(source.name, item.target.name)
-        arc.conditions += [] if guard is None else [GuardCondition(guard)]
+        arc: Any = Arc(item.source.name, item.target.name)
+        arc.conditions += [] if item.guard is None else [GuardCondition(item.guard)]
         arc.before += [] if item.action is None else [ActionCallback(item.action)]
         # its place among the chart's transitions
         arc.number = number

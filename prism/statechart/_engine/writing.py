@@ -5,7 +5,7 @@ where they are prism's: `history_of` and `count_of` tell. An agent's own things 
 A function writes the agents of one kind of classes (`writer_of`):
 
 * the class's ``_prism_writer`` agents of a world, and those built on
-  `prism.agents.StatechartMixin`. That is `write_kept`: the fields of such a class live in
+  `prism.agents.StatechartMixin`: the fields of such a class live in
   ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a deque), so they are written without
   validating the engine's own values.
 * `write_own` those with a ``transition_to(new_state, trigger, context)``, which alone writes them.
@@ -161,16 +161,6 @@ def _require_writable(agent: Any) -> None:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0
-
-
-def write_kept(agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Write an agent of a kept class."""
-    record = make_record(edge, time, context)
-    dwell: int = agent._prism_ticks
-    agent._prism_state = edge.to_state
-    agent._prism_ticks = 0
-    agent._prism_history.append(record)
-    return dwell
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:

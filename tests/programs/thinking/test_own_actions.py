@@ -120,6 +120,16 @@ async def test_an_action_is_refused(reply: str, reason: str) -> None:
     assert reason.split(":")[0] in prompts_of(writer)[1]
 
 
+async def test_the_next_prompt_says_what_an_action_was_about() -> None:
+    """Its fields beside its answer; what a server failed with is not the model's concern."""
+    forged = xml("forge", what="nail", number="3")
+    writer = writer_of([forged, OSError("http://key@10.0.0.1 is down"), thought()])
+    agent = Smith(Config(), Memory.in_memory({"state": "executing"}), writer)
+    await agent.run(3)
+    told = 'forge {"what":"nail","number":"3"}: done. 3 nail of iron\n'
+    assert all(told in prompt and "10.0.0.1" not in prompt for prompt in prompts_of(writer)[1:])
+
+
 async def test_actions_are_described() -> None:
     """By the first line of the docstring, and the types of the fields, in both states."""
     writer = writer_of([thought("x", "executing"), xml("rest")])

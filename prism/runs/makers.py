@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._model import pool_of
-from prism.llm._settings import OF_DECISIONS
+from prism.llm.model import pool_of
+from prism.llm.settings import OF_DECISIONS
 from prism.reasoner import (
     BaseReasoner,
     BaseWriter,
@@ -18,15 +18,15 @@ from prism.reasoner import (
     Router,
     Writer,
 )
-from prism.reasoner._texts import WriterRouter
-from prism.runs._options import (
+from prism.reasoner.texts import WriterRouter
+from prism.runs.options import (
     ALL_OTHERS,
     Before,
     DeciderOptions,
     PolicyOptions,
     WriterOptions,
 )
-from prism.runs._policy_file import Policy
+from prism.runs.policy_file import Policy
 
 BEFORE = "before"
 """The title of what decides first in a run that switches."""

@@ -17,21 +17,21 @@ from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
 from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
-from prism.runs._options import ALL_OTHERS
-from prism.runs._running import run_to_end
+from prism.runs.options import ALL_OTHERS
+from prism.runs.running import run_to_end
 from prism.statechart.names import identify
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, counting_unheard
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
-from prism.worlds._arguments import parameter_values
-from prism.worlds._decisions import Answers
 from prism.worlds._events import Events
-from prism.worlds._fields import MEASURE, marked
-from prism.worlds._kinds import inside, runs_ahead
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
-from prism.worlds._treatments import Treatments
 from prism.worlds._turns import Turns
-from prism.worlds._world import World
+from prism.worlds.arguments import parameter_values
+from prism.worlds.decisions import Answers
+from prism.worlds.fields import MEASURE, marked
+from prism.worlds.kinds import inside, runs_ahead
+from prism.worlds.treatments import Treatments
+from prism.worlds.world import World
 
 _ROUNDS_BETWEEN_COLLECTIONS = 20
 
@@ -61,10 +61,11 @@ class Loop:
         reasoner: Makes the decisions.
         writer: Writes the texts, or None.
         clock: The run's clock.
+        treatments: What changes when a round begins.
         pace: Awaited before every round and after every tick, so that a player can wait there.
     """
 
-    has_run = False
+    has_run: bool = False
 
     def __init__(
         self,
@@ -79,12 +80,14 @@ class Loop:
             raise SimulationError(f"this {name} is already in a run: make a new one")
 
         self.world: Any = world
-        self.rounds, self.ticks_per_round, self._seed = run.rounds, run.ticks, run.seed
+        self.rounds: int = run.rounds
+        self.ticks_per_round: int = run.ticks
+        self._seed = run.seed
         self.finished: list[Any] = []
         self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
         self.writer: BaseWriter | None = writer
         self.clock: SimulatedClock = run._clock or SimulatedClock()
-        self._treatments = Treatments(world, run.treatments, run.rounds)
+        self.treatments: Treatments = Treatments(world, run.treatments, run.rounds)
         self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         self._answers = Answers(self.reasoner, writer, wording)
@@ -169,14 +172,6 @@ class Loop:
                 if (close := getattr(each, "close", None)) is not None:
                     await close()
 
-    def treat(self, treatment: str) -> None:
-        """Add a treatment in a round that has not begun.
-
-        Raises:
-            PrismError: If it cannot be applied.
-        """
-        self._treatments.add(treatment)
-
     # Beginning
 
     def _prepare(self, agents: Any, covered: int | None) -> None:
@@ -253,7 +248,7 @@ class Loop:
         if number == self._switches_in:
             self.reasoner.switch(ALL_OTHERS)
         with self._explaining():
-            self._treatments.apply(number)
+            self.treatments.apply(number)
             world.round_begins()
             turns.log_assigned()
             if isinstance(turns, TurnsAhead):

@@ -24,17 +24,17 @@ from prism.reasoner import (
     Wording,
     Written,
 )
-from prism.reasoner._prompts import in_words, stay_in_words
-from prism.reasoner._questions import all_of
-from prism.reasoner._texts import fallback_text
-from prism.reasoner._wording import USUAL_WORDING
+from prism.reasoner.prompts import in_words, stay_in_words
+from prism.reasoner.questions import all_of
+from prism.reasoner.texts import fallback_text
+from prism.reasoner.wording import USUAL_WORDING
 from prism.statechart import Configuration
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
 from prism.telemetry.loggers import report
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._arguments import parameter_values
+from prism.worlds.arguments import parameter_values
 
 _MOST_CONTENT = 2_000
 """Most characters of a message that are logged."""
@@ -79,8 +79,11 @@ class Asked(Waits):
         weights: Mapping[Any, float] | None,
         prompt: str | None,
     ) -> None:
-        self.agent, self.trigger, self.context = agent, trigger, context
-        self.weights, self.prompt = weights, prompt
+        self.agent: Any = agent
+        self.trigger: str = trigger
+        self.context: Any = context
+        self.weights: Mapping[Any, float] | None = weights
+        self.prompt: str | None = prompt
         self.turns: Any = agent.world._run_turns
         self.turns.unawaited[self] = None
 
@@ -193,23 +196,28 @@ class Asked(Waits):
         """Make the decided transition, unless the agent has moved or left."""
         agent, turns = self.agent, self.turns
         if agent.has_left or self.is_stale:
-            self.discard()
+            self.discard("left" if agent.has_left else "moved")
             return None
         if turns.remembers and self.answer == self.state:
             agent._note(stay_in_words(self.state, self.trigger, self.context))
         turns.made[self.trigger] += 1
-        return self._kind.chart.fire_to(
-            agent, self.trigger, self.answer, self.context, asked_in=self.state
-        )
+        chart = self._kind.chart
+        if agent.state is self.state:
+            made = chart.fire(agent, self.trigger, self.context, self.answer)
+            if made is None:
+                self.discard("not_enabled")
+            return made
+        # another region has moved
+        how = {"asked_in": self.state}
+        return chart.fire_to(agent, self.trigger, self.answer, self.context, **how)
 
-    def discard(self) -> None:
-        """Log an answer that comes too late."""
+    def discard(self, reason: str) -> None:
+        """Log an answer that no longer applies."""
         agent, log = self.agent, self.turns.events
         if log.are_heard:
             about = {"chart": self.chart.name, "agent_id": agent.agent_id, "trigger": self.trigger}
             states = {"asked_in": self.state, "now_in": agent.state, "chosen": self.answer}
             texts = {name: state_text(state) for name, state in states.items()}
-            reason = "left" if agent.has_left else "moved"
             report(log.logger, "warning", ANSWER_DISCARDED, {**about, **texts, "reason": reason})
 
 
@@ -227,7 +235,8 @@ class Writing(Waits):
     answer: Written
 
     def __init__(self, agent: Any, call: TextCall) -> None:
-        self.agent, self.call = agent, call
+        self.agent: Any = agent
+        self.call: TextCall = call
 
     async def value(self) -> Any:
         """Return the text, or the data."""
@@ -287,8 +296,9 @@ class Answers:
     """
 
     def __init__(self, reasoner: Any, writer: BaseWriter | None, wording: Wording | None) -> None:
-        self.reasoner, self.wording = reasoner, wording or USUAL_WORDING
-        self.has_writer = writer is not None
+        self.reasoner: Any = reasoner
+        self.wording: Wording = wording or USUAL_WORDING
+        self.has_writer: bool = writer is not None
         self.memory: int = getattr(reasoner, "memory", 0)
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
@@ -302,7 +312,8 @@ class Answers:
 
     def begin_round(self) -> None:
         """Begin the counts of a round."""
-        self.decisions_asked = self.decisions_answered = 0
+        self.decisions_asked: int = 0
+        self.decisions_answered: int = 0
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from prism.errors import InputError
 from prism.files.records import digest
 from prism.reasoner import BaseWriter
-from prism.runs._options import Repeats, naming, read_decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._arguments import decider_of, require_seed, require_whole
-from prism.worlds._fields import state
-from prism.worlds._guests import Guest
-from prism.worlds._loop import Loop
 from prism.worlds._run import Run
-from prism.worlds._world import World
-
-NOBODY = "nobody"
-"""The entry of ``run.json`` for a run that asks no model."""
+from prism.worlds.arguments import decider_of, plain_value, require_seed, require_whole
+from prism.worlds.fields import state
+from prism.worlds.guests import Guest
+from prism.worlds.loop import Loop
+from prism.worlds.world import World
 
 
 class Soloist(Guest[Any]):
@@ -111,8 +107,10 @@ class AloneRun(Run[Any]):
     takes: ClassVar[Mapping[str, Any]] = {"rounds": None, "agent_id": "agent", "seed": 0}
 
     is_alone = True
-    writer = log_agents = _logger = _clock = None
-    treatments = ()
+    _unasked = "nobody"
+    writer = _logger = _clock = None
+    log_agents: int | None = None
+    treatments: tuple[str, ...] = ()
     ticks = 1
     _is_class, _agents = True, 1
 
@@ -134,7 +132,7 @@ class AloneRun(Run[Any]):
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        self.rounds = require_whole("rounds", self.rounds, 1)
+        self.rounds: int = require_whole("rounds", self.rounds, 1)
         require_seed(self.seed)
         if not self.agent_id:
             raise InputError("must not be empty", field="agent_id")
@@ -143,34 +141,13 @@ class AloneRun(Run[Any]):
         """Show the file."""
         return f"<Run of {self.file}, seed {self.seed}>"
 
-    def to_config(self) -> dict[str, Any]:
-        """Return the run as plain data, with the digests of the files that it reads.
-
-        Raises:
-            InputError: If a file cannot be read.
-        """
+    def _to_plain(self) -> dict[str, Any]:
         named = {self.key: self.file, **{name: getattr(self, name) for name in self.takes}}
-        kept = {key: str(each) if isinstance(each, Path) else each for key, each in named.items()}
-        reasoner = {"reasoner": NOBODY} if self.reasoner is None else self.reasoner.to_config()
-        repeats = {} if self.repeats is None else {"repeats": self.repeats.to_config()}
-        return {**kept, **reasoner, **repeats, "inputs": self.digests()}
+        return {name: plain_value(each) for name, each in named.items()}
 
     @classmethod
-    def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:
-        """Read what `to_config` returned.
-
-        Args:
-            config: The run as plain data.
-            path: The file that it comes from, for messages.
-
-        Raises:
-            InputError: If it is not such data.
-        """
-        with naming(path):
-            kept = {name: config[name] for name in cls.takes}
-            run = cls(config[cls.key], reasoner=read_decider(config), **kept)
-            run.repeats = Repeats.from_config(config)
-            return run
+    def _from_plain(cls, config: Mapping[str, Any]) -> dict[str, Any]:
+        return {"world": config[cls.key], **{name: config[name] for name in cls.takes}}
 
     def _inputs(self) -> Sequence[Path]:
         """Return the files that the run only reads."""

@@ -15,7 +15,7 @@ from typing import Any
 
 from prism._faults import Place, place_of
 from prism.errors import InputError, PrismError
-from prism.worlds._world import World, source_digest
+from prism.worlds.world import World, source_digest
 
 EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"

@@ -23,14 +23,14 @@ from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart.states import SEPARATOR, state_text
 from prism.telemetry.events import AGENT_JOINED, TRANSITION
-from prism.worlds._addresses import class_of
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import NOBODY, AgentSet
-from prism.worlds._arguments import parameters_of, plain_value
-from prism.worlds._fields import MEASURE, MISSING, TREATMENT, Field, hints_of, marked
-from prism.worlds._kinds import check_classes, definitions_of
 from prism.worlds._run import Run
-from prism.worlds._world import World, kinds_of
+from prism.worlds.addresses import class_of
+from prism.worlds.arguments import parameters_of, plain_value
+from prism.worlds.fields import MEASURE, MISSING, TREATMENT, Field, hints_of, marked
+from prism.worlds.kinds import check_classes, definitions_of
+from prism.worlds.world import World, kinds_of
 
 MOST_ROUNDS = 20
 """Most rounds that are checked by default."""
@@ -50,7 +50,7 @@ _SEED, _ORDER = "hash seed", "order of agents"
 
 
 def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
-    """Return what `prism world show` prints.
+    """Return what ``prism world show`` prints.
 
     Args:
         cls: The world's class.
@@ -199,7 +199,7 @@ def check_world(
 
 
 def _start(hash_seed: int, arguments: Mapping[str, Any]) -> Popen[bytes]:
-    code = "from prism.worlds._checking import child; child()"
+    code = "from prism.worlds.checking import child; child()"
     command = [sys.executable, "-c", code, json.dumps(arguments, default=str)]
     paths = os.pathsep.join(each or os.getcwd() for each in sys.path)  # noqa: PTH109
     environment = {**os.environ, "PYTHONHASHSEED": str(hash_seed), "PYTHONPATH": paths}

@@ -210,6 +210,7 @@ def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
 
 
 def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
+    """Return what is wrong with a name that a class does not have."""
     from difflib import get_close_matches
 
     near = get_close_matches(name, names, n=1)

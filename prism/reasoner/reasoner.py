@@ -14,10 +14,11 @@ from typing import Any, Literal, Unpack, get_args
 from prism._faults import place_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError
 from prism.randomness import RandomStream, index_at
-from prism.reasoner._asking import AsksModel, Limits, Outcome, Pool, SingleFlight
-from prism.reasoner._clients import gives_chances
-from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._prompts import (
+from prism.reasoner._templates import user_prompt
+from prism.reasoner.asking import AsksModel, Limits, Outcome, Pool, SingleFlight
+from prism.reasoner.clients import gives_chances
+from prism.reasoner.faults import OtherLoopError
+from prism.reasoner.prompts import (
     STATE_DESCRIPTIONS,
     Kind,
     PromptSettings,
@@ -25,7 +26,7 @@ from prism.reasoner._prompts import (
     Rotations,
     request_for,
 )
-from prism.reasoner._questions import (
+from prism.reasoner.questions import (
     AgentStreams,
     BaseReasoner,
     Decision,
@@ -34,7 +35,6 @@ from prism.reasoner._questions import (
     Source,
     all_of,
 )
-from prism.reasoner._templates import user_prompt
 from prism.reasoner.replies import Reply
 from prism.reasoner.requests import Cost, require_one_of, require_positive
 from prism.statechart.names import agent_name

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import AgentError, SimulationError
 from prism.reasoner import BaseWriter, TextCall, Written
-from prism.reasoner._texts import Effect
+from prism.reasoner.texts import ForwardingWriter
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
@@ -137,9 +137,9 @@ class GuestChart:
         """Return anything else of the chart."""
         return getattr(self._chart, name)
 
-    def fire(self, guest: Any, trigger: str, context: Any = None) -> Any:
+    def fire(self, guest: Any, *arguments: Any) -> Any:
         """Fire an event on the object."""
-        return self._chart.fire(_subject(guest), trigger, context)
+        return self._chart.fire(_subject(guest), *arguments)
 
     def fire_to(self, guest: Any, *arguments: Any, **named: Any) -> Any:
         """Make a decided transition of the object."""
@@ -161,7 +161,7 @@ def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int) -> None:
         join(Services(TurnWriter(guest), logger, clock, seed))
 
 
-class TurnWriter(BaseWriter):
+class TurnWriter(ForwardingWriter):
     """The writer of an object of another class, whose calls are asked with those of the tick.
 
     Args:
@@ -171,6 +171,11 @@ class TurnWriter(BaseWriter):
     def __init__(self, guest: Any) -> None:
         super().__init__()
         self._guest = guest
+
+    @property
+    def part(self) -> Any:
+        """The run's writer."""
+        return self._guest.world._run_turns.answers.writer
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Answer text calls, in their order.
@@ -185,28 +190,5 @@ class TurnWriter(BaseWriter):
             )
         return [await self._guest.answer(call) for call in calls]
 
-    @property
-    def sends_schemas(self) -> bool:
-        """Whether the run's writer sends schemas to its servers."""
-        return bool(self._writer.sends_schemas)
-
-    @property
-    def is_repeating(self) -> bool:
-        """Whether the run takes answers from its journal."""
-        return bool(self._writer.is_repeating)
-
-    async def window(self) -> int | None:
-        """Return the smallest window of the servers of the run's writer; None if unknown."""
-        return await self._writer.window()
-
-    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
-        """Carry out an effect, and keep its result in the run's journal."""
-        return await self._writer.once(key, effect, interrupted)
-
     def announce(self, *_calls: Any, **_options: Any) -> None:
         """Log nothing, as the run logs the texts."""
-
-    @property
-    def _writer(self) -> BaseWriter:
-        writer: BaseWriter = self._guest.world._run_turns.answers.writer
-        return writer

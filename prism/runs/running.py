@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from prism.llm._model import LostClient
-from prism.runs._documents import BEFORE, Documents, documents
-from prism.runs._folder import RunFolder, describe_run
+from prism.llm.model import LostClient
 from prism.runs._journal import Journal, take_from
 from prism.runs._models import load_models, spent_by
-from prism.runs._observing import Observer
-from prism.runs._options import Repeats, models_of
+from prism.runs.documents import BEFORE, Documents, documents
+from prism.runs.folder import RunFolder, describe_run
+from prism.runs.observing import Observer
+from prism.runs.options import Repeats, models_of
 from prism.telemetry.loggers import LateLogger
 
 ResultsT = TypeVar("ResultsT")

@@ -16,10 +16,10 @@ from prism.llm import Model
 from prism.reasoner import BaseWriter
 from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
-from prism.runs._options import DeciderOptions
+from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds._fields import Declares, Field, by_class, hints_of, unknown_name
+from prism.worlds.fields import Declares, Field, by_class, hints_of, unknown_name
 
 
 class Arguments(TypedDict, total=False):
@@ -39,7 +39,7 @@ class Arguments(TypedDict, total=False):
 
 
 class RunsAlone(Protocol):
-    """An agent whose class runs alone, such as a `CognitiveAgent`."""
+    """An agent whose class runs alone, such as a ``CognitiveAgent``."""
 
     _prism_run_alone: ClassVar[str]
 
@@ -123,7 +123,7 @@ def askers_of(run: Any, fallback: Any) -> tuple[Any, BaseWriter | None]:
         return own_reasoner, own_writer
 
     # the code that asks a model is loaded only by runs that have one
-    from prism.runs._makers import make_askers
+    from prism.runs.makers import make_askers
 
     decides, writes = make_askers(options, written, run.seed, fallback, before=run.before)
     return own_reasoner or decides, own_writer or writes

@@ -10,9 +10,9 @@ from typing import Any, Self, get_args
 
 from prism.errors import FieldValueError, InputError
 from prism.llm import Model
-from prism.llm._addresses import Kind
-from prism.llm._model import LostClient
-from prism.llm._settings import KEYS, OF_SPENDING, from_plain, settings_of
+from prism.llm.addresses import Kind
+from prism.llm.model import LostClient
+from prism.llm.settings import KEYS, OF_SPENDING, from_plain, settings_of
 from prism.reasoner import Wording
 
 ALL_OTHERS = "all others"

@@ -11,9 +11,9 @@ from prism.errors import FieldValueError, InputError
 from prism.randomness import RandomStream
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
-from prism.worlds._arguments import parameter_values, plain_value, read_parameters
-from prism.worlds._fields import TREATMENT, marked
-from prism.worlds._world import World
+from prism.worlds.arguments import parameter_values, plain_value, read_parameters
+from prism.worlds.fields import TREATMENT, marked
+from prism.worlds.world import World
 
 CONTROL = "control"
 """The arm of subjects that an experiment does not treat."""

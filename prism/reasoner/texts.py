@@ -12,9 +12,9 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner._asking import AsksModel, Limits, SingleFlight
-from prism.reasoner._faults import OtherLoopError
-from prism.reasoner._questions import SEEDS, Router, hash_of, keys_of_cost
+from prism.reasoner.asking import AsksModel, Limits, SingleFlight
+from prism.reasoner.faults import OtherLoopError
+from prism.reasoner.questions import SEEDS, Router, hash_of, keys_of_cost
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
@@ -201,8 +201,10 @@ class BaseWriter(ABC):
                 _announce(logger, call, written)
 
 
-class WriterRouter(Router, BaseWriter):
-    """Sends the text calls of a run to its writer."""
+class ForwardingWriter(BaseWriter):
+    """A writer for which another one, its part, keeps what is not the answers themselves."""
+
+    part: Any
 
     @property
     def sends_schemas(self) -> bool:
@@ -222,6 +224,10 @@ class WriterRouter(Router, BaseWriter):
     async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
         """Carry out an effect on the outside world, and return its result."""
         return await self.part.once(key, effect, interrupted)
+
+
+class WriterRouter(Router, ForwardingWriter):
+    """Sends the text calls of a run to its writer."""
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:

@@ -9,15 +9,15 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
-from prism.errors import AgentError, DefinitionError, InputError, SimulationError
+from prism.errors import DefinitionError, InputError, SimulationError
 from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
-from prism.worlds._arguments import read_parameters
-from prism.worlds._fields import Declares
 from prism.worlds._networks import Network
+from prism.worlds.arguments import read_parameters
+from prism.worlds.fields import Declares
 
 if TYPE_CHECKING:
     from prism.drawing import Diagram
@@ -197,10 +197,8 @@ class World(Declares, Generic[AgentT]):
             neighbours: Agents to which the network connects it.
 
         Raises:
-            AgentError: If it is no agent of one of the world's kinds, or has joined a run.
+            AgentError: If it has joined a run.
         """
-        if not isinstance(agent, Agent):
-            raise AgentError(f"add must get an agent, got {agent!r}")
         self._running("add").add(agent, at, tuple(neighbours))
         return agent
 
@@ -257,16 +255,9 @@ class World(Declares, Generic[AgentT]):
         Args:
             agents: Those that have a turn, in this order; an agent that is there twice has two. By
                 default all that have something to do, in the world's order.
-
-        Raises:
-            AgentError: If they are no agents.
         """
-        turns, chosen = self._running("activate"), None
-        if agents is not None:
-            chosen = [agents] if isinstance(agents, Agent) else [*agents]
-            if others := [each for each in chosen if not isinstance(each, Agent)]:
-                raise AgentError(f"activate must get agents, got {others[0]!r}")
-        await turns.give(chosen)
+        chosen = [agents] if isinstance(agents, Agent) else agents
+        await self._running("activate").give(None if chosen is None else [*chosen])
 
     # Hooks
 

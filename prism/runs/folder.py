@@ -16,9 +16,9 @@ from prism.files import parse_json
 from prism.files.durable import make_folder, write_durably
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
-from prism.runs._documents import DOCUMENTS_NAME
 from prism.runs._journal import Journal, has_answers
-from prism.runs._options import Repeats
+from prism.runs.documents import DOCUMENTS_NAME
+from prism.runs.options import Repeats
 from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
 from prism.telemetry.loggers import EventLogger
 

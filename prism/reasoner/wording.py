@@ -16,8 +16,8 @@ from unicodedata import category
 import orjson
 
 from prism.errors import FieldValueError
-from prism.reasoner._texts import ReadText, TextCall, whole_characters
 from prism.reasoner.replies import find_json, quoted, spoken
+from prism.reasoner.texts import ReadText, TextCall, whole_characters
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:

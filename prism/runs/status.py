@@ -19,8 +19,8 @@ from prism.runlog.reader import (
     read_line,
     unreadable,
 )
-from prism.runs._folder import SUMMARY_NAME, read_summary
 from prism.runs._models import Spent, priced
+from prism.runs.folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
-from prism.llm._addresses import Kind, check_address
+from prism.llm.addresses import Kind, check_address
 
 Mode = Literal["auto", "chat"]
 Rotations = Literal["none", "drawn", "all"]

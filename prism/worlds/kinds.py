@@ -16,9 +16,9 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds._fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
-from prism.worlds._guests import Guest, GuestChart
-from prism.worlds._world import World, defines, kinds_of
+from prism.worlds.fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
+from prism.worlds.guests import Guest, GuestChart
+from prism.worlds.world import World, defines, kinds_of
 
 Step = Callable[[Any, Any], Any]
 Rate = float | str | Callable[[Any, Any], float]
@@ -206,7 +206,7 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
 
 def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...] | None]:
     """Return what is decided about events whose transitions have no condition."""
-    arcs: dict[tuple[Any, str], list[Any]] = {}
+    arcs: dict[tuple[Any, Any], list[Any]] = {}
     for each in () if definition.is_nested else definition.transitions:
         arcs.setdefault((each.source, each.trigger), []).append(each)
     choices: dict[tuple[Any, str], tuple[Any, ...] | None] = {}

@@ -30,8 +30,8 @@ from prism.errors import (
     ModelMissingError,
     TimedOutError,
 )
-from prism.reasoner._clients import ForeignServer, check_client, check_model, has
-from prism.reasoner._faults import OtherLoopError, is_retryable, may_be_an_outage
+from prism.reasoner.clients import ForeignServer, check_client, check_model, has
+from prism.reasoner.faults import OtherLoopError, is_retryable, may_be_an_outage
 from prism.reasoner.replies import of_kind
 from prism.reasoner.requests import (
     USUAL_TRIES,

@@ -30,7 +30,7 @@ class ForeignServer(ClientServer):
     ) -> None:
         super().__init__(type(client).__name__, model or "the model", limit, patience)
         self._client, self._model, self._seed = client, model, seed
-        self.model_and_host = model, None
+        self.model_and_host: tuple[str | None, str | None] = model, None
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call in the form that the client takes."""
@@ -56,7 +56,7 @@ class ForeignServer(ClientServer):
     ) -> Call:
         schema = {"name": "answer", "schema": request.schema}
         # the only limit of sampling that OpenAI's client has
-        self.sampling = {"top_p": 1}
+        self.sampling: dict[str, Any] = {"top_p": 1}
         offered = {
             "model": self._model,
             "messages": list(request.messages),

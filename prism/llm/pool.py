@@ -8,12 +8,12 @@ from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm._addresses import Kind, check_address, same_address, with_port, with_version
 from prism.llm._servers import ModelServer, OllamaServer, OpenAIServer
-from prism.llm._settings import filled_in
+from prism.llm.addresses import Kind, check_address, same_address, with_port, with_version
+from prism.llm.settings import filled_in
 from prism.reasoner import Cost
-from prism.reasoner._asking import Pool
-from prism.reasoner._faults import NO_SUCH_PATH
+from prism.reasoner.asking import Pool
+from prism.reasoner.faults import NO_SUCH_PATH
 
 _KINDS: dict[str, Any] = {
     "ollama": (OllamaServer, with_port),

@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from typing import Any, Literal
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
-from prism.reasoner._questions import Question, hash_of
+from prism.reasoner.questions import Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
 from prism.reasoner.requests import ChatReply, Request, prompted
 from prism.statechart import Configuration
@@ -321,7 +321,7 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
 def text_from(agent: Any, method: str) -> str | None:
     """Return the text that a method of an agent returns; None without such a method or text.
 
-    Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
+    Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
     """
     describes = getattr(agent, method, None)
     text = describes() if callable(describes) else None
@@ -384,7 +384,7 @@ class PromptSettings:
     memory: int = 0
 
 
-DEFAULT_SETTINGS = PromptSettings()
+_DEFAULT_SETTINGS = PromptSettings()
 
 
 # How to respond
@@ -412,7 +412,7 @@ def letter_form(letters: Sequence[str]) -> str:
 # Prompts
 
 
-def chat_prompt(question: Question, settings: PromptSettings = DEFAULT_SETTINGS) -> str:
+def chat_prompt(question: Question, settings: PromptSettings = _DEFAULT_SETTINGS) -> str:
     """Build the prompt of a question that is answered by the name of an option.
 
     Raises:

@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 from prism.errors import InputError, ReasonerError
-from prism.llm._addresses import DEFAULT_HOST, Kind, model_in_text
-from prism.llm._settings import (
+from prism.llm.addresses import DEFAULT_HOST, Kind, model_in_text
+from prism.llm.settings import (
     OF_RUNS,
     REQUESTS,
     Hosts,
@@ -23,7 +23,7 @@ from prism.statechart.names import did_you_mean
 
 if TYPE_CHECKING:
     from prism.llm._doctor import Check
-    from prism.llm._pool import ModelPool
+    from prism.llm.pool import ModelPool
 
 _OF_A_SERVER = (
     *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
@@ -45,7 +45,7 @@ class Model(Settings):
         Model("llama3.2", client=ollama.AsyncClient())
 
     Everything that takes a model accepts one of these, a text for `of`, or a client of another
-    library: `prism.reasoner.Reasoner` and `Writer`, simulations, worlds, workflows and thinking
+    library: `Reasoner` and `Writer`, simulations, worlds, workflows and thinking
     agents. To ask it directly, call ``await model.as_client().chat(messages)``.
 
     Every question goes to the host with the fewest open questions. After a temporary failure (a
@@ -268,7 +268,7 @@ class Model(Settings):
                 raise InputError(problem, field=name)
 
         # the code that talks to clients is loaded only if there is one
-        from prism.reasoner._clients import check_client, check_model
+        from prism.reasoner.clients import check_client, check_model
 
         check_client(self.client)
         if not self.model:
@@ -345,7 +345,7 @@ def pool_of(model: Model, *, seed: int = 0, patience: float = 0.0) -> ModelPool:
         InputError: If the variable that holds the key is not set.
     """
     # the code that talks to servers is loaded only if one is asked
-    from prism.llm._pool import ModelPool
+    from prism.llm.pool import ModelPool
 
     values = settings_in(model)
     requests: Any = {name: values[name] for name in REQUESTS if name in values}

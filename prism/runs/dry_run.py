@@ -10,12 +10,12 @@ from typing import Any
 
 from prism.errors import InputError
 from prism.llm import Model
-from prism.llm._settings import OF_DECISIONS
+from prism.llm.settings import OF_DECISIONS
 from prism.reasoner import PolicyReasoner
 from prism.reasoner.requests import count_tokens
-from prism.runs._documents import documents
 from prism.runs._journal import Wrapped
-from prism.runs._options import models_of
+from prism.runs.documents import documents
+from prism.runs.options import models_of
 from prism.telemetry.loggers import LateLogger
 
 ROUNDS, ROUNDS_ALONE = 3, 5
