@@ -446,10 +446,10 @@ class OpenAIServer(ModelServer):
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
-        return [str(each.get("id")) for each in await self._listed()]
+        return [str(each.get("id")) for each in await self._listed(self._base)]
 
-    async def _listed(self) -> list[dict[str, Any]]:
-        address = f"{self._base}/models"
+    async def _listed(self, base: str) -> list[dict[str, Any]]:
+        address = f"{base}/models"
         listed = await self.look(lambda: Call(self._requested, (address,), {}))
         data = listed.get("data") if isinstance(listed, dict) else None
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
@@ -461,17 +461,22 @@ class OpenAIServer(ModelServer):
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
 
     async def reported_window(self) -> int | None:
-        """Return the window that vLLM, SGLang or llama.cpp report."""
-        models = [each for each in await self._listed() if each.get("id") == self.model]
-        window = count_of(models[0].get("max_model_len")) if models else None
-        if window is not None:
+        """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""
+        if (window := await self._listed_window(self._base, "max_model_len")) is not None:
             return window
 
         root = self._base.removesuffix("/v1")
         with suppress(LLMError):
             reply = await self.look(partial(Call, self._requested, (f"{root}/props",), {}))
-            return count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
+            window = count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
+        with suppress(LLMError):
+            # LM Studio says so beside the paths that are OpenAI's
+            return window or await self._listed_window(f"{root}/api/v0", "loaded_context_length")
         return None
+
+    async def _listed_window(self, base: str, key: str) -> int | None:
+        models = [each for each in await self._listed(base) if each.get("id") == self.model]
+        return count_of(models[0].get(key)) if models else None
 
 
 def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from itertools import pairwise
 from math import fsum, log1p
 from statistics import NormalDist
@@ -118,8 +119,10 @@ def _limited(shares: list[float], most: float) -> list[float]:
     return [min(most, share * factor) for share in shares]
 
 
-class Hours:
-    """When agents are awake.
+def awake_by_hour(
+    readers: Iterable[Reader], parameters: Parameters, seed: int
+) -> Callable[[int], frozenset[Reader]]:
+    """Return a function that returns who is awake in an hour, counted from the start.
 
     Args:
         readers: The agents.
@@ -129,27 +132,19 @@ class Hours:
     Raises:
         FieldValueError: If an agent lacks the 24 numbers that ``file`` reads.
     """
+    by_file = parameters.hours == "file"
+    curves = {each: _frequency(each) if by_file else DIURNAL for each in readers}
 
-    def __init__(self, readers: Iterable[Reader], parameters: Parameters, seed: int) -> None:
-        self._seed = seed
-        self._hour = -1
-        self._awake: frozenset[Reader] = frozenset()
-        by_file = parameters.hours == "file"
-        self._curves = {each: _frequency(each) if by_file else DIURNAL for each in readers}
+    def is_awake(reader: Reader, hour: int) -> bool:
+        stream = RandomStream(seed, "hour", reader.agent_id, hour)
+        return stream.chance(curves[reader][hour % HOURS])
 
-    def awake(self, hour: int) -> frozenset[Reader]:
-        """Return the agents that are awake in an hour, counted from the start."""
-        if hour != self._hour:
-            self._hour = hour
-            self._awake = frozenset(
-                each
-                for each, curve in self._curves.items()
-                if self._is_awake(each.agent_id, hour, curve[hour % HOURS])
-            )
-        return self._awake
+    # an hour has many ticks
+    @lru_cache(maxsize=1)
+    def awake(hour: int) -> frozenset[Reader]:
+        return frozenset(each for each in curves if is_awake(each, hour))
 
-    def _is_awake(self, agent_id: str, hour: int, share: float) -> bool:
-        return share >= 1 or RandomStream(self._seed, "hour", agent_id, hour).chance(share)
+    return awake
 
 
 def _frequency(reader: Reader) -> tuple[float, ...]:

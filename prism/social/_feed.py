@@ -22,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import Hours, follows_of, set_activities, wait
+from prism.social._differences import awake_by_hour, follows_of, set_activities, wait
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
@@ -109,7 +109,9 @@ class Feed(Posting):
         """Prepare the agents, and publish the posts from before the first round."""
         self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
         self._run_turns.clock.seconds_per_tick = self.seconds_per_tick
-        self._hours = None if self.hours == "always" else Hours(self.agents, self, self.seed)
+        self._awake_in = None
+        if self.hours != "always":
+            self._awake_in = awake_by_hour(self.agents, self, self.seed)
         self._first_hour = self.first_hour
         if self._first_hour is None:
             self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
@@ -126,11 +128,11 @@ class Feed(Posting):
             name = type(self).__name__
             raise SimulationError(f"{name}.setup must begin with  super().setup()")
         turns = self._run_turns
-        if self._hours is None:
+        if self._awake_in is None:
             await self.activate()
         else:
             hours = (turns.now - 1) // self.ticks_per_hour
-            awake = self._hours.awake(self._first_hour + hours)
+            awake = self._awake_in(self._first_hour + hours)
             for reader in self.agents:
                 if reader not in awake and reader.state is not AgentState.IDLE:
                     turns.pause(reader)
@@ -203,7 +205,7 @@ class Feed(Posting):
             reader.remember(f"You saw {in_words(post)}, and {ACTS_IN_WORDS[chosen]}.")
 
     @during(AgentState.COMPOSING)
-    def write_draft(self, reader: Reader) -> Any:
+    async def write_draft(self, reader: Reader) -> None:
         """Draft a text; publish it if it is a new post."""
         post, kind, stream = reader.post, reader.pending_action, self._stream_of_text(reader)
         if post is not None and kind is None:
@@ -212,20 +214,25 @@ class Feed(Posting):
         if kind is None or not self._may_write(reader, kind, post):
             reader.pending_action = None
             reader.fire(COMPOSE_DONE, post)
-            return None
+            return
         reader.pending_action = kind
-        return self._drafted(reader, kind, stream, self._end_composing)
+        await self._draft(reader, kind, stream)
+        if kind == "post":
+            self._publish_draft(reader, kind)
+        reader.fire(COMPOSE_DONE, post)
+        if kind == "post":
+            reader.pending_action = None
 
     @during(AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
-    def publish_about(self, reader: Reader) -> Any:
+    async def publish_about(self, reader: Reader) -> None:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
         if reader.draft is None:
-            # it has chosen this act itself, so there is no draft yet
-            stream = self._stream_of_text(reader)
-            return self._drafted(reader, kind, stream, self._end_act)
-        self._end_act(reader, kind)
-        return None
+            # it has chosen this act itself
+            await self._draft(reader, kind, self._stream_of_text(reader))
+        self._publish_draft(reader, kind)
+        reader.pending_action = None
+        reader.fire(ACTION_DONE, reader.post)
 
     @during(AgentState.ENGAGING_LIKE)
     def like_post(self, reader: Reader) -> None:
@@ -366,39 +373,20 @@ class Feed(Posting):
         keys = {"post_id": post.post_id, "author_id": post.author_id}
         self._log(event, agent_id=reader.agent_id, **keys)
 
-    def _drafted(self, reader: Reader, kind: PostKind, stream: RandomStream, end: Any) -> Any:
-        """Draft a text, and end the step with it: at once, or when a model has written."""
-        post = reader.post
-        topics = post.topics if post is not None and kind != "post" else ()
-        if kind == "post":
+    async def _draft(self, reader: Reader, kind: PostKind, stream: RandomStream) -> None:
+        """Draft a text, whose words a model writes if the run has a writer."""
+        post, answers = reader.post, self._run_turns.answers
+        if kind == "post" or post is None:
             topics = own_topics(reader, len(self.agents), self, stream)
-        draft = Draft(self.compose(reader, kind, post, topics, stream), topics)
-        if self._run_turns.answers.has_writer:
-            return self._worded(reader, kind, draft, end)
-        reader.draft = draft
-        return end(reader, kind)
-
-    async def _worded(self, reader: Reader, kind: PostKind, draft: Draft, end: Any) -> None:
-        """Have a model write the words of a draft."""
-        prompt = self.writing_prompt(reader, kind, reader.post, draft)
-        wording = self._run_turns.answers.wording
-        call = wording.call(reader, kind, prompt, persona=RULE, fallback=draft.text)
-        written = await reader.answer(call)
-        reader.draft = Draft(str(written.value), draft.topics, draft.text, written.source)
-        end(reader, kind)
-
-    def _end_composing(self, reader: Reader, kind: PostKind) -> None:
-        if kind == "post":
-            self._publish_draft(reader, kind)
-        reader.fire(COMPOSE_DONE, reader.post)
-        if kind == "post":
-            reader.pending_action = None
-
-    def _end_act(self, reader: Reader, kind: PostKind) -> None:
-        if reader.draft is not None:
-            self._publish_draft(reader, kind)
-        reader.pending_action = None
-        reader.fire(ACTION_DONE, reader.post)
+        else:
+            topics = post.topics
+        text = self.compose(reader, kind, post, topics, stream)
+        reader.draft = draft = Draft(text, topics)
+        if answers.has_writer:
+            prompt = self.writing_prompt(reader, kind, post, draft)
+            call = answers.wording.call(reader, kind, prompt, persona=RULE, fallback=text)
+            written = await reader.answer(call)
+            reader.draft = Draft(str(written.value), topics, text, written.source)
 
     def _publish_draft(self, reader: Reader, kind: PostKind) -> None:
         draft, reader.draft = reader.draft, None

@@ -67,6 +67,8 @@ class Definition(Generic[StateT]):
         # charts are equal in whatever order these are named
         decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
         limits = dict(timeouts or {})
+        # one state in a tuple is that state
+        initial = initial[0] if isinstance(initial, tuple) and len(initial) == 1 else initial
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         anywhere = tuple(each for each in members if each not in final)
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))

@@ -92,13 +92,15 @@ class Transition(Generic[StateT_co]):
 
     def __post_init__(self) -> None:
         """Check the fields that need no chart."""
-        trigger, source = self.trigger, self.source
+        trigger, source, target = self.trigger, self.source, self.target
+        # a frozen dataclass refuses plain assignment, in its own constructor too
         if isinstance(source, list):
-            # a frozen dataclass refuses plain assignment, in its own constructor too
             object.__setattr__(self, "source", tuple(source))
+        if isinstance(target, tuple) and len(target) == 1:
+            object.__setattr__(self, "target", target[0])
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *timing_problems(self)]
-        if source in ([], ()) or self.target == ():
+        if source in ([], ()) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
             problems.append(f"trigger must be a non-empty string, got {trigger!r}")

@@ -110,7 +110,7 @@ def test_what_cannot_be_is_refused(make: Callable[[], Any], message: str) -> Non
 def test_a_state_is_its_member_however_it_is_written() -> None:
     """A chart with one that contains nothing says nothing that a flat one cannot."""
     bare = [State(S.IDLE), *(each for each in S if each is not S.IDLE)]
-    assert flat(states=bare)() == flat()()
+    assert flat(states=bare)() == flat()() == flat(initial=(S.IDLE,))()
     assert not flat(states=bare)().is_nested
 
 
