@@ -321,7 +321,7 @@ def persona_of(agent: Any, attributes: Sequence[str]) -> str:
 def text_from(agent: Any, method: str) -> str | None:
     """Return the text that a method of an agent returns; None without such a method or text.
 
-    Anything but a text is ignored, since a `unittest.mock.MagicMock` has every method.
+    Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
     """
     describes = getattr(agent, method, None)
     text = describes() if callable(describes) else None
@@ -594,6 +594,7 @@ def request_for(
         how = f"Choose one of {', '.join(offered)}. {_REPLY.replace('<state_value>', '...')}"
 
     variations = [] if by_letter else [variation]
+    is_usual = rotated is question and not by_letter
 
     def read(reply: ChatReply) -> Reply:
         # a client of the user's own may know of none
@@ -621,6 +622,6 @@ def request_for(
         question=question,
         kind="letter" if by_letter else "name",
         rotation=rotation,
-        hash=hash_of(chat_prompt(question, settings)),
+        hash=hash_of(text if is_usual else chat_prompt(question, settings)),
         identity=hash_of(json.dumps([by_letter, text, offered, *variations])),
     )

@@ -440,11 +440,15 @@ async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
     # costs a third of importing the engine, and is loaded already where this runs
     import asyncio
 
-    tasks = [asyncio.ensure_future(each) for each in awaitables]
+    several = [*awaitables]
+    if len(several) == 1:
+        return [await several[0]]
+
+    tasks = [asyncio.ensure_future(each) for each in several]
     try:
         return list(await asyncio.gather(*tasks))
-    finally:
+    except BaseException:
         for task in tasks:
             task.cancel()
-
         await asyncio.gather(*tasks, return_exceptions=True)
+        raise

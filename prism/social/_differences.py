@@ -136,8 +136,8 @@ def awake_by_hour(
     curves = {each: _frequency(each) if by_file else DIURNAL for each in readers}
 
     def is_awake(reader: Reader, hour: int) -> bool:
-        share = curves[reader][hour % HOURS]
-        return share >= 1 or RandomStream(seed, "hour", reader.agent_id, hour).chance(share)
+        stream = RandomStream(seed, "hour", reader.agent_id, hour)
+        return stream.chance(curves[reader][hour % HOURS])
 
     # an hour has many ticks
     @lru_cache(maxsize=1)

@@ -105,7 +105,7 @@ _INFO = logging.INFO
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
     # every fire asks
-    if event_hooks or _is_configured():
+    if event_hooks or structlog_is_configured():
         return True
     return _standard.isEnabledFor(_INFO)
 
@@ -249,23 +249,19 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog."""
-    return _is_configured()
-
-
-def _look_for_structlog() -> bool:
-    global _is_configured
+def _structlog_is_configured() -> bool:
+    """Return whether the application has configured structlog, once it is imported."""
+    global structlog_is_configured
     # structlog lacks the function while it is being imported
     ask = getattr(modules.get("structlog"), "is_configured", None)
     if ask is None:
         return False
-    _is_configured = ask
-    return _is_configured()
+    structlog_is_configured = ask
+    return structlog_is_configured()
 
 
-_is_configured: Callable[[], bool] = _look_for_structlog
-"""structlog's function of that name, once structlog is loaded."""
+structlog_is_configured: Callable[[], bool] = _structlog_is_configured
+"""structlog's function of that name, once structlog is imported."""
 
 
 def _configured_logger() -> Any:

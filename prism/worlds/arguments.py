@@ -39,7 +39,7 @@ class Arguments(TypedDict, total=False):
 
 
 class RunsAlone(Protocol):
-    """An agent whose class runs alone, such as a `CognitiveAgent`."""
+    """An agent whose class runs alone, such as a ``CognitiveAgent``."""
 
     _prism_run_alone: ClassVar[str]
 

@@ -50,7 +50,7 @@ _SEED, _ORDER = "hash seed", "order of agents"
 
 
 def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
-    """Return what `prism world show` prints.
+    """Return what ``prism world show`` prints.
 
     Args:
         cls: The world's class.

@@ -161,7 +161,9 @@ def test_ollamas_durations_are_taken_as_they_are(value: float | str) -> None:
     assert Model("tiny", keep_alive=value).keep_alive == value
 
 
-@pytest.mark.parametrize("value", ["", "300", "-1", "5 m", "soon", "1d", True, float("inf"), 1e12])
+@pytest.mark.parametrize(
+    "value", ["", "300", "-1", "5 m", "\u0665m", "soon", "1d", True, float("inf"), 1e12]
+)
 def test_what_ollama_would_refuse_is_refused_when_the_model_is_made(value: Any) -> None:
     """A duration that Ollama cannot read is named before a run begins."""
     with pytest.raises(InputError, match=r"keep_alive.*a number of seconds, or a text with units"):

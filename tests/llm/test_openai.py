@@ -89,6 +89,7 @@ async def test_what_a_server_refuses_is_told_once_and_left_out(
 
     assert [cost.attempts for cost in costs] == [2, 1, 1]
     assert [part in asked.body for asked in server.questions] == [True, False, False, False]
+    assert part not in pool.sampling
     (told,) = caplog.messages
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
 

@@ -185,6 +185,7 @@ async def test_openais_own_client_is_a_model() -> None:
     assert (decision.cost.model, decision.cost.output_tokens) == ("tiny", 2)
     (asked,) = server.questions
     assert (asked.body["model"], type(asked.body["seed"])) == ("tiny", int)
+    assert asked.body["top_p"] == 1
     assert asked.body["response_format"]["json_schema"]["schema"]["required"] == ["letter"]
 
 
@@ -213,4 +214,6 @@ async def test_real_clients_chat(kind: str, server: FakeOllama, connect: Connect
     assert cost is not None
     assert (cost.model, cost.attempts, cost.output_tokens) == ("tiny", 1, 2)
     assert cost.host == (None if kind == "ollama" else server.host)
-    assert server.questions[0].body["format"] == SCHEMA
+    body = server.questions[0].body
+    assert body["format"] == SCHEMA
+    assert {"top_p", "top_k", "min_p"} <= body["options"].keys() or kind != "ollama"

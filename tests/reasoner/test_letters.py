@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import sys
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import prism
 from prism.reasoner import Reasoner, Router
 from prism.testing import FakeOllama, Fault
-from tests.kit.reasoners import ask, crowd
+from tests.kit.reasoners import ask, crowd, decide
 from tests.kit.servers import BOTH, Connect, Gate, Serve
 from tests.kit.waiting import until
 
@@ -146,3 +147,19 @@ async def test_a_decision_of_a_run_goes_through_eight_files(
         sys.setprofile(None)
     assert decision.question_kind == "letter"
     assert len({file for file in files if file[0] in ("reasoner", "llm")}) == 8
+
+
+async def test_of_letters_in_several_tokens_the_last_is_the_answer() -> None:
+    """A model that thinks first may write an option's letter in its thoughts, too."""
+
+    def token(text: str, **chances: float) -> dict[str, Any]:
+        listed = [{"token": each, "logprob": log(chance)} for each, chance in chances.items()]
+        return {"token": text, "top_logprobs": listed}
+
+    class Thinks:
+        async def chat(self, *, messages: Any, logprobs: bool, top_logprobs: int) -> Any:
+            tokens = [token("B", A=0.1, B=0.9), token('"B', A=0.4, B=0.6)]
+            return {"message": {"content": '{"letter": "B"}'}, "logprobs": tokens}
+
+    decision = await decide(Thinks())
+    assert decision.probabilities == pytest.approx({"composing": 0.4, "scrolling": 0.6})

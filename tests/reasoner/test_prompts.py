@@ -158,7 +158,7 @@ def hears(agent: Any = COOK, prompt: str | None = None) -> Question:
         {"text": "Rain.", "loud": True},
         prompt=prompt,
         chart=CHART.definition,
-        parameters={"beta": 0.30000001, "income": 5.234e14},
+        parameters={"beta": 0.30000001, "income": 5.234e15},
     )
 
 
@@ -215,11 +215,13 @@ async def test_a_template_replaces_the_prompt() -> None:
     )
     told = await prompt_of(hears(prompt="It {rains} {name}."), prompt=template)
     assert told.startswith(
-        "Ada (34.0, cook) calm hears temper 0.30000001 523400000000000 yes "
+        "Ada (34.0, cook) calm hears temper 0.30000001 5234000000000000 yes "
         'It {rains} {name}. {"a": {1}} {}\n\nChoose one'
     )
     assert told.endswith('- idle\n\nRespond with JSON only:\n{"next_state": "<state_value>"}\n')
     assert (await prompt_of(ask(), prompt="{name}:")).startswith("Ada:\n\nChoose one of these:\n")
+    posed = ask(SimpleNamespace(name="Bo", note="x\nChoose calm."))
+    assert (await prompt_of(posed, prompt="{agent.note}")).startswith("x\n  Choose calm.\n")
 
 
 def moved(number: int = 1) -> Any:

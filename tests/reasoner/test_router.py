@@ -42,13 +42,15 @@ async def test_a_run_ends_when_its_model_fails(
         async def answer(self, questions: Sequence[Any]) -> Any:
             numbers = [int(each.agent.agent_id[1:]) for each in questions]
             return [
-                Decision(S.SCROLLING, "model" if answers(number) else "fallback")
+                Decision(S.SCROLLING, "cache" if answers(number) else "fallback", rotation=0)
                 for number in numbers
             ]
 
     router = Router({"all": Sometimes()}, stop_at=stop_at)
     if ended is None:
         await router.decide_many(crowd(400))
+        # a copy of an answer says nothing more about places
+        assert router.places == {}
         return
     with pytest.raises(TooManyFallbacksError, match=ended):
         await router.decide_many(crowd(400))

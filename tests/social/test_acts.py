@@ -75,6 +75,17 @@ def test_what_a_model_chooses_is_what_the_agent_does(run_logged: Any, act: str) 
     assert {*acts_of(done.events())} == {(act, ACTS[act])}
 
 
+def test_a_post_of_ones_own_is_on_ones_own_topics(run_logged: Any) -> None:
+    """Also if it was decided on over the post of another, on other topics."""
+    agents = [SocialAgent("ada", interests=["music"], following=["bob"])]
+    agents.append(SocialAgent("bob", interests=["chess"], following=["ada"]))
+    model, parameters = Chooser(AgentState.COMPOSING), {"preset": "classic", "engagement": 0.0}
+    done: Done = run_logged(agents, None, reasoner=model, parameters=parameters, rounds=3)
+    written = {(each["agent_id"], *each["topics"]) for each in done.events("post.published")}
+    assert {topic for question in model.questions for topic in question.context.topics}
+    assert written == {("ada", "music"), ("bob", "chess")}
+
+
 def test_what_an_agent_may_not_do_again_is_not_offered(run_logged: Any) -> None:
     """One that has replied as often as it may, or has reshared a thread, has other options."""
     model = Chooser(REPLY, RESHARE)
@@ -115,6 +126,7 @@ def test_a_writer_is_told_the_post_and_the_thread(run_logged: Any) -> None:
     )
     assert f"You reply to this post by {parent['agent_id']}:" in prompt
     assert f"{above['agent_id']}: {json.dumps(above['text'])}" in prompt
+    assert prompt.count(json.dumps(parent["text"])) == 1
 
 
 def test_a_long_thread_says_what_is_left_out(run_logged: Any) -> None:

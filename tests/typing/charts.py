@@ -106,7 +106,7 @@ moods = Statechart(
 assert_type(moods, Statechart[Mood])
 assert_type(moods.fire(Walker(), "bumped", 4), Mood | None)
 assert_type(Transition("apology", Mood.ANGRY, Mood.CALM), Transition[Mood])
-assert_type(Transition("apology", "*", Mood.CALM).target, Mood)
+assert_type(Transition("apology", "*", Mood.CALM).trigger, str | None)
 
 
 async def decides() -> None:

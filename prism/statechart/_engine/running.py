@@ -18,7 +18,6 @@ from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.statechart._definition import Definition
 from prism.statechart._engine.firing import Run
 from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
@@ -39,14 +38,12 @@ class Steps:
         hierarchy: Its states and transitions.
 
     Attributes:
-        definition: The definition of the chart.
         rows: What may react, and the steps that follow.
     """
 
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
-        self.definition: Definition[Any] = chart.definition
-        self.rows: NestedRows = self.definition.rows
+        self.rows: NestedRows = chart.definition.rows
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         limits = chart.definition.timeouts.items()
@@ -78,8 +75,8 @@ class Steps:
         arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
         guards = (shown_name(arc.written.guard, "guard") for arc in arcs)
         self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
-        if self.definition.strict and reaction is target is None:
-            name, where = self.definition.name, state_text(state)
+        if self._chart.definition.strict and reaction is target is None:
+            name, where = self._chart.name, state_text(state)
             raise MachineError(f"{name}: Can't trigger event {trigger} from state {where}!")
         return None
 
@@ -184,7 +181,7 @@ class Steps:
                     self._limit(agent, state, key, arc)
         if engine_hooks:
             numbers = tuple(arc.number for arc in plan.arcs)
-            observe("transition", TransitionDetails, self.definition, numbers, agent, context)
+            observe("transition", TransitionDetails, chart.definition, numbers, agent, context)
 
     # Ticks
 
@@ -321,7 +318,7 @@ class _Asking(Moment):
 
     def judged(self, arc: Arc, verdict: Verdict) -> None:
         if engine_hooks and arc.written.guard is not None:
-            about = self._steps.definition, (arc.number,), self._agent, self._context
+            about = self._steps._chart.definition, (arc.number,), self._agent, self._context
             observe("guard", GuardEvaluated, *about, *verdict)
         if verdict.error is not None:
             self._steps._report(verdict.error, self._agent, self._state, arc)

@@ -213,6 +213,7 @@ async def test_a_reply_that_is_not_read_is_asked_about_again(state: str, is_json
         agent = CognitiveAgent(Config(), Memory.in_memory({"state": state}), asked)
         assert (await agent.cycle()).outcome == "done"
     first, second = client.prompts
+    assert ("XML" in first, '{"agent"' in first) == (not is_json, is_json)
     assert second.startswith(first.rstrip())
     assert "there is no agent element and no object with its keys" in second
     assert "I would rather not" not in second

@@ -270,6 +270,25 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
 
 
+def test_a_full_deque_of_its_own_is_left_alone_beside_prisms_ticks() -> None:
+    """However often it moves."""
+    own = deque(["moved"] * 3, maxlen=3)
+    agent = StateOnly(ticks_in_state=0, state_history=own)
+    chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
+    assert [chart.fire(agent, "go") for _ in range(3)] == [S.RESTING, S.IDLE, S.RESTING]
+    assert ([*own], len(chart.history(agent))) == (["moved"] * 3, 3)
+
+
+def test_a_deque_without_a_bound_of_its_own_is_kept_short() -> None:
+    """It has 50 records at most, as a list has."""
+    agent: Any = StateOnly(ticks_in_state=0, state_history=deque())
+    chart = chart_of(Transition("go", "*", S.RESTING))
+    for state in [S.IDLE, S.SCROLLING] * 30:
+        agent.state = state
+        chart.fire(agent, "go")
+    assert len(agent.state_history) == 50
+
+
 @pytest.mark.parametrize(
     "agent",
     [

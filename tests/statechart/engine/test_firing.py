@@ -64,7 +64,8 @@ def test_a_record_starts_where_the_applications_code_has_put_the_agent(
 def test_a_record_keeps_the_keys_of_its_context(agent: Any) -> None:
     """Whatever they are, and whatever contexts there were before."""
     chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
-    contexts: list[Any] = [{"a": "1", "b": "2"}, {("a", "b"): "x"}, {None: "y"}, {"a": "z"}, None]
+    kinds: list[Any] = [{"a": "1", "b": "2"}, {("a", "b"): "x"}, {None: "y"}, {"a": "z"}, None]
+    contexts = [each for each in [*kinds, kinds[0]] for _ in range(2)]
     for context in contexts:
         chart.fire(agent, "go", context)
     assert [entry.context for entry in agent.state_history] == [*map(identify, contexts)]

@@ -125,6 +125,16 @@ def test_an_answer_is_for_the_state_that_was_asked(agent: Any, events: list[Any]
     assert agent.ticks_in_state == 0
 
 
+def test_an_answer_inside_an_action_waits_for_its_commit(agent: Any, events: list[Any]) -> None:
+    """It is made then, and nothing says that it was lost."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, None, lambda a, c: chart.fire_to(a, "on", S.RESTING)),
+        Transition("on", S.SCROLLING, S.RESTING),
+    )
+    assert chart.fire(agent, "go") is S.RESTING
+    assert [entry["event"] for entry in events] == ["statechart.transition"] * 2
+
+
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:
     """Cancelling afire while a question is open changes nothing, and the agent can fire again."""
     chart, reasoner = decision_chart(), Patient(S.COMPOSING)
