@@ -227,10 +227,9 @@ class Log:
             (statement,) = duckdb.extract_statements(query)
             if statement.type != duckdb.StatementType.SELECT:
                 raise InputError("is no query: begin with select, from or with", field="query")
-            words, calls = ({*re.findall(each, query)} for each in (r"\w+", r"\w+(?=\s*\()"))
             for name, text in statements().items():
                 # a macro is not meant where a column has its name
-                if name in (calls if "create macro" in text else words):
+                if re.search(rf"\b{name}" + (r"\s*\(" if "create macro" in text else r"\b"), query):
                     self._make(name)
             return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
@@ -269,9 +268,7 @@ class Log:
             name = os.fsencode(path).decode("utf-8", "replace")
             execute("insert into logs values (?, ?)", [label, name])
         known = [
-            value
-            for name, value in vars(events).items()
-            if name.isupper() and isinstance(value, str)
+            each for name, each in vars(events).items() if name.isupper() and isinstance(each, str)
         ]
         execute("create table known_events as select unnest(?) as event", [known])
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")

@@ -13,7 +13,6 @@ from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
-OtherT = TypeVar("OtherT")
 ValueT = TypeVar("ValueT")
 
 
@@ -116,10 +115,6 @@ class AgentSet(tuple[AgentT, ...]):
         """Return an agent by its place, or the set of the agents in a slice."""
         chosen = super().__getitem__(index)
         return AgentSet(chosen) if isinstance(index, slice) else chosen
-
-    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
-        """Return the set of these agents and of others."""
-        return AgentSet(super().__add__(others))
 
     def __repr__(self) -> str:
         """Show the number of agents, and the first few."""

@@ -81,6 +81,7 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     """Its rows are drawn or written like those of a table; a wrong name is refused with a list."""
     query = 'select "trigger", count(*) as n from events where to_state is not null group by all'
     assert {row["trigger"] for row in log(query, run, "--json").rows} >= {"decides", "sees_post"}
+    assert log("run-measures", run, "--json").rows
     rows = log("from decisions_by(['source', 'round'])", run, "--json").rows
     assert [(row["source"], row["round"]) for row in rows] == [("policy", n) for n in (1, 2, 3)]
     for wrong in ("staets", "select stat from states", "drop table events"):

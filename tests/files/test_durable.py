@@ -109,6 +109,15 @@ def test_a_pipe_is_written_to_as_it_is(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
+def test_a_file_that_is_open_is_written_to_as_it_is(tmp_path: Path) -> None:
+    """As standard output may be one: what is in it stays."""
+    with (tmp_path / "file").open("wb", buffering=0) as file:
+        file.write(b"before ")
+        with replacing(Path(f"/proc/self/fd/{file.fileno()}")) as stream:
+            stream.write(b"after")
+    assert (tmp_path / "file").read_bytes() == b"before after"
+
+
 def test_names_of_every_length_can_be_replaced(tmp_path: Path) -> None:
     """A file whose name is as long as names may be is written, too."""
     path = tmp_path / ("é" * 127)

@@ -214,7 +214,7 @@ def test_a_nested_chart_is_changed_as_it_was_written() -> None:
         transitions=[Transition("loses", Phone.READING, lost)],
         without=[("resumes", None, "engaging.H"), ("always", Phone.READING, None)],
         guards={("breaks", None, None): is_bold},
-        timeouts={"engaging": 9},
+        timeouts={"engaging": 9, "pocket": None},
     )
     *_, breaks, other, tires, loses = chart.transitions
     assert (breaks.source, other.source, other.rate, tires.after) == ("pocket", "engaging", 0.1, 2)

@@ -367,7 +367,7 @@ def spans_of(host: str) -> list[ReadableSpan]:
 def test_a_decision_is_a_span_and_a_fallback_is_an_error() -> None:
     """A span has the conventions' names for model and tokens, and the status of its answer."""
     with FakeOllama(latency=0.02) as server:
-        server.fail(*[Fault.says("nonsense")] * 3)
+        server.fail(*[Fault.says("nonsense")] * 4)
         spans = spans_of(server.host)
 
     failed = [span for span in spans if not span.status.is_ok]

@@ -21,7 +21,7 @@ from prism.examples.rumour import Person
 from prism.examples.schelling import Resident
 from prism.reasoner import PolicyReasoner
 from prism.testing import LateReasoner
-from prism.worlds import World, during, measure, state, uniform
+from prism.worlds import AgentSet, World, during, measure, small_world, state, uniform
 from tests.kit.lamps import Lamp, Light
 from tests.kit.worlds import WITHOUT_MODEL, Gossip, run_in, run_logged
 
@@ -60,6 +60,27 @@ def test_any_process_writes_the_same_bytes(
     assert (folder / "events.jsonl").read_bytes() + (folder / "run.json").read_bytes() == left
 
 
+class Apart(World[Lamp]):
+    """Lamps that see those next to them, and may be in different ticks."""
+
+    ticks = 3
+    independent = True
+
+    def setup(self) -> None:
+        """Put them in a ring."""
+        self.network = small_world(self, 2, 0)
+
+    def depends(self, agent: Lamp) -> AgentSet[Lamp]:
+        """Return the lamps next to one."""
+        return agent.neighbours
+
+    @during(Light.OFF, Light.ON)
+    async def press(self, lamp: Lamp) -> None:
+        """Tell what the others are, and decide."""
+        self.log("seen", agent=lamp, lit=lamp.neighbours.count(Light.ON), at=self.time)
+        await lamp.decide("pressed")
+
+
 @pytest.mark.parametrize(("world", "agents"), WORLDS)
 @given(numbers=st.tuples(st.integers(0, 99), st.integers(0, 99), st.integers(1, 9)))
 @FEW
@@ -75,22 +96,34 @@ def test_when_answers_come_changes_nothing(
     assert run_logged(folder, world(), agents, seed=seed, reasoner=late).log == at_once.log
 
 
+def test_agents_ahead_of_each_other_write_one_log(tmp_path: Path) -> None:
+    """It is that of turns one after another, however long each answer takes."""
+    slow, quick = (LateReasoner(PolicyReasoner(0), concurrency=n, seed=n) for n in (1, 7))
+    done = run_logged(tmp_path, Apart(), 9, rounds=2, reasoner=slow)
+    assert run_logged(tmp_path, Apart(), 9, rounds=2, reasoner=quick).log == done.log
+    turns = [(each["round"], each["tick"], each["at"]) for each in done.events("world.seen")]
+    assert turns == sorted(turns)
+    assert {round(at * 3) for *_, at in turns} == {*range(1, 7)}
+
+
 class Nosy(World[Lamp]):
-    """Agents that decide for each other, though the world says that they are independent."""
+    """Agents that wait for each other, though the world says that they are independent."""
 
     independent = True
+    asks: bool = True
 
     @during(Light.OFF)
-    async def ask(self, _: Lamp) -> None:
-        """Let the first lamp decide."""
-        await self.agents[0].decide("pressed")
+    async def ask(self, lamp: Lamp) -> None:
+        """Let the first lamp decide, or wait for a message."""
+        await (self.agents[0].decide("pressed") if self.asks else lamp.receive())
 
 
-def test_an_independent_step_waits_for_its_own_agent_alone() -> None:
+@pytest.mark.parametrize("asks", [True, False])
+def test_an_independent_step_waits_for_its_own_agent_alone(asks: bool) -> None:
     """Otherwise the run would depend on which answer came first."""
     late = LateReasoner(PolicyReasoner(0), concurrency=2)
     with pytest.raises(SimulationError, match="waits for another agent, in an independent world"):
-        Run(Nosy(), 3, reasoner=late).run()
+        Run(Nosy(asks=asks), 3, reasoner=late).run()
 
 
 @pytest.mark.parametrize(("world", "agents"), WORLDS)

@@ -83,7 +83,9 @@ class Remembering(RuleBasedStateMachine):
 
 
 TestRemembering = Remembering.TestCase
-TestRemembering.settings = settings(max_examples=40, stateful_step_count=25)
+TestRemembering.settings = settings(
+    max_examples=4 * settings.default.max_examples, stateful_step_count=25
+)
 
 
 def test_the_file_has_the_specifications_shape(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ async def result_of(reply: str) -> tuple[str, str | None]:
     [
         (xml("forge", what="nail"), "1 nail of iron"),
         (xml("forge", what="sword", number="2", metal="gold"), "2 sword of gold"),
-        (xml("forge", what="nail", tags="", value=""), "1 nail of iron"),
+        (xml("forge", what="nail", number=" ", value=""), "1 nail of iron"),
         (tool("go", place={"x": 1, "y": 2}, names=["a"]), "3 ['a']"),
         (xml("shout", value="hello"), "HELLO"),
         (tool("shout", words=7), "7"),

@@ -23,7 +23,7 @@ from tests.kit.writers import prompts_of, writer_of
     thoughts=st.lists(st.text("xyz", min_size=1, max_size=200), max_size=5),
     room=st.integers(50, 2000),
 )
-@settings(max_examples=40)
+@settings(max_examples=4 * settings.default.max_examples)
 async def test_no_prompt_exceeds_the_hard_limit_and_nothing_is_lost(
     held: dict[str, str], thoughts: list[str], room: int
 ) -> None:

@@ -41,6 +41,21 @@ def test_functions_without_a_name_are_refused(function: Any) -> None:
     assert "guard of calm --bumped--> angry has no name" in str(caught.value)
 
 
+def test_two_functions_of_one_name_are_refused() -> None:
+    """A document could not tell them apart."""
+    strong = is_strong
+
+    def other() -> Any:
+        def is_strong(agent: Any, force: Any) -> bool:
+            return bool(force > 5)
+
+        return is_strong
+
+    moves = [Transition("go", CALM, ANGRY, guard) for guard in (strong, other())]
+    with pytest.raises(DefinitionError, match="two guards are called 'is_strong'"):
+        Statechart(Mood, moves, CALM).to_dict()
+
+
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schema": True}, "schema: must be 2"),
     ({"name": 5}, "name: is no key of a chart, or cannot be 5"),

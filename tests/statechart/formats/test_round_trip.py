@@ -86,6 +86,14 @@ def test_any_text_comes_back_equal(description: str, state: str) -> None:
 
 
 @pytest.mark.parametrize("spec", FORMATS)
+def test_a_state_may_be_called_as_the_wildcard(spec: str) -> None:
+    """Then the source of that text is the state."""
+    star, rest = state_enum("Star", ["*", "rest"])
+    chart = Statechart([star, rest], [Transition("go", star, rest)], star)
+    assert FORMATS[spec](format(chart, spec)) == chart
+
+
+@pytest.mark.parametrize("spec", FORMATS)
 @pytest.mark.parametrize("seed", range(40))
 @pytest.mark.sampled(20)
 def test_a_random_chart_comes_back_equal(seed: int, spec: str) -> None:

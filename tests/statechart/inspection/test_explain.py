@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism.agents import SocialAgent
@@ -95,6 +95,7 @@ class _First:
 
 
 @pytest.mark.usefixtures("_faults_unheard")
+@example(outcomes=[True, "raise", True], decides=True, strict=True)
 @given(
     outcomes=st.lists(st.sampled_from([True, False, "raise"]), max_size=3),
     decides=st.booleans(),
