@@ -105,7 +105,7 @@ _INFO = logging.INFO
 def somebody_listens() -> bool:
     """Return True if anybody listens to the transitions of charts without their own logger."""
     # every fire asks
-    if event_hooks or structlog_is_configured():
+    if event_hooks or _is_configured():
         return True
     return _standard.isEnabledFor(_INFO)
 
@@ -132,7 +132,7 @@ def _logger_for(logger: Any, level: int) -> Any:
         if logger.is_silent:
             return None
         logger = logger.opened
-    if logger is None and not structlog_is_configured():
+    if logger is None and not _is_configured():
         return _standard_logger if _standard.isEnabledFor(level) else None
 
     if logger is None:
@@ -249,18 +249,22 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-def _structlog_is_configured() -> bool:
+def structlog_is_configured() -> bool:
     """Return whether the application has configured structlog, once it is imported."""
-    global structlog_is_configured
+    return _is_configured()
+
+
+def _look_for_structlog() -> bool:
+    global _is_configured
     # structlog lacks the function while it is being imported
     ask = getattr(modules.get("structlog"), "is_configured", None)
     if ask is None:
         return False
-    structlog_is_configured = ask
-    return structlog_is_configured()
+    _is_configured = ask
+    return _is_configured()
 
 
-structlog_is_configured: Callable[[], bool] = _structlog_is_configured
+_is_configured: Callable[[], bool] = _look_for_structlog
 """structlog's function of that name, once structlog is imported."""
 
 
