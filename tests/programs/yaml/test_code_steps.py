@@ -82,6 +82,12 @@ async def test_a_failed_code_step_changes_nothing(code: str, reason: str) -> Non
     assert run.reason.startswith(reason)
 
 
+async def test_what_a_step_prints_is_dropped(capfd: pytest.CaptureFixture[str]) -> None:
+    """It can print without end."""
+    await agent_of(workflow("print('dropped')")).turn()
+    assert "dropped" not in "".join(capfd.readouterr())
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.text(ANY, max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(ANY, max_size=3), inner),

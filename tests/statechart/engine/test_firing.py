@@ -86,19 +86,23 @@ def test_fifty_records_fit_in_ten_kilobytes() -> None:
     assert used / len(agents) < 10_000
 
 
+@pytest.mark.parametrize("target", [S.IDLE, None])
 @pytest.mark.parametrize("with_action", [True, False])
 def test_a_self_transition_only_runs_its_action(
-    agent: Any, with_action: bool, events: list[Any]
+    agent: Any, with_action: bool, target: Any, events: list[Any]
 ) -> None:
-    """It returns the state, whose time begins anew; nothing is recorded or logged."""
+    """It returns the state, whose time begins anew unless the transition is internal.
+
+    Nothing is recorded or logged.
+    """
     ran: list[Any] = []
     action = (lambda *_: ran.append(1)) if with_action else None
-    chart = chart_of(Transition("again", S.IDLE, S.IDLE, action=action))
+    chart = chart_of(Transition("again", S.IDLE, target, action=action))
     agent.ticks_in_state = 4
     for _ in range(2):
         assert chart.fire(agent, "again") is S.IDLE
     assert len(ran) == 2 * with_action
-    assert (snapshot(agent), events) == ((S.IDLE, 0, []), [])
+    assert (snapshot(agent), events) == ((S.IDLE, 0 if target else 4, []), [])
 
 
 @pytest.mark.parametrize(
