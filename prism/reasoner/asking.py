@@ -208,12 +208,8 @@ class Pool:
     @property
     def sampling(self) -> dict[str, Any]:
         """How the servers were told to sample replies, without what they refused."""
-        sent: dict[str, Any] = {}
-        for each in self.servers:
-            sent |= {
-                name: value for name, value in each.sampling.items() if name not in each.dropped
-            }
-        return sent
+        sent = ((each.dropped, *item) for each in self.servers for item in each.sampling.items())
+        return {name: value for dropped, name, value in sent if name not in dropped}
 
     async def smallest_window(self) -> int | None:
         """Return the smallest window that questions have on any server; None if unknown."""
