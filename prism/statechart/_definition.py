@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
-from functools import cached_property, partial
+from functools import partial
 from itertools import islice, pairwise
 from typing import Any, Generic
 
@@ -93,6 +93,8 @@ class Definition(Generic[StateT]):
         self.name: str = name
         self.strict: bool = strict
         self.description: str = description
+        # what may react in each state, which the engine keeps here (`rows_of`)
+        self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = limits
@@ -114,14 +116,6 @@ class Definition(Generic[StateT]):
     def state_type(self) -> type[StateT]:
         """The enum of the states."""
         return type(self.states[0])
-
-    @cached_property
-    def rows(self) -> Any:
-        """What may react in each state to each event, as `NestedRows`."""
-        # loaded only where there are composites, or something is to be explained
-        from prism.statechart._engine.rows import NestedRows
-
-        return NestedRows(self.hierarchy)
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
-from prism.statechart._engine.rows import Moment
+from prism.statechart._engine.rows import Moment, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart._parts import TIMING
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
@@ -102,7 +102,7 @@ def explain(
         context: What the event is about.
         state: The state to explain for.
     """
-    tree, rows = chart.hierarchy, chart.rows
+    tree, rows = chart.hierarchy, rows_of(chart)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
     trial = _Trial(tree, agent, context)
     outcome: FireOutcome = "no reaction"

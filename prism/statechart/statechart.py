@@ -20,6 +20,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
 from prism.statechart._engine.machine import Arguments, Machine
+from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import Action, Guard, State
 from prism.statechart.reporting import Reporter
@@ -221,12 +222,12 @@ class Statechart(Driving[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = self._as_it_runs.rows.outcomes(self.state_of(state_text(state)), trigger)
+        outcomes = rows_of(self._as_it_runs).outcomes(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
-        rows, member = self._as_it_runs.rows, self.state_of(state_text(state))
+        rows, member = rows_of(self._as_it_runs), self.state_of(state_text(state))
         return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
 
     # Documents and pictures

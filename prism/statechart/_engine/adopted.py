@@ -14,6 +14,7 @@ from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
+from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Reporter
@@ -136,7 +137,7 @@ class AdoptedEngine(Driving[Any]):
         """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
         return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
-    _rows: Any = property(lambda chart: chart.definition.rows)
+    _rows: Any = property(lambda chart: rows_of(chart.definition))
 
     def _require_known_state(self, agent: Any) -> Any:
         return self._value(agent)

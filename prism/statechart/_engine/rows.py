@@ -15,6 +15,7 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
+from prism.statechart._definition import Definition
 from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
@@ -228,6 +229,14 @@ class NestedRows:
                 ends = [around, outer] if is_last else [around]
                 events = (done(nodes[each].state) for each in ends if each != CHART)
                 yield from filter(tree.reacts_to, events)
+
+
+def rows_of(definition: Definition[Any]) -> NestedRows:
+    """Return what may react in the states of a chart; made once, and kept with its definition."""
+    if definition.rows is None:
+        definition.rows = NestedRows(definition.hierarchy)
+    rows: NestedRows = definition.rows
+    return rows
 
 
 def _reacts(trigger: str | None, event: object) -> bool:

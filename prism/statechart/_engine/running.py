@@ -18,9 +18,8 @@ from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.statechart._engine.firing import Run
 from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction
+from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, memory_of, random_of, remember
 from prism.statechart.names import shown_name
@@ -43,7 +42,7 @@ class Steps:
 
     def __init__(self, chart: Any, hierarchy: Hierarchy) -> None:
         self._chart = chart
-        self.rows: NestedRows = chart.definition.rows
+        self.rows: NestedRows = rows_of(chart.definition)
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
         limits = chart.definition.timeouts.items()
@@ -157,7 +156,7 @@ class Steps:
             # nothing says what is done is about
             event, context = raised.popleft(), None
 
-    def _make(self, agent: Any, edge: Edge, context: Any, run: Run) -> None:
+    def _make(self, agent: Any, edge: Edge, context: Any, run: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
 
         An action that fails does not stop the others.

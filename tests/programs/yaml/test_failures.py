@@ -18,31 +18,30 @@ def asking(policy: str = "", top: str = "") -> str:
     return f"{top}\nsteps:\n  - {{name: ask, type: llm, prompt: p, output: text{policy}}}\n"
 
 
-HANG = Fault.hang()
+EMPTY, BUSY, HANG = Fault.says(""), Fault.status(503), Fault.hang()
 
 
 @pytest.mark.parametrize("own", [1, 3])
 @pytest.mark.parametrize("retries", [0, 1, 3])
-@pytest.mark.parametrize("fault", [Fault.says(""), Fault.status(503), HANG, None])
+@pytest.mark.parametrize(
+    "faults", [[EMPTY] * 9, [BUSY] * 9, [HANG] * 9, [BUSY, EMPTY] * 9, [EMPTY] + [BUSY] * 9]
+)
 async def test_max_retries_bounds_all_requests(
     server: FakeOllama,
     connect: Any,
     loop_clock: Clock,
-    fault: Fault | None,
+    faults: list[Fault],
     own: int,
     retries: int,
 ) -> None:
     """`max_retries: 3` is four requests in all, whatever fails, and whatever the pool retries."""
-    if fault is not None:
-        server.fail_always(fault)
-    else:
-        server.fail(*[Fault.status(503), Fault.says("")] * 9)
+    server.fail(*faults)
     pool: Any = connect(attempts=own, timeout=5)
     for each in pool.servers:
         each.backoff = lambda _failures: 0.0
     workflow = Workflow.from_text(asking(f", max_retries: {retries}"))
     asking_it = asyncio.create_task(WorkflowAgent(workflow, pool).turn())
-    for number in range(1 + retries) if fault is HANG else ():
+    for number in range(1 + retries) if HANG in faults else ():
         await loop_clock.passes(5, when=partial(lambda least: server.asked > least, number))
     turn = await asking_it
     assert server.asked == 1 + retries
