@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import exp, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -364,43 +363,3 @@ def test_the_chart_draws_from_numbers_of_its_own(tmp_path: Path) -> None:
     assert once.told(moves) == often.told(moves) != more.told(moves)
     assert sum(each["trigger"] == "ends" for each in once.events(moves)) > 20
     assert [agent.said for agent in once.run.agents] == [agent.said for agent in more.run.agents]
-
-
-class Rated(World[Any]):
-    """The phones in continuous time."""
-
-    rounds = 3
-    ticks = 2
-    rings: float = RINGS
-    setup = Calls.setup
-
-    @during(Day.FEED, Day.WRITING, rate=ENDS)
-    def end(self, agent: Any) -> None:
-        """Hang up at a rate."""
-        agent.fire("ends")
-
-
-@pytest.mark.slow
-def test_rates_are_exact_in_time_in_a_world_of_rates(tmp_path: Path) -> None:
-    """The share of busy phones in continuous time is that of the theory, not of a tick's chance."""
-    busy = rung = 0
-    total, number = BUZZES + RINGS, 1200
-    for seed in range(20):
-        run = Run(Rated, [Called() for _ in range(60)], seed=seed)
-        run.run()
-        busy += 60 - run.world.count(Day.POCKET)
-        rung += run.world.count(Day.WRITING)
-    # two states: idle with rate `total`, busy with rate 5, after three rounds at rest
-    share = total / (total + ENDS) * (1 - exp(-3 * (total + ENDS)))
-    assert abs(busy / number - share) < 4 * sqrt(share * (1 - share) / number)
-    part = RINGS / total
-    assert abs(rung / busy - part) < 4 * sqrt(part * (1 - part) / busy)
-
-    log = run_logged(tmp_path, Rated(), [Called() for _ in range(50)], seed=1)
-    times = [
-        event["timestamp"]
-        for event in log.events("statechart.transition")
-        if event["trigger"] in ("buzzes", "rings", "ends")
-    ]
-    assert times == sorted(times)
-    assert len({*times}) == len(times) > 100
