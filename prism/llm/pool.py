@@ -32,7 +32,7 @@ class ModelPool(Pool):
         model: Name of the model, as the server lists it.
         server: The kind of server: ``ollama``, or ``openai`` for vLLM, llama.cpp, LM Studio and
             others that speak OpenAI's API.
-        given: The settings of requests, as for `OllamaChatClient`.
+        options: The settings of requests, as for `OllamaChatClient`.
 
     Raises:
         FieldValueError: If an address is invalid, or a setting is out of range.

@@ -21,7 +21,7 @@ def place_effect(places: Mapping[str, Sequence[int]]) -> str | None:
     place that was chosen most, for all places, where it is not.
 
     Args:
-        places: What ``Places.to_dict`` returns.
+        places: How often each place was chosen, by the number of options; see `Router`.
     """
     lists = [counts for counts in places.values() if len(counts) > 1 and any(counts)]
     many = [counts for counts in lists if sum(counts) >= _LEAST_EXPECTED * len(counts)]

@@ -84,8 +84,9 @@ class Decision:
         decision_id: Its id in the journal of a kept run.
         prompt_hash: The beginning of the SHA-256 of the prompt, if there is one.
         question_kind: How the model was asked: for a ``letter`` or for the ``name`` of an option.
-        option_mass: Probability of all options together, if read from a model's log-probabilities.
-            The rest belongs to other replies.
+        option_mass: Probability of the letters of all options together, if the server gave
+            log-probabilities. The rest belongs to other replies; if it is more than a half, the
+            model was asked for a name.
         rotation: How many options were moved from the beginning of the list to its end in the
             prompt; None for the chart's order, or if unknown.
         sampling_seed: The number drawn for the question and added to the model's seed, if the model

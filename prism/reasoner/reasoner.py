@@ -19,6 +19,7 @@ from prism.reasoner.asking import AsksModel, Limits, Outcome, Pool, SingleFlight
 from prism.reasoner.clients import gives_chances
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.prompts import (
+    MOST_LETTERS,
     STATE_DESCRIPTIONS,
     Kind,
     PromptSettings,
@@ -175,9 +176,10 @@ class Reasoner(AsksModel, BaseReasoner):
             decision: The answer; if a model gave it, equal questions are answered alike.
         """
         draw = self._draw(question)
-        if self._replies is None or self._rotations == "all":
+        if decision is None:
             return
-        if decision is None or decision.source != "model":
+        self._note_kind(question, decision)
+        if decision.source != "model" or self._replies is None or self._rotations == "all":
             return
 
         kind: Kind = "letter" if decision.question_kind == "letter" else "name"
@@ -188,6 +190,17 @@ class Reasoner(AsksModel, BaseReasoner):
             request = self._request(kind, question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
             self._replies[request.identity] = reply
+
+    def _note_kind(self, question: Question, decision: Decision) -> None:
+        """Note how an earlier process asked, so that a run keeps to one kind of question."""
+        if decision.question_kind == "letter":
+            self._is_proven = self._has_letters = True
+        elif decision.option_mass is not None or (
+            decision.question_kind == "name"
+            and not self._has_letters
+            and len(question.options) <= MOST_LETTERS
+        ):
+            self._asks_letters = False
 
     def _require_fallback(self, states: type[Any]) -> None:
         """Refuse a misspelt fallback before it is needed; a member may be of another kind's chart.
@@ -284,7 +297,9 @@ class Reasoner(AsksModel, BaseReasoner):
         decision = await self._ask_by("name", question, draw, rotation)
         if decision.cost is not None:
             cost.follow(decision.cost)
-        return replace(decision, cost=cost)
+        # says to whoever resumes the run why names are asked for
+        mass = None if outcome.result is None else outcome.result.option_mass
+        return replace(decision, cost=cost, option_mass=mass)
 
     def _request(
         self, kind: Kind, question: Question, draw: Draw, rotation: int | None
@@ -388,7 +403,9 @@ def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision
         options: The texts of the options.
     """
     answered = [each for each in decisions if each.source != "fallback"] or decisions
-    first, cost = answered[0], decisions[0].cost
+    # one by name, if there is one
+    first = min(answered, key=lambda each: each.question_kind == "letter")
+    cost = decisions[0].cost
     for each in decisions[1:]:
         if cost is not None and each.cost is not None:
             cost.follow(each.cost)

@@ -250,8 +250,8 @@ Attributes:
     probabilities (object of shares or null): Probability of each option, if known.
     question_kind (text, optional): Form of the answer that the model was asked for: a `letter`, or
         the `name` of an option.
-    option_mass (share, optional): Total probability of all options, where it comes from a model's
-        log-probabilities.
+    option_mass (share, optional): Total probability of all options' letters, if the server gave
+        log-probabilities. Below a half, names are asked for from then on.
     rotation (count, optional): Number of options that moved from the beginning to the end of the
         list in the prompt. Only where the order of options is shuffled.
     rotations_apart (share, optional): Total variation distance between the answers in all

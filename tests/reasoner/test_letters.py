@@ -118,6 +118,23 @@ async def test_one_reply_without_a_letter_is_that_questions_fault(
     assert kinds == ["letter", "name", "letter"]
 
 
+@pytest.mark.parametrize(
+    ("masses", "kind"), [((0.1,), "name"), ((0.8, 0.1), "name"), ((0.8,), "letter")]
+)
+async def test_a_run_that_is_resumed_goes_on_with_its_kind_of_question(
+    masses: tuple[float, ...], kind: str, server: FakeOllama, connect: Connect
+) -> None:
+    """Decisions of an earlier process say whether the letters were given up."""
+    stopped, resumed = Reasoner(connect()), Reasoner(connect())
+    for mass in masses:
+        weighing(server, mass)
+        (decision,) = await stopped.decide_many([question := ask(f"ada {mass}")])
+        resumed.skip(question, decision)
+    weighing(server, 0.8)
+    (decision,) = await resumed.decide_many([ask("bo")])
+    assert decision.question_kind == kind
+
+
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
     """Servers list twenty alternatives of a token at most."""
     options = tuple(f"option {number}" for number in range(21))
