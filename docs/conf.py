@@ -1,7 +1,8 @@
 """Set-up of the documentation's site, for Sphinx: ``sphinx-build -W --keep-going docs build/site``.
 
 The pages are plain Markdown. The reference is made from the docstrings, that of the command line
-from the command, and those of events and of the feed's parameters from the code.
+from the command, and those of events and of the feed's parameters from the code. Pictures are made
+by running what they show, for which the picture of the viewer needs Chromium.
 """
 
 import gc
@@ -23,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
 from events import tables
 from parameters import written
+from pictures import make_outdated
 
 # the trees of all pages stay until the end: looking through them for garbage takes a quarter
 gc.set_threshold(100_000, 20, 100)
@@ -160,6 +162,7 @@ def share_navigation(
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Join Sphinx."""
+    app.connect("builder-inited", lambda _: make_outdated())
     # before the theme draws the navigation
     app.connect("html-page-context", share_navigation, priority=400)
     app.connect("source-read", add_made)

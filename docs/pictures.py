@@ -1,7 +1,6 @@
-"""All pictures of the documentation: ``python docs/pictures.py [NAME...]`` makes them again.
+"""The pictures of the documentation, which the site makes: ``python docs/pictures.py [NAME...]``.
 
-They show what prism does, so they are out of date as soon as that changes:
-``python docs/pictures.py --check`` names those, and a test does the same.
+They show what prism does, so they are made from it. The README's alone is in the repository.
 """
 
 import asyncio
@@ -11,10 +10,8 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from hashlib import sha256
-from importlib.resources import files
 from itertools import product
 from pathlib import Path
 from shutil import which
@@ -121,13 +118,12 @@ def comparison(folder: Path) -> str:
     found = compare(*(folder / name for name in groups), measures=["reached"])
     found.save_figures(folder)
 
-    return _shown(folder / "rounds-1.svg", repr(found.round_rows()).encode())
+    return _coloured(folder / "rounds-1.svg")
 
 
 def _figure(log: Path, name: str) -> str:
     make_report(read_log(log)).save_figures(log.parent)
-    # the first line of a log tells parameters, which may change nothing
-    return _shown(log.parent / name, log.read_bytes().partition(b"\n")[2])
+    return _coloured(log.parent / name)
 
 
 def _dark_rules(colours: Sequence[str]) -> str:
@@ -142,21 +138,15 @@ def _dark_rules(colours: Sequence[str]) -> str:
     )
 
 
-def _shown(figure: Path, data: bytes) -> str:
-    """Return a figure in colours for light and dark pages, and the hash of what it shows.
-
-    Where letters stand depends on the fonts and versions at hand, so such a picture is compared
-    by its data.
-    """
+def _coloured(figure: Path) -> str:
+    """Return a figure in colours for light and dark pages."""
     svg = figure.read_text(encoding="utf-8")
     colours = sorted(set(re.findall(r'="(#[0-9a-f]{6})"', svg)))
     dark = f"<style>@media (prefers-color-scheme: dark) {{ {_dark_rules(colours)} }}</style>"
     head = re.match(r"<svg[^>]*>", svg)
     assert head is not None
     opened = re.sub(r'class="[^"]*"', 'class="marks picture"', head[0])
-    both = f"{opened}{dark}{svg[head.end() :]}"
-
-    return f"{both}\n<!-- shows the data {sha256(data).hexdigest()} -->\n"
+    return f"{opened}{dark}{svg[head.end() :]}\n"
 
 
 def phone(_folder: Path) -> str:
@@ -272,24 +262,8 @@ def viewer(folder: Path) -> str:
         '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="960" height="720" '
         'viewBox="0 0 960 720" style="max-width: 100%; height: auto"><style>.dark { display: none }'
         " @media (prefers-color-scheme: dark) { .dark { display: inline } .light { display: none }"
-        f" }}</style>{images}</svg>\n{viewer_mark(folder)}\n"
+        f" }}</style>{images}</svg>\n"
     )
-
-
-def viewer_mark(folder: Path) -> str:
-    """Return what tells one picture of the viewer from another: its page, and the run it shows."""
-    shown = sha256(_watched(folder).read_bytes().partition(b"\n")[2])
-    for package, names in _PAGE.items():
-        for name in names:
-            shown.update(files(package).joinpath(name).read_bytes())
-
-    return f"<!-- shows the data {shown.hexdigest()} -->"
-
-
-_PAGE = {
-    "prism.watch": ("watch.html", "watch.css", "watch.js"),
-    "prism.report": ("report.css", "figures.js"),
-}
 
 
 def _watched(folder: Path) -> Path:
@@ -357,54 +331,32 @@ PICTURES: dict[str, Callable[[Path], str]] = {
 """Each picture's path below this folder, and what draws it in a folder for temporary files."""
 
 
-MARKS: dict[str, Callable[[Path], str]] = {"pictures/viewer.svg": viewer_mark}
-"""What tells a picture from an older one, where drawing it takes more than prism."""
-
-
-def drawn(name: str, draw: Callable[[Path], str] | None = None) -> str:
+def drawn(name: str) -> str:
     """Draw a picture.
 
     Args:
         name: Its path below this folder.
-        draw: What draws it, if not what is listed.
     """
     with TemporaryDirectory() as folder:
-        return (draw or PICTURES[name])(Path(folder))
+        return PICTURES[name](Path(folder))
 
 
-def is_stale(name: str) -> bool:
-    """Return True if a picture is not what would be drawn today.
-
-    That takes no browser: the picture of the viewer is compared by what it shows.
-
-    Args:
-        name: Its path below this folder.
-    """
-    path, now = DOCS / name, drawn(name, MARKS.get(name))
-    before = path.read_text(encoding="utf-8") if path.is_file() else ""
-    return _compared(before) != _compared(now)
+def make(names: Iterable[str] = tuple(PICTURES)) -> None:
+    """Make some of the pictures, by default all."""
+    for name in names:
+        (DOCS / name).parent.mkdir(exist_ok=True)
+        (DOCS / name).write_text(drawn(name), encoding="utf-8")
 
 
-def _compared(picture: str) -> str:
-    """Return the line that says what a picture shows, or else the whole picture."""
-    shown = re.search(r"^<!-- shows the data .* -->$", picture, re.MULTILINE)
-    return shown[0] if shown else picture
-
-
-def main() -> int:
-    """Make all pictures, or name those that are out of date."""
-    if sys.argv[1:] != ["--check"]:
-        for name in sys.argv[1:] or PICTURES:
-            (DOCS / name).parent.mkdir(exist_ok=True)
-            (DOCS / name).write_text(drawn(name), encoding="utf-8")
-        return 0
-
-    stale = [name for name in PICTURES if is_stale(name)]
-    for name in stale:
-        print(f"docs/{name} is out of date: run  python docs/pictures.py")  # noqa: T201
-
-    return 1 if stale else 0
+def make_outdated() -> None:
+    """Make the pictures that are missing, or older than prism."""
+    code = [DOCS / "pictures.py", *(DOCS.parent / "prism").rglob("*.*")]
+    latest = max(path.stat().st_mtime for path in code if "__pycache__" not in path.parts)
+    paths = {name: DOCS / name for name in PICTURES}
+    make(
+        name for name, path in paths.items() if not path.is_file() or path.stat().st_mtime < latest
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    make(sys.argv[1:] or PICTURES)

@@ -93,7 +93,7 @@ class CognitiveRun(AloneRun):
         if self.file.suffix.lower() == ".json":
             return CognitiveAgent, Config.load(self.file)
         cls = object_at(str(self.file))
-        if not (isinstance(cls, type) and issubclass(cls, CognitiveAgent)):
+        if not issubclass(cls, CognitiveAgent):
             raise InputError(f"{self.file} is no thinking agent", field="world")
         return cls, cls.config
 

@@ -227,10 +227,12 @@ class Feed(Posting):
     async def publish_about(self, reader: Reader) -> None:
         """Publish a reply to the post, or reshare it."""
         kind = KINDS_OF_ACTS[reader.state]
-        if reader.draft is None:
-            # it has chosen this act itself
-            await self._draft(reader, kind, self._stream_of_text(reader))
-        self._publish_draft(reader, kind)
+        # it may have begun the run here, with no post
+        if reader.post is not None:
+            if reader.draft is None:
+                # it has chosen this act itself
+                await self._draft(reader, kind, self._stream_of_text(reader))
+            self._publish_draft(reader, kind)
         reader.pending_action = None
         reader.fire(ACTION_DONE, reader.post)
 

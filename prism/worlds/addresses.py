@@ -64,18 +64,20 @@ def object_at(address: str) -> Any:
         InputError: If there is no such module, file or class.
     """
     source, _, name = address.rpartition(":")
-    members = vars(module_at(source))
-    if name not in members:
-        worlds = [
-            each
-            for each, value in members.items()
-            if isinstance(value, type) and issubclass(value, World) and value is not World
-        ]
+    classes = {
+        each: value
+        for each, value in vars(module_at(source)).items()
+        if isinstance(value, type) and value is not World
+    }
+    # not an instance: another process would make one without its parameters
+    cls = classes.get(name)
+    if cls is None or not (issubclass(cls, World) or hasattr(cls, "_prism_run_alone")):
+        worlds = (each for each, value in classes.items() if issubclass(value, World))
         listed = ", ".join(worlds) or "no world"
         problem = f"{source} has no world or agent {name!r}: it has {listed}"
         raise InputError(problem, field="world")
 
-    return members[name]
+    return cls
 
 
 def class_of(world: Any) -> tuple[type[World[Any]], str | None]:

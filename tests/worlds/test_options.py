@@ -14,6 +14,8 @@ from prism.telemetry.loggers import LateLogger
 from prism.worlds import World
 from tests.kit.worlds import run_in
 
+MADE = Rumour(friends=4)
+
 
 def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     """World, all parameters, treatments and the digest of the code are in run.json."""
@@ -38,6 +40,8 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     [
         ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
         ({"world": "prism.examples.rumour:Rumor"}, "no world or agent 'Rumor': it has Rumour"),
+        ({"world": "prism.examples.rumour:Person"}, "no world or agent 'Person'"),
+        ({"world": f"{__name__}:MADE"}, "no world or agent 'MADE': it has Rumour"),
         ({"world": "Rumour"}, "package.module:Name, file.py:Name or one of council, day"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
