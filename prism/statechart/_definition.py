@@ -84,7 +84,7 @@ class Definition(Generic[StateT]):
             "description": description,
         }
         # each kind of problem needs those before it to be solved
-        self._refuse(_part_problems(tops, every))
+        self._refuse(_part_problems(tops, every, initial))
         tree = Hierarchy(self.arguments)
         self._refuse(tree.problems)
         self._refuse(_tree_problems(tree, limits, final))
@@ -181,8 +181,12 @@ def _one_source_each(
 # What is wrong with it
 
 
-def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[str]:
+def _part_problems(
+    tops: Iterable[Any], transitions: Sequence[Any], initial: object
+) -> Iterator[str]:
     """Yield why values cannot be the states and transitions of a chart."""
+    if initial in (None, ()):
+        yield f"initial must name a state, got {initial}"
     states = [*with_insides(tops)]
     members: list[Any] = [each.state for each in states]
     kinds = dict.fromkeys(type(member) for member in members)
@@ -213,7 +217,9 @@ def _tree_problems(
             yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
     for node in tree.nodes:
         for problem in _state_problems(tree, node, final):
-            yield f"state {tree.texts[node.number]!r}: {problem}"
+            # the chart itself is no state
+            where = f"state {tree.texts[node.number]!r}: " if node.number else ""
+            yield where + problem
     for arc in tree.arcs:
         for problem in _arc_problems(tree, arc):
             yield f"transition {arc.number + 1} ({arc.written}): {problem}"

@@ -16,7 +16,7 @@ from typing import Any
 from prism.errors import DefinitionError
 from prism.files.records import Where, key_of
 from prism.statechart._definition import Definition
-from prism.statechart._parts import History, State
+from prism.statechart._parts import TIMING, History, State
 from prism.statechart.names import own_name
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import ANY_STATE, EventDescriptor, Transition
@@ -36,9 +36,9 @@ _FUNCTIONS = {
 _PLAIN: dict[str, Any] = {
     **dict.fromkeys(("name", "description", "trigger"), str),
     **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
-    **dict.fromkeys(("after", "rate", "probability"), (int, float)),
+    **dict.fromkeys(TIMING, (int, float)),
 }
-_MAY_BE_NULL = ("trigger", "target", "guard", "initial", "default")
+_MAY_BE_NULL = ("trigger", "target", "guard", "action", *TIMING, "initial", "default")
 
 
 # Writing

@@ -106,8 +106,8 @@ def _former(
 
 
 def _is_named(item: Transition[Any], name: Any) -> bool:
-    if isinstance(name, Transition):
-        return item == name
+    if not isinstance(name, tuple) or len(name) != 3:
+        return bool(item == name)
     texts = trigger_text(item.trigger), source_text(item.source), target_text(item.target)
     pairs = zip(name, texts, strict=True)
     return all(part is None or target_text(part) == text for part, text in pairs)

@@ -67,10 +67,11 @@ def timing_problems(item: Any) -> Iterator[str]:
     if item.trigger is None and timing.keys() - {"probability"}:
         yield "after and rate need a trigger, under which the log has them"
     for name, value in timing.items():
+        kind: Any = int if name == "after" else (int, float)
         if callable(value) and name != "probability":
             yield from call_problems(name, value)
-        elif not isinstance(value, (int, float)) or not 0 < value < inf:
-            yield f"{name} must be a number above 0, got {value!r}"
+        elif type(value) is bool or not isinstance(value, kind) or not 0 < value < inf:
+            yield f"{name} must be a {'whole ' * (kind is int)}number above 0, got {value!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,8 +35,8 @@ _READ = {
     "<state> <parallel> <final> <initial> <history> <transition>",
     "parallel": "id prism:entry prism:exit <state> <parallel> <history> <transition>",
     "final": "id prism:entry prism:exit",
-    "initial": "<default>",
-    "history": "id type prism:default <default>",
+    "initial": "<transition>",
+    "history": "id type prism:default <transition>",
     "transition": "event cond target type "
     "prism:exact prism:action prism:after prism:rate prism:probability prism:place",
     "default": "target type",
@@ -232,19 +232,21 @@ class _Reader:
             self._around.append((kind, None))
             return
 
-        if kind == "transition" and around in ("initial", "history"):
-            kind = "default"
+        is_default = kind == "transition" and around in ("initial", "history")
+        reading = "default" if is_default else kind
         if f"<{kind}>" not in _READ[around].split():
             self._refuse(f"<{kind}> in <{around}>")
         for each in names.values():
-            if each not in _READ[kind].split() and each not in foreign:
+            if each not in _READ[reading].split() and each not in foreign:
                 self._refuse(f"{each} of <{kind}>")
         values = {names[each]: text for each, text in attributes.items()}
-        self._around.append((kind, self._data(kind, outer, values)))
+        self._around.append((reading, self._data(reading, outer, values)))
 
     def _data(self, kind: str, outer: dict[str, Any], values: Mapping[str, str]) -> Any:
         """Return the data of an element by its attributes, and those of the one around it."""
         ids = values.get("initial", values.get("target", "")).split()
+        if "target" in values and not ids:
+            self._refuse("an empty target")
         match kind:
             case "initial":
                 return outer
@@ -259,7 +261,7 @@ class _Reader:
                 data = self._chart
                 data |= {"name": _decoded(values.get("name", DEFAULT_NAME)), "initial": ids}
             case "history":
-                deep = {"deep": True, "shallow": False}.get(values.get("type", "shallow"))
+                deep = self._is_of_type("deep", "shallow", values)
                 data = {"history": outer["state"], "deep": deep, "default": []}
                 self._histories[self._id(kind, values)] = data
             case _:
@@ -269,6 +271,12 @@ class _Reader:
                 self._chart["final_states"] += [data["state"]] if kind == "final" else []
         self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
         return data
+
+    def _is_of_type(self, kind: str, usual: str, values: Mapping[str, str]) -> bool:
+        """Return whether the type of an element is the first of two; the second is the default."""
+        if values.get("type", usual) not in (kind, usual):
+            self._refuse(f"type {values['type']!r}")
+        return values.get("type") == kind
 
     def _id(self, kind: str, values: Mapping[str, str]) -> str:
         """Return the id of a state or a history, or one that is made for it."""
@@ -289,7 +297,7 @@ class _Reader:
             "source": source,
             "target": targets,
             "guard": values["cond"].strip() if "cond" in values else None,
-            "internal": values.get("type") == "internal",
+            "internal": self._is_of_type("internal", "external", values),
             "place": place if type(place) is int else len(transitions),
         }
         transitions.append(data)

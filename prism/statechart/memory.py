@@ -76,6 +76,12 @@ def restart_times(memory: dict[str, Any], states: Iterable[str] | None = None) -
             kept.pop(state, None)
 
 
+def forget(memory: dict[str, Any]) -> None:
+    """Forget what charts remember about an agent; what an application keeps there stays."""
+    for key in ("history", "ticks", "after"):
+        memory.pop(key, None)
+
+
 def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
     """Let one tick pass in the active states whose time is kept; forget the time of all others.
 

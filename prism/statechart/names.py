@@ -48,7 +48,7 @@ def identify(context: object) -> dict[str, Any] | None:
         return None
     try:
         plain = _plain(context)
-    except Exception:  # no transition fails with a context, or an identifier, that cannot be read
+    except Exception:  # no transition fails with a context that cannot be read
         return {"type": type(context).__name__}
     return plain if isinstance(plain, dict) else {"value": plain}
 
@@ -114,12 +114,14 @@ def _inside(value: object) -> Any:
 
 def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
-    for name, key in _identifiers(cls):
-        identifier = getattr(value, name, None)
-        if identifier is not None:
-            return {
-                key: identifier if isinstance(identifier, (str, int, float)) else str(identifier)
-            }
+    try:
+        for name, key in _identifiers(cls):
+            identifier = getattr(value, name, None)
+            if identifier is not None:
+                is_plain = isinstance(identifier, (str, int, float))
+                return {key: identifier if is_plain else str(identifier)}
+    except Exception:  # the id of a detached database row cannot be read
+        pass
     return {"type": cls.__name__}
 
 

@@ -73,6 +73,7 @@ def shares(*values: float) -> Any:
         (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),
         (flat(states=(S.IDLE, OTHER("elsewhere"))), "got AgentState, Other"),
         (flat(initial=OTHER("idle")), "initial: <Other.IDLE: 'idle'> is not among the states"),
+        (flat(initial=None), "chart 'c': initial must name a state, got None"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
         (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),
         (
@@ -81,6 +82,10 @@ def shares(*values: float) -> Any:
         ),
         # states in states
         (tree(POCKET, State(ENGAGING, [READING, POCKET])), "'pocket' appears in the tree twice"),
+        (
+            lambda: phone().extended(without=[("opens",)]),
+            "has no transition ('opens',): name one as",
+        ),
         (tree(final_states=[ENGAGING]), "'engaging': it is final, but has substates: make one"),
         (
             tree(POCKET, State(ENGAGING, INSIDE, parallel=True), final_states=[SENT]),
@@ -96,6 +101,8 @@ def shares(*values: float) -> Any:
         (move(History(ENGAGING, default=POCKET)), "'pocket' does not lie inside 'engaging'"),
         (move(POCKET, "*", internal=True), "it is internal, so its source"),
         (shares(0), "probability must be a number above 0, got 0"),
+        (lambda: Transition("x", S.IDLE, S.RESTING, after=2.5), "must be a whole number above 0"),  # type: ignore[arg-type]
+        (lambda: Transition("x", S.IDLE, S.RESTING, rate=True), "a number above 0, got True"),
         (lambda: Transition(None, S.IDLE, S.RESTING, after=2), "after and rate need a trigger"),
         (lambda: Transition("x", S.IDLE, S.RESTING, after=2, rate=1), "after and rate cannot be"),
         (shares(0.6, 0.6), "the probabilities of 'x' in 'pocket' add up to 1.2"),

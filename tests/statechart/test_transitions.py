@@ -88,6 +88,7 @@ def made(name: str, base: str = "Thing", **fields: Any) -> Any:
 
 POST = made("Post", post_id="p1", text="a long text that no record needs")
 NOTHING = made("Nothing")
+DETACHED = type("Detached", (), {"id": property(lambda row: row.session.load())})()
 
 CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (None, None),
@@ -114,6 +115,7 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (NOTHING, {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),
     ({"thing": NOTHING}, {"thing": "Nothing"}),
+    ({"row": DETACHED, "post": POST}, {"row": "Detached", "post": "p1"}),
     ({"at": datetime(2026, 1, 2, 3, 4, 5)}, {"at": "2026-01-02T03:04:05"}),
     (UUID(int=7), {"value": "00000000-0000-0000-0000-000000000007"}),
 ]

@@ -21,7 +21,7 @@ from prism.errors import FieldValueError
 from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart.memory import count, count_of, memory_of, random_of, remember
+from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
 from prism.statechart.names import shown_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, trigger_text
@@ -91,7 +91,7 @@ class Steps:
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
         if self.rows.tree.kept or self.rows.tree.timed:
-            memory_of(agent).clear()
+            forget(memory_of(agent))
         self.run(agent, self.rows.beginning(agent.state), context)
 
     def alone(self, arc: Arc, agent: Any, context: Any) -> Any:

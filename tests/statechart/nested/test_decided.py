@@ -66,11 +66,11 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
     """An agent may have been saved under a former chart, in which states lay elsewhere."""
     chart = phone(Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=True)))
     agent = begun(chart)
-    agent.state_memory = {"history": {"engaging": left, "gone": ["reading"]}}
+    agent.state_memory = {"history": {"engaging": left, "gone": ["reading"]}, "mine": 1}
     assert chart.fire(agent, "resumes") is Phone.READING
-    # and who begins again remembers nothing
+    # and who begins again remembers nothing but the application's own
     chart.begin(agent)
-    assert "history" not in agent.state_memory
+    assert agent.state_memory == {"mine": 1}
 
 
 # Final
