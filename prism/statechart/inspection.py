@@ -81,13 +81,21 @@ class _Trial(Moment):
 
     has_drawn = False
 
+    def __init__(self, chart: Definition[Any], agent: Any, context: Any) -> None:
+        super().__init__(chart.hierarchy, agent, context)
+        self._is_strict = chart.strict
+
+    def passes(self, arc: Arc) -> bool:
+        return not self.has_raised and super().passes(arc)
+
     def draw(self) -> float:
         self.has_drawn = True
         return 0
 
-    def raises(self, chart: Definition[Any]) -> bool:
-        """Return whether a guard has raised an error that the chart lets through."""
-        return chart.strict and any(verdict.error for verdict in self.verdicts.values())
+    @property
+    def has_raised(self) -> bool:
+        """Whether a guard has raised an error that the chart lets through."""
+        return self._is_strict and any(verdict.error for verdict in self.verdicts.values())
 
 
 def explain(
@@ -104,12 +112,12 @@ def explain(
     """
     tree, rows = chart.hierarchy, rows_of(chart)
     state, reaction = rows.place(state).state, rows.reaction(state, trigger)
-    trial = _Trial(tree, agent, context)
+    trial = _Trial(chart, agent, context)
     outcome: FireOutcome = "no reaction"
     target, options, arcs = None, dict[Any, None](), dict[Arc, None]()
     if reaction is not None:
         edge, arcs = reaction.first(trial), dict.fromkeys(chain(*reaction.groups))
-        if trial.raises(chart) or trial.has_drawn:
+        if trial.has_raised or trial.has_drawn:
             outcome = "draws" if trial.has_drawn else "raises"
         else:
             target = edge and edge.to_state
@@ -138,7 +146,7 @@ def explain(
         outcome,
         summaries[outcome],
         target,
-        tuple(options) if len(options) > 1 and not trial.raises(chart) else (),
+        tuple(options) if len(options) > 1 and not trial.has_raised else (),
     )
 
 

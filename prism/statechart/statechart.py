@@ -250,7 +250,7 @@ class Statechart(Driving[StateT]):
         return format(self, "json")
 
     def to_scxml(self) -> str:
-        """Return the chart as an SCXML document; ``docs/scxml.md`` describes its contents."""
+        """Return the chart as an SCXML document; ``docs/charts.md`` describes its contents."""
         return format(self, "scxml")
 
     def to_svg(self, traffic: Mapping[tuple[str, str], int] | None = None) -> str:

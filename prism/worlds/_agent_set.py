@@ -13,6 +13,7 @@ from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
+OtherT = TypeVar("OtherT")
 ValueT = TypeVar("ValueT")
 
 
@@ -115,6 +116,10 @@ class AgentSet(tuple[AgentT, ...]):
         """Return an agent by its place, or the set of the agents in a slice."""
         chosen = super().__getitem__(index)
         return AgentSet(chosen) if isinstance(index, slice) else chosen
+
+    def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:
+        """Return the set of these agents and of others, as `count` of a tuple would be 0."""
+        return AgentSet(super().__add__(others))
 
     def __repr__(self) -> str:
         """Show the number of agents, and the first few."""

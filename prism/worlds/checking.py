@@ -237,8 +237,8 @@ def child() -> None:
 
 
 def _without_lists(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines of a log that do not list the agents."""
-    return [line for line in lines if not line.startswith(_LISTING)]
+    """Return the lines of a log, empty where they list the agents."""
+    return [b"" if line.startswith(_LISTING) else line for line in lines]
 
 
 def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> list[Finding]:

@@ -9,7 +9,7 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
-from prism.errors import DefinitionError, InputError, SimulationError
+from prism.errors import AgentError, DefinitionError, InputError, SimulationError
 from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
@@ -197,8 +197,11 @@ class World(Declares, Generic[AgentT]):
             neighbours: Agents to which the network connects it.
 
         Raises:
-            AgentError: If it has joined a run.
+            AgentError: If it is no agent, or has joined a run.
         """
+        if not isinstance(agent, Agent):
+            # its class, above all, whose attributes would change
+            raise AgentError(f"add must get an agent, got {agent!r}")
         self._running("add").add(agent, at, tuple(neighbours))
         return agent
 

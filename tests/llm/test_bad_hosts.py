@@ -111,6 +111,33 @@ async def test_a_question_that_fails_among_others_is_not_waited_for(
 
 
 @BOTH
+@pytest.mark.parametrize("status", [401, 403])
+async def test_a_refusal_may_be_an_outage_once_a_server_has_answered(
+    status: int, server: FakeOllama, connect: Connect
+) -> None:
+    """Patience is for a server that restarts; a key that never was accepted is refused at once."""
+    pool = impatient(connect(), pause=0.001, patience=600)
+    refused = [Fault.status(status)] * 4
+    server.fail(*refused)
+    with pytest.raises(LLMError, match=f"answered {status}"):
+        await pool.chat(HELLO)
+    server.recover()
+    await pool.chat(HELLO)
+    server.fail(*refused)
+    await pool.chat(HELLO)
+    assert server.asked == 7
+
+
+async def test_patience_counts_from_the_first_failure(server: FakeOllama, connect: Connect) -> None:
+    """However often the server is probed, it ends."""
+    pool = impatient(connect(), pause=0.01, patience=0.05)
+    server.fail_always(Fault.drop())
+    async with asyncio.timeout(MOST_SECONDS):
+        with pytest.raises(LLMError):
+            await pool.chat(HELLO)
+
+
+@BOTH
 async def test_a_refusal_stands_if_the_other_server_is_gone(serve: Serve, connect: Connect) -> None:
     """What is raised is what the one server said that could be asked, and it is not charged."""
     useless, gone = serve(), serve()

@@ -52,13 +52,14 @@ async def test_a_reply_that_is_cut_is_asked_for_in_other_words(
 async def test_a_server_that_is_asked_too_much_at_once_is_asked_less(
     server: FakeOllama, connect: Connect, caplog: pytest.LogCaptureFixture, loop_clock: Clock
 ) -> None:
-    """It gets half of what it could not answer in time, however much it was allowed."""
+    """It gets half of what it could not answer in time, unless it is still loading its model."""
     pool = unpaused(connect(concurrency=8, timeout=5, attempts=6))
-    await pool.chat(HELLO)
-    server.fail(*[Fault.hang()] * 4)
-    asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(4)]
-    await loop_clock.passes(5, when=lambda: server.asked == 5)
-    assert len(await asyncio.gather(*asking)) == 4
+    for before in (0, 8):
+        server.fail(*[Fault.hang()] * 4)
+        asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(4)]
+        await loop_clock.passes(5, when=lambda before=before: server.asked == before + 4)
+        assert len(await asyncio.gather(*asking)) == 4
+        assert ("from now on" in caplog.text) is bool(before)
     assert "4 questions at once in time: from now on it is asked 2" in caplog.text
     gate = server.latency = Gate()
     asking = [asyncio.create_task(pool.chat(HELLO)) for _ in range(4)]

@@ -27,11 +27,11 @@ async def test_the_probabilities_are_those_of_the_letters(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
     """They are logged with their mass; nothing limits what they are read from, at 0 neither."""
-    weighing(server, 0.8)
+    weighing(server, 0.6)
     await Reasoner(connect(), seed=1).decide_many([ask("ada")])
     (event,) = heard
     assert event["probabilities"] == pytest.approx({"composing": 0.6, "scrolling": 0.4})
-    assert (event["option_mass"], event["question_kind"]) == (pytest.approx(0.8), "letter")
+    assert (event["option_mass"], event["question_kind"]) == (pytest.approx(0.6), "letter")
     (asked,) = server.questions
     assert (asked.body["logprobs"], asked.body["top_logprobs"]) == (True, 20)
     limits = asked.body.get("options", asked.body)
@@ -166,8 +166,14 @@ async def test_a_decision_of_a_run_goes_through_eight_files(
     assert len({file for file in files if file[0] in ("reasoner", "llm")}) == 8
 
 
-async def test_of_letters_in_several_tokens_the_last_is_the_answer() -> None:
-    """A model that thinks first may write an option's letter in its thoughts, too."""
+@pytest.mark.parametrize(
+    ("last", "chances"),
+    [({"A": 0.4, "B": 0.6}, {"composing": 0.4, "scrolling": 0.6}), ({"A": 0.9}, None)],
+)
+async def test_of_letters_in_several_tokens_the_last_is_the_answer(
+    last: dict[str, float], chances: dict[str, float] | None
+) -> None:
+    """Thoughts may have a letter, too; one that is not among the likely tokens was forced."""
 
     def token(text: str, **chances: float) -> dict[str, Any]:
         listed = [{"token": each, "logprob": log(chance)} for each, chance in chances.items()]
@@ -175,8 +181,8 @@ async def test_of_letters_in_several_tokens_the_last_is_the_answer() -> None:
 
     class Thinks:
         async def chat(self, *, messages: Any, logprobs: bool, top_logprobs: int) -> Any:
-            tokens = [token("B", A=0.1, B=0.9), token('"B', A=0.4, B=0.6)]
+            tokens = [token("B", A=0.1, B=0.9), token('"B', **last)]
             return {"message": {"content": '{"letter": "B"}'}, "logprobs": tokens}
 
     decision = await decide(Thinks())
-    assert decision.probabilities == pytest.approx({"composing": 0.4, "scrolling": 0.6})
+    assert decision.probabilities == (chances and pytest.approx(chances))

@@ -2,12 +2,14 @@
 
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from prism.agents import SocialAgent
 from prism.cli._results import spent_lines
+from prism.randomness import RandomStream
 from prism.reasoner import Question, Reasoner, Router
 from prism.statechart.states import AgentState as S
 from prism.testing import FakeOllama, Fault
@@ -53,6 +55,21 @@ async def test_of_many_questions_each_rotation_has_its_share(
     # a server that reads the schema sees the same order
     for asked in server.questions:
         assert asked.prompt.split("options:\n- ")[1].startswith(asked.options[0])
+
+
+async def test_a_rotation_depends_on_seed_agent_and_decision(connect: Connect) -> None:
+    """Agents with equal random numbers have other rotations, and so has each decision of one."""
+
+    async def rotations(seed: int, *names: str) -> list[int | None]:
+        reasoner = Reasoner(connect(), mode="chat", rotations="drawn", seed=seed)
+        agents = {each: SimpleNamespace(name=each, random=RandomStream(1)) for each in names}
+        asked = [Question(agents[each], S.EVALUATING, "decides", OPTIONS) for each in names]
+        return [decision.rotation for decision in await reasoner.decide_many(asked)]
+
+    crowd = [f"n{number}" for number in range(12)]
+    first = await rotations(1, *crowd)
+    assert first == await rotations(1, *crowd) != await rotations(2, *crowd)
+    assert len({*first}) > 1 < len({*await rotations(1, *["ada"] * 12)})
 
 
 @BOTH

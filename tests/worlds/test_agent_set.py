@@ -152,6 +152,7 @@ SLICES: dict[str, Callable[[AgentSet[Lamp]], AgentSet[Lamp]]] = {
     "all": lambda agents: agents[:],
     "none": lambda agents: agents[12:],
     "some of some": lambda agents: agents[2:][:5],
+    "both ends": lambda agents: agents[:3] + agents[-3:],
 }
 
 

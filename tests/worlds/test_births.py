@@ -419,6 +419,7 @@ def come_back(yard: Any, person: Person) -> None:
     ("world", "act", "error", "problem"),
     [
         (Acting, lambda yard, one: yard.add(one), AgentError, "has joined a run already"),
+        (Acting, lambda yard, _: yard.add(Person), AgentError, "must get an agent, got <class"),
         (Acting, come_back, FieldValueError, "in young> has left the run: bear others"),
         (
             ActingAlone,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
+from functools import partial
 from itertools import takewhile
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Self
@@ -226,8 +227,14 @@ class Driving(Engine[StateT]):
             quiet: Log no discarded answer: the caller reports the result itself.
 
         Returns:
-            As `fire`; None if no enabled transition leads to the target.
+            As `fire`; None if no enabled transition leads to the target, or it was queued.
         """
+        if self._firing and self._is_queued(
+            agent,
+            trigger,
+            partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet),
+        ):
+            return None
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         is_there = state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}
@@ -235,7 +242,7 @@ class Driving(Engine[StateT]):
         made = self.fire(agent, trigger, context, leads) if is_there else None
         # of an event that the chart does not have there is a warning already
         is_event = type(trigger) is str and trigger in self._triggers
-        if made is None and is_event and not (quiet or id(agent) in self._firing):
+        if made is None and is_event and not quiet:
             reason = "not_enabled" if is_there else "moved"
             self._reporter.discarded(agent, trigger, state, target, reason)
         return made

@@ -126,13 +126,21 @@ def test_an_answer_is_for_the_state_that_was_asked(agent: Any, events: list[Any]
 
 
 def test_an_answer_inside_an_action_waits_for_its_commit(agent: Any, events: list[Any]) -> None:
-    """It is made then, and nothing says that it was lost."""
+    """It is made then, unless it was about the state that the transition leaves."""
+
+    def answers(agent: Any, asked_in: Any) -> None:
+        chart.fire_to(agent, "on", S.RESTING, asked_in=asked_in)
+
     chart = chart_of(
-        Transition("go", S.IDLE, S.SCROLLING, None, lambda a, c: chart.fire_to(a, "on", S.RESTING)),
+        Transition("go", S.IDLE, S.SCROLLING, None, answers),
         Transition("on", S.SCROLLING, S.RESTING),
+        Transition("on", S.RESTING, S.IDLE),
     )
-    assert chart.fire(agent, "go") is S.RESTING
-    assert [entry["event"] for entry in events] == ["statechart.transition"] * 2
+    assert chart.fire(agent, "go", S.SCROLLING) is S.RESTING
+    chart.fire(agent, "on")
+    assert chart.fire(agent, "go", S.IDLE) is S.SCROLLING
+    assert events[-1]["event"] == "statechart.answer_discarded"
+    assert [entry["event"] for entry in events[:-1]] == ["statechart.transition"] * 4
 
 
 async def test_a_cancelled_afire_leaves_the_agent_as_it_was(decider: Any) -> None:

@@ -117,6 +117,9 @@ def test_explanation_foretells_fire_and_afire(
     except (LookupError, UnknownTriggerError):
         assert strict
     assert explanation.options == reasoner.asked
+    if explanation.outcome == "raises":
+        # as by fire, none is asked after the one that raised
+        assert [line.split()[0] for line in explanation.candidates].count("raised") == 1
     try:
         assert chart.fire(agent, "go") is explanation.target
     except LookupError:
