@@ -284,7 +284,9 @@ class ClientServer(Server):
         except (ValueError, RecursionError):
             return ""
 
-        if not isinstance(data, dict) or set(data) != set(request.schema.get("properties", ())):
+        properties = request.schema.get("properties", {})
+        required = request.schema.get("required", properties)
+        if not isinstance(data, dict) or not {*required} <= {*data} <= {*properties}:
             return ""
         self.warn_once("thoughts", "puts its answers where thoughts belong; they are taken")
         return thought

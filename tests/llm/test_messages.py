@@ -26,16 +26,23 @@ def replies(dialect: str, message: dict[str, Any]) -> Fault:
 async def test_an_answer_where_thoughts_belong_is_the_answer(
     field: str, dialect: str, server: FakeOllama, connect: Connect
 ) -> None:
-    """It is taken if the content is empty and it is one object of the schema; prose is not."""
+    """It is taken if the content is empty and it is an object of the schema; prose is not."""
     if dialect == "ollama":
         field = "thinking"
     server.fail(replies(dialect, {"content": "", field: answer("scrolling")}))
     (decision,) = await Reasoner(connect(), mode="chat").decide_many([ask()])
     assert (decision.source, decision.chosen) == ("model", S.SCROLLING)
-    server.fail_always(replies(dialect, {"content": "", field: "I would go on scrolling."}))
-    (decision,) = await Reasoner(connect(), mode="chat").decide_many([ask()])
-    assert decision.source == "fallback"
-    assert "thoughts, and no reply" in str(decision.reason)
+    for thought in ("I would go on scrolling.", '{"next_state": "scrolling", "sure": 0.1}'):
+        server.fail_always(replies(dialect, {"content": "", field: thought}))
+        (decision,) = await Reasoner(connect(), mode="chat").decide_many([ask()])
+        assert decision.source == "fallback"
+        assert "thoughts, and no reply" in str(decision.reason)
+    server.recover()
+    server.fail(replies(dialect, {"content": "", field: '{"verdict": "good"}'}))
+    parts = {"verdict": {"type": "string"}, "reasoning": {"type": "string"}}
+    schema = {"type": "object", "properties": parts, "required": ["verdict"]}
+    written = await Writer(connect()).write(TextCall("ada", "verdict", "Is it good?", schema))
+    assert written.text == '{"verdict": "good"}'
 
 
 @BOTH

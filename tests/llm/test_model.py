@@ -156,9 +156,13 @@ def test_invalid_values_are_refused(given: dict[str, Any], message: str) -> None
 
 
 @pytest.mark.parametrize("value", [-1, 300, 0.5, "0", "5m", "-1m", "1h30m", "1.5h"])
-def test_ollamas_durations_are_taken_as_they_are(value: float | str) -> None:
-    """Numbers are seconds, and texts have units, as Ollama itself takes them."""
-    assert Model("tiny", keep_alive=value).keep_alive == value
+async def test_ollamas_durations_are_taken_as_they_are(
+    value: float | str, server: FakeOllama
+) -> None:
+    """Numbers are seconds, and texts have units, as Ollama itself takes them with each request."""
+    model = Model("tiny", server.host, keep_alive=value)
+    await model.as_client().chat(HELLO)
+    assert server.questions[0].body["keep_alive"] == value
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from prism.randomness import RandomStream
 from prism.reasoner import Decision, Question, Reasoner, Router, TextCall, Writer
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import S, answer, ask
-from tests.kit.servers import Connect
+from tests.kit.servers import BOTH, Connect
 
 
 @pytest.mark.parametrize(("mode", "model"), [("chat", "tiny"), ("auto", "llama3.2")])
@@ -126,6 +126,7 @@ async def test_agents_with_one_prompt_draw_independently(
     assert len({*seeds}) == 2 * AGENTS
 
 
+@BOTH
 async def test_a_seed_repeats_every_draw(server: FakeOllama, connect: Connect) -> None:
     """The same seed gives the same answers, whoever is asked first; another gives others."""
     found, server.choose = [], sampled

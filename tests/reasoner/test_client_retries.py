@@ -96,17 +96,25 @@ async def test_what_passes_is_retried_and_what_lasts_is_not(
     assert result(await decide(client, attempts=2)) == ("fallback", 2 if fault in PASSING else 1)
 
 
-async def test_retry_after_is_respected(server: FakeOllama, bare: Any, loop_clock: Clock) -> None:
-    """The pause of a bare client is at least as long as its server asks for."""
-    server.fail(Fault.status(503, headers={"Retry-After": "20"}))
-    deciding = asyncio.create_task(decide(bare))
-    await loop_clock.passes(19.9, when=lambda: bare.ended)
+@pytest.mark.parametrize(("header", "seconds"), [("20", 20), ("3600", 60)])
+async def test_retry_after_is_respected(
+    header: str, seconds: int, server: FakeOllama, bare: Any, loop_clock: Clock
+) -> None:
+    """A server is left alone for as long as it asks for, up to a minute, with all questions."""
+    server.fail(Fault.status(503, headers={"Retry-After": header}))
+    reasoner = Reasoner(bare, model="llama3.2", mode="chat")
+    deciding = [asyncio.create_task(reasoner.decide_many([ask()]))]
+    await loop_clock.passes(seconds - 0.1, when=lambda: bare.ended)
+    deciding.append(asyncio.create_task(reasoner.decide_many([ask("bo")])))
     # long enough for a request that does not wait
     await asyncio.to_thread(time.sleep, 0.1)
-    assert (server.asked, deciding.done()) == (1, False)
+    assert (server.asked, *(each.done() for each in deciding)) == (1, False, False)
     # and a moment, so that several runs do not come back together
     loop_clock.time += 0.5
-    assert result(await deciding) == ("model", 2)
+    assert [result(decision) for (decision,) in await asyncio.gather(*deciding)] == [
+        ("model", 2),
+        ("model", 1),
+    ]
 
 
 async def test_a_client_that_keeps_failing_is_left_alone(
