@@ -56,8 +56,8 @@ log = typer.Typer(
     "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, "
     "stuck_agents, cascades, "
     "agents, participation, measures, arms, world, messages, run_measures and diff; "
-    '"from states_at(1)", transitions_at(1) and dwell_at(1) count nested states on a level, and '
-    "decisions_by(['source']) and costs_by(['what']) group by other columns.",
+    '"from states_at(1)" counts nested states on a level, as do transitions_at(1) and dwell_at(1); '
+    "\"from decisions_by(['source'])\" and costs_by(['what']) group by other columns.",
 )
 
 
