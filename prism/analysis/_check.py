@@ -12,7 +12,7 @@ import duckdb
 from prism.analysis._log import Log
 from prism.statechart import Statechart
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import TIMEOUT, EventDescriptor, trigger_text
+from prism.statechart.transitions import TIMEOUT, is_meant, trigger_text
 
 
 class Fault(NamedTuple):
@@ -36,11 +36,6 @@ class _Step(NamedTuple):
     trigger: str
     target: str
     has_guard: bool
-
-    def is_by(self, trigger: str) -> bool:
-        """Return whether an event makes it."""
-        event = self.trigger
-        return event.matches(trigger) if isinstance(event, EventDescriptor) else event == trigger
 
 
 class Rules:
@@ -96,7 +91,7 @@ class Rules:
         yield from unknown
 
         allowed = self._ways_out(source)
-        if not any(step.is_by(trigger) for step in chain(*self._steps.values())):
+        if not any(is_meant(trigger, step.trigger) for step in chain(*self._steps.values())):
             yield Fault("unknown_trigger", str(trigger), allowed)
         elif not unknown and not self._allows(source, trigger, target):
             yield Fault("unknown_move", f"{source} to {target} on {trigger}", allowed)
@@ -119,7 +114,9 @@ class Rules:
 
         strange = [str(each) for each in options or () if not self._allows(state, trigger, each)]
         if strange and not unknown:
-            ends = [step.target for step in self._steps_of(state) if step.is_by(trigger)]
+            ends = [
+                step.target for step in self._steps_of(state) if is_meant(trigger, step.trigger)
+            ]
             offered = f"{', '.join(strange)} offered on {trigger}"
             allowed = ", ".join(dict.fromkeys(ends)) or f"no {trigger}"
             yield Fault("unknown_option", offered, f"{state} allows {allowed}")
@@ -149,7 +146,7 @@ class Rules:
         return [step for leaf in leaves for step in self._steps.get(leaf, ())]
 
     def _allows(self, source: str, trigger: str, target: str) -> bool:
-        ends = {step.target for step in self._steps_of(source) if step.is_by(trigger)}
+        ends = {step.target for step in self._steps_of(source) if is_meant(trigger, step.trigger)}
         if self._regions is None:
             return target in ends
         # a step of several regions enters only what their transitions lead to

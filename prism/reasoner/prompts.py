@@ -606,9 +606,6 @@ def request_for(
                 return read_letter(reply.text, reply.tokens, letters)
             return Reply(reply.text, state_text(parse_reasoner_response(reply.text, [*options])))
         except ReasonerError as error:
-            if by_letter:
-                # it wanted to say something else, and is asked for a name
-                return Reply(reply.text)
             raise UselessReplyError(str(error), host=reply.host) from error
 
     return QuestionRequest(

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any, Literal, Unpack, get_args
 
 from prism._faults import place_of
-from prism.errors import LLMError, NoProbabilitiesError, ReasonerError
+from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
 from prism.reasoner.asking import AsksModel, Limits, Outcome, Pool, SingleFlight
@@ -37,7 +37,7 @@ from prism.reasoner.questions import (
     all_of,
 )
 from prism.reasoner.replies import Reply
-from prism.reasoner.requests import Cost, require_one_of, require_positive
+from prism.reasoner.requests import USUAL_TRIES, Cost, require_one_of, require_positive
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
@@ -273,11 +273,17 @@ class Reasoner(AsksModel, BaseReasoner):
         return self._chosen(question, draw, _averaged(decisions, options))
 
     async def _ask_by(
-        self, kind: Kind, question: Question, draw: Draw, rotation: int | None
+        self,
+        kind: Kind,
+        question: Question,
+        draw: Draw,
+        rotation: int | None,
+        tries: int = USUAL_TRIES,
     ) -> Decision:
         """Ask a question, by name if a model cannot be asked for probabilities.
 
-        An answer with probabilities chooses nothing yet.
+        An answer with probabilities chooses nothing yet. A useless reply to a question by letter is
+        asked again by name.
         """
         try:
             request = self._request(kind, question, draw, rotation)
@@ -289,12 +295,15 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._replies is not None and (reply := self._replies.get(request.identity)):
             return self._read(request, reply, "cache", None)
 
-        outcome = await self._flights.do(request.identity, partial(self.ask, request))
+        tries = 1 if request.kind == "letter" else tries
+        ask = partial(self.ask, request, tries=tries)
+        outcome = await self._flights.do(request.identity, ask)
         if request.kind == "name" or not self._lacks_chances(outcome):
             return self._answered(request, outcome)
 
         cost = outcome.charge()
-        decision = await self._ask_by("name", question, draw, rotation)
+        left = USUAL_TRIES - isinstance(outcome.error, UselessReplyError)
+        decision = await self._ask_by("name", question, draw, rotation, left)
         if decision.cost is not None:
             cost.follow(decision.cost)
         # says to whoever resumes the run why names are asked for
@@ -310,16 +319,17 @@ class Reasoner(AsksModel, BaseReasoner):
 
     def _lacks_chances(self, outcome: Outcome[Reply]) -> bool:
         """Return whether a model gave no probabilities, so that it is asked by name."""
-        reply = outcome.result
-        if reply is None:
-            is_unable = isinstance(outcome.error, NoProbabilitiesError)
-            self._asks_letters &= not is_unable
-            return is_unable
-        if reply.chances is not None:
+        reply, error = outcome.result, outcome.error
+        if reply is not None and reply.chances is not None:
             self._has_letters = True
             return False
+        if isinstance(error, NoProbabilitiesError):
+            self._asks_letters = False
+            return True
 
-        if reply.option_mass is not None:
+        if reply is None and not isinstance(error, UselessReplyError):
+            return False
+        if reply is not None and reply.option_mass is not None:
             what = f"gave the letters of all options {reply.option_mass:.2g} of the probability"
         elif self._has_letters:
             # once, which says nothing about other questions

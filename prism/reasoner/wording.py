@@ -54,7 +54,6 @@ POST_LENGTH = 280
 
 _MOST_LENGTH = 100_000
 _AGAIN = "Respond with JSON only, in the form that is shown above."
-_MOST_LANGUAGE = 60
 _ELLIPSIS = "…"
 _LINE_BREAK = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*\n")
@@ -73,7 +72,7 @@ class Wording:
             to the model.
 
     Raises:
-        FieldValueError: If ``max_length`` is below 1, or the language is not a name.
+        FieldValueError: If ``max_length`` is below 1.
     """
 
     max_length: int = POST_LENGTH
@@ -86,14 +85,6 @@ class Wording:
         if not is_whole or not 1 <= most <= _MOST_LENGTH:
             raise FieldValueError(
                 f"max_length must be a whole number from 1 to {_MOST_LENGTH}, got {most!r}"
-            )
-
-        name = self.language
-        is_name = isinstance(name, str) and name.strip() and name.isprintable()
-        if name is not None and not (is_name and len(name) <= _MOST_LANGUAGE):
-            raise FieldValueError(
-                f"language must be a name of at most {_MOST_LANGUAGE} characters on one line, got "
-                f"{name!r}"
             )
 
     def call(

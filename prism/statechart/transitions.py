@@ -148,6 +148,11 @@ class EventDescriptor(str):
         return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
 
 
+def is_meant(event: object, trigger: str) -> bool:
+    """Return whether an event causes the transitions of a trigger."""
+    return trigger.matches(event) if isinstance(trigger, EventDescriptor) else trigger == event
+
+
 # Records
 
 

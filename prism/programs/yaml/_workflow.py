@@ -104,7 +104,7 @@ class Workflow(Document):
         transitions = reader.transitions()
         problems.raise_if_any()
         reader.warn_of_refusals(transitions)
-        files = (*([] if file is None else [file]), *reader.files)
+        files = (*([] if file is None else [file]), *dict.fromkeys(reader.files))
         chart = _chart(name, reader.workflow, transitions)
         return cls(name, chart, steps, files, tuple(sorted(problems)))
 

@@ -290,7 +290,7 @@ class Engine(Generic[StateT]):
             while run.queue:
                 trigger, fire = run.queue.popleft()
                 self._count_step(agent, run, trigger)
-                run.is_between = True
+                run.is_between, run.errors = True, None
                 fire()
             return made
         finally:

@@ -21,7 +21,7 @@ from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import ALWAYS, Edge, EventDescriptor, trigger_text
+from prism.statechart.transitions import ALWAYS, Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
@@ -240,9 +240,7 @@ def rows_of(definition: Definition[Any]) -> NestedRows:
 
 
 def _reacts(trigger: str | None, event: object) -> bool:
-    if isinstance(trigger, EventDescriptor):
-        return trigger.matches(event)
-    return event is EVENTLESS if trigger is None else trigger == event
+    return event is EVENTLESS if trigger is None else is_meant(event, trigger)
 
 
 class Moment:

@@ -156,6 +156,19 @@ def test_a_strict_chart_changes_nothing_before_the_commit(is_exit: bool) -> None
     assert agent.notes == ([] if is_exit else ["x@reading"])
 
 
+def test_a_guard_that_fails_behind_an_action_propagates_from_a_strict_chart() -> None:
+    """Its event waited for the transition of which the action fired it."""
+    chart = phone(
+        Transition("lifts", Phone.POCKET, Phone.READING, None, lambda a, c: chart.fire(a, "calls")),
+        Transition("calls", Phone.READING, Phone.SENT, failing),
+        strict=True,
+    )
+    agent = begun(chart)
+    with pytest.raises(ValueError, match="no"):
+        chart.fire(agent, "lifts")
+    assert agent.state is Phone.READING
+
+
 # Configurations
 
 
