@@ -115,8 +115,7 @@ def _kept(source: Path) -> Run[Any]:
     if "results" not in summary:
         raise InputError("has not ended: resume it first", path=source)
 
-    config, file = summary["config"], source / SUMMARY_NAME
-    options: Run[Any] = Run.from_config(config, file)
+    options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
     return options
 
 
