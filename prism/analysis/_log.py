@@ -250,8 +250,7 @@ class Log:
 
     def lock(self) -> None:
         """Keep queries from reading or writing anything else, for those from a page."""
-        self.connection.execute("set enable_external_access = false")
-        self.connection.execute("set lock_configuration = true")
+        self.connection.execute("set enable_external_access = false; set lock_configuration = true")
 
     def close(self) -> None:
         """Close the database."""

@@ -36,6 +36,7 @@ _COST = (*COST_KEYS, *OPTIONAL_COST_KEYS)
 _OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_NON_STR_KEYS
 _EFFECT = "effect"
 _AGAIN = "again"
+_BY_ANOTHER = "by_another"
 
 
 class Journal:
@@ -76,6 +77,9 @@ class Journal:
         if repeats is not None and (path is None or not path.exists() or not path.stat().st_size):
             recorded = locate_log(repeats.run).parent / ANSWERS_NAME
             self.earlier = _answers_in(recorded, repeats.until, Spent())
+            for each in self.earlier.values():
+                if each["kind"] in repeats.by_others:
+                    each[_BY_ANOTHER] = True
             if self.earlier and path is not None:
                 # the folder has all that the run cannot make again
                 open_lines(path, 0, 0o600).close()
@@ -109,6 +113,14 @@ class Journal:
         if isinstance(question, TextCall):
             return _written(line, question)
         return _decision(line, question)
+
+    def may_answer_again(self, answer_id: str) -> bool:
+        """Return whether an earlier answer is also that to equal questions that are still to come.
+
+        It is not where nobody is asked, so that none needs to be recognized, or if another model
+        gave it.
+        """
+        return self.asks and _BY_ANOTHER not in self.earlier[answer_id]
 
     async def once(self, key: str, effect: Effect, interrupted: Any) -> Any:
         """Carry out an effect on the outside world, unless the journal says that it has begun.
@@ -295,10 +307,9 @@ class JournalledPart(Wrapped):
     def _earlier(self, question: Any, answer_id: str) -> Any:
         """Return the answer of the journal, if there is one."""
         answer = self._journal.answer_to(question, answer_id)
-        if answer is not None and self._journal.asks:
+        if answer is not None and self._journal.may_answer_again(answer_id):
             self.part.skip(question, answer)
         elif isinstance(answer, Decision):
-            # where nobody is asked, no equal question needs to be recognized
             self.part.skip(question)
         return answer
 

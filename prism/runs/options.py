@@ -27,10 +27,13 @@ class Repeats:
         run: The folder of the earlier run.
         until: The round from which on somebody is asked, and not its journal. If there is none,
             nobody is, and the log must have the same lines, too.
+        by_others: Kinds of answers, ``decision`` and ``text``, that another model gave, so that an
+            equal question is asked anew.
     """
 
     run: Path
     until: int | None = None
+    by_others: tuple[str, ...] = ()
 
     @property
     def asks(self) -> bool:
@@ -39,13 +42,15 @@ class Repeats:
 
     def to_config(self) -> dict[str, Any]:
         """Return it as plain data."""
-        return {"run": str(self.run), "until": self.until}
+        return {"run": str(self.run), "until": self.until, "by_others": [*self.by_others]}
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any]) -> Self | None:
         """Read what `to_config` returned, in the configuration of a run."""
         kept = config.get("repeats")
-        return None if kept is None else cls(Path(kept["run"]), kept["until"])
+        if kept is None:
+            return None
+        return cls(Path(kept["run"]), kept["until"], tuple(kept["by_others"]))
 
 
 @dataclass(frozen=True, slots=True)

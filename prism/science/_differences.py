@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,8 +85,7 @@ class Differences:
 
     def table(self) -> DuckDBPyRelation:
         """Return the differences as a table, with a column for each field of `Difference`."""
-        names = [each.name for each in fields(Difference)]
-        return table_of([dict.fromkeys(names) | asdict(row) for row in self.differences])
+        return table_of([asdict(row) for row in self.differences])
 
     def rounds(self, measures: Iterable[str] | None = None) -> DuckDBPyRelation:
         """Return the mean of each group in each round.
@@ -118,9 +117,8 @@ class Differences:
     @property
     def intervals(self) -> str:
         """Whose intervals the differences have: Student's for pairs, Welch's for groups."""
-        paired = {row.paired for row in self.differences}
-        names = {True: "Student's", False: "Welch's"}
-        return " or ".join(name for key, name in names.items() if key in paired)
+        names = ("Student's" if row.paired else "Welch's" for row in self.differences)
+        return " or ".join(dict.fromkeys(names))
 
     @property
     def pairing(self) -> str:

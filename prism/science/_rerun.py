@@ -92,16 +92,18 @@ def rerun(
             problem = f"has {each}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
 
+    writer, is_asked = options.writer, isinstance(decider, Model)
+    is_shared = is_asked and writer is not None and writer.model is None
+    by_others = ["decision"] * is_asked + ["text"] * ("writer" in changes or is_shared)
     if decider is not None:
         changes["reasoner"] = decider
-    writer = options.writer
     if isinstance(decider, PolicyOptions) and writer is not None and writer.model is None:
         # the model that decided goes on writing
         changes = {"writer": replace(writer, model=options.reasoner), **changes}
     again = options.replace(**changes)
     again.before = before
     if _has_journal(options):
-        again = again.repeating(source, until=from_round)
+        again = again.repeating(source, until=from_round, by_others=by_others)
     again = again.replace(treatments=(*options.treatments, *changed, *treatments))
     outcome: Outcome[Any] = again.keep(folder, on_round=on_round, observer=observer)
     return Rerun(outcome, source, from_round, _differences(source, Path(folder), from_round))
@@ -113,8 +115,7 @@ def _kept(source: Path) -> Run[Any]:
     if "results" not in summary:
         raise InputError("has not ended: resume it first", path=source)
 
-    config, file = summary["config"], source / SUMMARY_NAME
-    options: Run[Any] = Run.from_config(config, file)
+    options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
     return options
 
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
+from types import MappingProxyType
 from typing import Any, Generic
 
 from prism.errors import DefinitionError
@@ -97,7 +98,7 @@ class Definition(Generic[StateT]):
         self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
-        self.timeouts: Mapping[StateT, int] = limits
+        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
         self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)
         self.initial: StateT = tree.state_at(first_leaves(tree))
         self.decision_states: frozenset[StateT] = frozenset(

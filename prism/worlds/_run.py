@@ -286,15 +286,18 @@ class Run(Generic[WorldT_co]):
         """The number of agents for the world to make; None if they are given, or in a file."""
         return self._agents if isinstance(self._agents, int) else None
 
-    def repeating(self, run: Path, *, until: int | None = None) -> Self:
+    def repeating(
+        self, run: Path, *, until: int | None = None, by_others: Iterable[str] = ()
+    ) -> Self:
         """Return the same run with the answers of an earlier one.
 
         Args:
             run: The folder of the earlier run.
             until: The round from which on somebody is asked; if there is none, nobody is.
+            by_others: Kinds of answers that another model gave.
         """
         again = self.replace()
-        again.repeats = Repeats(run, until)
+        again.repeats = Repeats(run, until, tuple(by_others))
         return again
 
     def prepare(self, logger: EventLogger | None) -> Any:

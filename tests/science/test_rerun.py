@@ -189,6 +189,24 @@ def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     assert now[: len(early)] == early
 
 
+@pytest.mark.slow
+def test_what_a_model_has_answered_does_not_answer_for_another_one(tmp_path: Path) -> None:
+    """Who is asked the same again gets the other model's answer, also in a rerun of the rerun."""
+    with FakeOllama(models=["small", "large"], choose=lambda _: "ignorant") as server:
+        small, large = (f"ollama:{name}@{server.host}" for name in ("small", "large"))
+        Run(Rumour(tiring=0.02), 20, rounds=30, model=small).keep(tmp_path / "run")
+        rerun(tmp_path / "run", tmp_path / "again", from_round=8, model=large)
+        assert not rerun(tmp_path / "again", tmp_path / "same", from_round=12).differences
+    for folder in ("again", "same"):
+        late = [each for each in events_of(tmp_path / folder) if each["round"] >= 8]
+        asked, cached = (
+            {each["prompt_hash"] for each in late if each["source"] == source}
+            for source in ("model", "cache")
+        )
+        assert cached
+        assert cached <= asked
+
+
 def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
     """Texts before are those of the run; where nobody wrote, a writer begins in round 1 alone."""
     feed, run = Run(Feed, 30, rounds=3, ticks=12, seed=2), tmp_path / "run"

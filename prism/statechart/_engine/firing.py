@@ -472,6 +472,11 @@ class Engine(Generic[StateT]):
             arcs, listed = (), None
         # a state may be text, or, by mistake, another enum's member with the text of a state
         if arcs != listed or member is not state or source.on_exit:
+            if type(agent) not in self._quiet_writers:
+                # the first agent of a class goes the same way as all others, even if a guard fires
+                self._require_known_state(agent)
+                self._writer_of(agent)
+                return Engine.fire(self, agent, trigger, context, target)
             return self._through(agent, trigger, context, target)
 
         for arc, dest, end, edge in steps:

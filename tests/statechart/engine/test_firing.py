@@ -3,6 +3,7 @@
 import asyncio
 import re
 import tracemalloc
+from collections import deque
 from types import SimpleNamespace
 from typing import Any
 
@@ -200,6 +201,17 @@ def test_fires_inside_an_action_run_in_order_behind_its_commit(agent: Any) -> No
     assert seen == [(None, S.IDLE)] * 3
     assert [trigger for _, trigger, _ in moves_of(agent)] == ["go", "on", "on", "last"]
     assert agent.state_history[1].context == {"post_id": "on"}
+
+
+def test_the_first_agent_of_a_class_moves_as_the_next_ones_do() -> None:
+    """Even if a guard fires, which it must not: what a process did before changes no history."""
+    chart = chart_of(
+        Transition("go", S.IDLE, S.SCROLLING, lambda a, c: chart.fire(a, "on")),
+        Transition("on", S.IDLE, S.RESTING),
+    )
+    agents = [SimpleNamespace(state=S.IDLE, state_history=deque()) for _ in range(2)]
+    assert [chart.fire(each, "go") for each in agents] == [S.SCROLLING] * 2
+    assert [len(each.state_history) for each in agents] == [2, 2]
 
 
 def test_an_endless_chain_is_stopped(agent: Any) -> None:
