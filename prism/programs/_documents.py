@@ -33,7 +33,6 @@ LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""
 
 _MISSPELT = 0.8
-_MOST_NOTE = 600
 _FORM = re.compile(r"<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE)
 _OPERATORS = frozenset("+*/%<>=|&^~")
 """Signs that may be meant alone, as an operator or a path."""
@@ -146,7 +145,8 @@ def note_unknown(value: Any, accepted: Any, problems: Problems, top: Where = ())
         return
     names = [key_of(where) + (f" (did you mean {n}?)" if n else "") for where, n in unknown.items()]
     severity: Severity = "warning" if any(unknown.values()) else "note"
-    message = shortened(f"prism ignores {', '.join(names)}", _MOST_NOTE)
+    # a file of another program may have very many
+    message = shortened(f"prism ignores {', '.join(names)}", 600)
     problems.add(next(iter(unknown)), message, "left_out", severity=severity)
 
 

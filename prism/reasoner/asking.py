@@ -82,7 +82,8 @@ class Slots:
 
         server = min(free, key=_least_doubtful)
         server.open += 1
-        cost.has_slot()
+        if cost.on_slot is not None:
+            cost.on_slot()
         return server
 
     async def _wait(self, ticket: int) -> None:
@@ -271,7 +272,8 @@ class _Asking:
                 server.answered()
                 if doubted is not None:
                     # its answer was useless, and another server's is not
-                    doubted[0].failed(_failure(doubted[1]), loop_time())
+                    useless = of_kind(LLMError, doubted[1]) or LLMError("gave no valid answer")
+                    doubted[0].failed(useless, loop_time())
                 return outcome
 
             others = [each for each in left if each is not server]
@@ -321,10 +323,6 @@ def _result(outcome: ChatReply | LLMError) -> ChatReply:
     if isinstance(outcome, LLMError):
         raise outcome
     return outcome
-
-
-def _failure(outcome: ChatReply | LLMError) -> LLMError:
-    return outcome if isinstance(outcome, LLMError) else LLMError("gave no valid answer")
 
 
 # Equal requests

@@ -28,7 +28,7 @@ from string import ascii_uppercase
 from typing import Any, Literal
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
-from prism.reasoner.questions import Question, hash_of
+from prism.reasoner.questions import Kind, Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
 from prism.reasoner.requests import ChatReply, Request, prompted
 from prism.statechart import Configuration
@@ -346,8 +346,6 @@ def _listed(items: Any) -> list[str]:
 
 
 # The question
-
-Kind = Literal["letter", "name"]
 
 Rotations = Literal["none", "drawn", "all"]
 """The order of options: that of the chart, a rotation of it, or all rotations, averaged."""

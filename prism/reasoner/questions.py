@@ -24,7 +24,11 @@ QUESTION_KEYS = ("question_kind", "option_mass", "rotation", "rotations_apart", 
 """What a decision of a model says about how it was asked."""
 
 
+Kind = Literal["letter", "name"]
+"""What a model is asked for: a letter, or the name of an option."""
+
 Source = Literal["model", "cache", "policy", "fallback"]
+"""What chose an option."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,7 @@ class Decision:
     failure: str | None = field(default=None, compare=False)
     decision_id: str | None = field(default=None, compare=False)
     prompt_hash: str | None = field(default=None, compare=False)
-    question_kind: str | None = None
+    question_kind: Kind | None = None
     option_mass: float | None = None
     rotation: int | None = None
     sampling_seed: int | None = None

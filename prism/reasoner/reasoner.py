@@ -21,7 +21,6 @@ from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.prompts import (
     MOST_LETTERS,
     STATE_DESCRIPTIONS,
-    Kind,
     PromptSettings,
     QuestionRequest,
     Rotations,
@@ -32,6 +31,7 @@ from prism.reasoner.questions import (
     BaseReasoner,
     Decision,
     Draw,
+    Kind,
     Question,
     Source,
     all_of,
@@ -45,7 +45,6 @@ from prism.telemetry.loggers import describe
 Mode = Literal["auto", "chat"]
 """``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
 them."""
-
 
 _LOGGER = logging.getLogger("prism.llm")
 
@@ -182,12 +181,11 @@ class Reasoner(AsksModel, BaseReasoner):
         if decision.source != "model" or self._replies is None or self._rotations == "all":
             return
 
-        kind: Kind = "letter" if decision.question_kind == "letter" else "name"
         (rotation,) = self._rotations_of(question, draw)
         chosen, chances = state_text(decision.chosen), decision.probabilities
         # of a user's agent that raises, nothing equal can be asked
         with suppress(Exception):
-            request = self._request(kind, question, draw, rotation)
+            request = self._request(decision.question_kind or "name", question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
             self._replies[request.identity] = reply
 
@@ -195,11 +193,9 @@ class Reasoner(AsksModel, BaseReasoner):
         """Note how an earlier process asked, so that a run keeps to one kind of question."""
         if decision.question_kind == "letter":
             self._is_proven = self._has_letters = True
-        elif decision.option_mass is not None or (
-            decision.question_kind == "name"
-            and not self._has_letters
-            and len(question.options) <= MOST_LETTERS
-        ):
+            return
+        had_a_choice = decision.question_kind == "name" and len(question.options) <= MOST_LETTERS
+        if decision.option_mass is not None or (had_a_choice and not self._has_letters):
             self._asks_letters = False
 
     def _require_fallback(self, states: type[Any]) -> None:
@@ -263,14 +259,10 @@ class Reasoner(AsksModel, BaseReasoner):
         """Ask a question in one rotation of its options, or in all of them."""
         kind: Kind = "letter" if self._asks_letters else "name"
         rotations = self._rotations_of(question, draw)
-        if len(rotations) == 1:
-            return self._chosen(
-                question, draw, await self._ask_by(kind, question, draw, rotations[0])
-            )
-
         decisions = await all_of(self._ask_by(kind, question, draw, each) for each in rotations)
         options = [*map(state_text, question.options)]
-        return self._chosen(question, draw, _averaged(decisions, options))
+        decision = _averaged(decisions, options) if len(decisions) > 1 else decisions[0]
+        return self._chosen(question, draw, decision)
 
     async def _ask_by(
         self,

@@ -332,11 +332,6 @@ class Cost:
     budget: Budget | None = field(default=None, repr=False, compare=False)
     on_slot: Callable[[], object] | None = field(default=None, repr=False, compare=False)
 
-    def has_slot(self) -> None:
-        """Note that the question got a slot."""
-        if self.on_slot is not None:
-            self.on_slot()
-
     def began(self, model: str | None, host: str | None) -> None:
         """Count a request that is being sent.
 

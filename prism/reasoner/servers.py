@@ -168,16 +168,10 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),
     "top_logprobs": ("logprob",),
     "response_format": ("response_format", "schema", "grammar", "guided", "structured"),
-    "format": ("format",),
-    "think": ("think",),
     "chat_template_kwargs": ("chat_template", "think"),
     "reasoning_effort": ("reasoning", "effort", "think"),
-    "seed": ("seed",),
-    "temperature": ("temperature",),
-    "max_tokens": ("max_tokens",),
-    "top_k": ("top_k",),
-    "min_p": ("min_p",),
-    "top_p": ("top_p",),
+    **{each: (each,) for each in ("format", "think", "seed", "temperature", "max_tokens")},
+    **{each: (each,) for each in ("top_k", "min_p", "top_p")},
 }
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 

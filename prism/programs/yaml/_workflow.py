@@ -98,15 +98,14 @@ class Workflow(Document):
         assert shape is not None
         note_unknown(document, shape.model_dump(by_alias=True), problems)
 
-        reader = _Reader(shape, problems, None if file is None else file.parent)
+        reader = _Reader(shape, problems, file)
         name = next((level.name for level in reader.levels.values() if level.name), name)
         steps = reader.steps()
         transitions = reader.transitions()
         problems.raise_if_any()
         reader.warn_of_refusals(transitions)
-        files = (*([] if file is None else [file]), *dict.fromkeys(reader.files))
         chart = _chart(name, reader.workflow, transitions)
-        return cls(name, chart, steps, files, tuple(sorted(problems)))
+        return cls(name, chart, steps, tuple(reader.files), tuple(sorted(problems)))
 
 
 AllowedTransition = tuple[str, str, Condition | None]
@@ -141,15 +140,15 @@ class _Reader:
     """Reads one workflow whose shape is right."""
 
     def __init__(
-        self, file: AgentFile | WorkflowFile, problems: Problems, folder: Path | None
+        self, shape: AgentFile | WorkflowFile, problems: Problems, file: Path | None
     ) -> None:
-        is_inside = isinstance(file, AgentFile)
-        self.workflow: WorkflowFile = file.workflow if isinstance(file, AgentFile) else file
+        is_inside = isinstance(shape, AgentFile)
+        self.workflow: WorkflowFile = shape.workflow if isinstance(shape, AgentFile) else shape
         self._top: Where = ("workflow",) if is_inside else ()
         # what goes for the whole workflow stands in it, or beside it
-        self.levels: dict[Where, LevelFile] = {self._top: self.workflow, (): file}
-        self.files: list[Path] = []
-        self._problems, self._folder = problems, folder
+        self.levels: dict[Where, LevelFile] = {self._top: self.workflow, (): shape}
+        self.files: dict[Path, None] = {} if file is None else {file: None}
+        self._problems, self._folder = problems, file and file.parent
         self._fragments: defaultdict[str, list[str]] = defaultdict(list)
         # which states follow others, and where the file says so
         self._targets: list[tuple[Where, Sequence[str], str]] = []
@@ -216,7 +215,7 @@ class _Reader:
             self._problems.add(where, message, "missing_component", severity="warning")
             return None
 
-        self.files.append(path)
+        self.files[path] = None
         try:
             source = Source.read(path, "yaml")
         except InputError as error:
