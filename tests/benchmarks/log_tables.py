@@ -9,12 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any
 
-from prism import Run
-from prism.agents import opening_posts, synthetic_population
-from prism.runlog import RunLog, SimulatedClock
-from prism.social import Feed
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
 from tests.kit.commands import MAIN
 
@@ -32,12 +27,12 @@ def run(effort: Effort) -> Sequence[Table]:
     """Make a log, and run each command in a process of its own."""
     rounds = FULL_ROUNDS if effort == FULL else QUICK_ROUNDS
     with TemporaryDirectory() as directory:
-        folder = Path(directory)
-        log = folder / "events.jsonl"
-        # in a process of its own, whose memory is not counted as its children's
-        line = f"from {__name__} import write_feed; write_feed({str(log)!r}, {rounds})"
-        subprocess.run([sys.executable, "-c", line], check=True)
-        size = f"{log.stat().st_size / 1e9:.2f} GB"
+        folder = Path(directory, "run")
+        size = f"--agents {AGENTS} --ticks {TICKS} --rounds {rounds}"
+        words = f"simulate --seed {SEED} {size} --out {folder}".split()
+        line = [sys.executable, "-c", MAIN, *words]
+        subprocess.run(line, check=True, stdout=subprocess.DEVNULL)
+        size = f"{(folder / 'events.jsonl').stat().st_size / 1e9:.2f} GB"
 
         figures = {command: _ran(command.split(), folder) for command in COMMANDS}
         page = (folder / "page.html").stat().st_size / 1e6
@@ -62,15 +57,6 @@ def run(effort: Effort) -> Sequence[Table]:
             ],
         ),
     ]
-
-
-def write_feed(path: str, rounds: int) -> None:
-    """Write the log of a real run of the feed."""
-    population, clock = synthetic_population(AGENTS, seed=SEED), SimulatedClock()
-    feed = Feed(first_posts=opening_posts(population.agents, seed=SEED))
-    with RunLog(path, clock) as log:
-        options: Any = {"rounds": rounds, "ticks": TICKS, "seed": SEED, "clock": clock}
-        Run(feed, population.agents, logger=log.logger, **options).run()
 
 
 def _most(what: str, found: Sequence[Measurement], unit: str, at_most: float) -> Claim:
