@@ -10,6 +10,7 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
+from prism.agents.social_agent import plain_attributes
 from prism.errors import InputError
 from prism.files import Record, parse_json, read_json_lines
 from prism.files.records import read_csv
@@ -117,12 +118,19 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
 
     A column of a CSV file is read as numbers or truth values if all cells that are not empty are
     such; empty cells are then None. All its other columns hold texts.
+
+    Raises:
+        InputError: If a log could not hold a value of a JSON file.
     """
     rows = [{name: each.fields[name] for name in names if name in each.fields} for each in records]
     for name in names if has_cells(records[0]) else ():
         values = _column([row[name] for row in rows])
         for row, value in zip(rows, values, strict=True):
             row[name] = value
+    for record, row in zip(records, rows, strict=True):
+        for name, value in row.items():
+            with record.at(name):
+                plain_attributes({name: value})
 
     return rows
 

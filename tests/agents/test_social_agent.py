@@ -28,6 +28,13 @@ class Post:
     text: str = ""
 
 
+@pytest.mark.parametrize("value", [float("nan"), (1, 2), {1: 2}, b"a", 2**64, "\ud83d"])
+def test_what_json_would_change_is_refused(value: Any) -> None:
+    """An attribute that a log would give back as another value is refused by its name."""
+    with pytest.raises(FieldValueError, match="attributes must be values that JSON gives back"):
+        SocialAgent("ann", attributes={"age": value})
+
+
 @pytest.mark.parametrize("threshold", [0.0, 1.0])
 @pytest.mark.parametrize("choice", [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING])
 async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) -> None:

@@ -4,12 +4,12 @@ Any object with a writable ``state`` can be driven. The other fields (`FIELD_DEF
 where they are prism's: `history_of` and `count_of` tell. An agent's own things are never damaged.
 A function writes the agents of one kind of classes (`writer_of`):
 
-* the class's ``_prism_writer`` agents of a world, and those built on
+* the class's ``_prism_writer`` writes agents of a world, and those built on
   `prism.agents.StatechartMixin`: the fields of such a class live in
   ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a deque), so they are written without
   validating the engine's own values.
-* `write_own` those with a ``transition_to(new_state, trigger, context)``, which alone writes them.
-* `write_plain` all others.
+* `write_own` writes those with a ``transition_to(new_state, trigger, context)``, by that.
+* `write_plain` writes all others.
 """
 
 from __future__ import annotations
