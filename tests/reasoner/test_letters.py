@@ -138,8 +138,11 @@ async def test_a_run_that_is_resumed_goes_on_with_its_kind_of_question(
 async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
     """Servers list twenty alternatives of a token at most."""
     options = tuple(f"option {number}" for number in range(21))
-    (decision,) = await Reasoner(connect()).decide_many([ask("ada", options=options)])
+    (decision,) = await Reasoner(connect()).decide_many([question := ask("ada", options=options)])
     assert (decision.source, decision.question_kind) == ("model", "name")
+    # a run that is resumed learns nothing from it
+    (resumed := Reasoner(connect())).skip(question, decision)
+    assert (await resumed.decide_many([ask("bo")]))[0].question_kind == "letter"
 
 
 @BOTH

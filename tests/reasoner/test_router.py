@@ -1,6 +1,7 @@
 """One router for all questions and texts of a run, each put to whoever answers for its agent."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -54,3 +55,19 @@ async def test_a_run_ends_when_its_model_fails(
         return
     with pytest.raises(TooManyFallbacksError, match=ended):
         await router.decide_many(crowd(400))
+
+
+@pytest.mark.parametrize("counts", [True, False])
+async def test_fallbacks_of_a_spent_budget_count_where_wanted(counts: bool) -> None:
+    """They never count as a model that does not answer at all."""
+
+    class Spent(PolicyReasoner):
+        async def answer(self, questions: Sequence[Any]) -> Any:
+            return [
+                Decision(S.SCROLLING, "fallback", failure="BudgetSpentError") for _ in questions
+            ]
+
+    router = Router({"all": Spent()}, stop_at=0.5, counts_budget=counts)
+    await router.decide_many(crowd(20))
+    with pytest.raises(TooManyFallbacksError) if counts else nullcontext():
+        await router.decide_many(crowd(180))
