@@ -85,8 +85,7 @@ def test_links_lead_somewhere() -> None:
         for link in links_of(page):
             name, _, anchor = link.partition("#")
             target = page.parent / name if name else page
-            is_made = target.resolve() in MADE
-            assert is_made or target.is_file(), f"{page}: {link} leads to no file"
+            assert target.resolve() in MADE or target.is_file(), f"{page}: {link} leads nowhere"
             is_there = not anchor or anchor in anchors_of(target)
             assert is_there, f"{page}: {link} leads to no heading"
 
@@ -155,10 +154,8 @@ def test_the_page_lists_the_rooms_in_the_order_of_the_contract() -> None:
 @pytest.mark.slow
 def test_the_picture_of_the_readme_shows_what_prism_does_today() -> None:
     """The one picture in the repository is not older than the code that it shows."""
-    name = "pictures/tour.svg"
-    assert (DOCS / name).read_text(encoding="utf-8") == PICTURES.drawn(name), (
-        f"docs/{name} is out of date: run  python docs/pictures.py {name}"
-    )
+    picture = (DOCS / "pictures" / "tour.svg").read_text(encoding="utf-8")
+    assert picture == PICTURES.drawn("pictures/tour.svg"), "make it by docs/pictures.py"
 
 
 def test_every_picture_is_drawn_by_the_script() -> None:

@@ -30,8 +30,7 @@ def read(reply: Any, wording: Wording = SHORT, schema: Any = None) -> Any:
         "<think>a short one</think>Hello!",
         '"Hello!"',
         "Hello!",
-        {"text": "\u202eHe\x07llo!\ufeff\x00 "},
-        {"text": "\r\nHello!\r\n\r\n\r\n"},
+        {"text": "\r\n\u202eHe\x07llo!\ufeff\x00 \r\n\r\n"},
     ],
 )
 def test_a_text_is_found_in_what_models_reply(reply: Any) -> None:
@@ -46,8 +45,7 @@ def test_a_text_is_found_in_what_models_reply(reply: Any) -> None:
         {"text": " \u200d\x07\u200b\n"},
         {"reply": 1},
         '{"text": "Hel',
-        "```",
-        "<think>and so on",
+        "```<think>and so on",
         [],
     ],
 )
