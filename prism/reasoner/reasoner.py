@@ -419,7 +419,9 @@ def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision
         for each in answered
     ]
     mean = {text: sum(each[text] for each in chances) / len(chances) for text in options}
-    masses = [each.option_mass for each in answered if each.option_mass is not None]
+    # of one by name it says to whoever resumes the run why all are asked so, and no other's does
+    of = answered if first.question_kind == "letter" else [first]
+    masses = [each.option_mass for each in of if each.option_mass is not None]
     return replace(
         first,
         probabilities=mean,

@@ -85,6 +85,16 @@ async def test_probabilities_belong_to_options_in_any_order(
         assert (one.chosen, one.probabilities["composing"]) == (S.COMPOSING, 1)
 
 
+async def test_a_junk_rotation_says_nothing_of_letters(server: FakeOllama, connect: Any) -> None:
+    """The decision is by name, and has no mass, by which a resumed run would ask all by name."""
+    letter = Fault.weighs({"A": 0.9})
+    server.fail(*[letter] * 3, Fault.says("well"), *[letter] * 2)
+    reasoner = Reasoner(connect(), rotations="all")
+    three = [replace(question, options=OPTIONS[:3]) for question in questions(2)]
+    _, last = [(await reasoner.decide_many([each]))[0] for each in three]
+    assert (last.question_kind, last.option_mass) == ("name", None)
+
+
 @BOTH
 async def test_all_rotations_are_asked_and_averaged(
     server: FakeOllama, connect: Connect, heard: list[Any]

@@ -48,11 +48,7 @@ def asked(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
 
 @pytest.mark.parametrize(
     "options",
-    [
-        Run(Feed, 20, rounds=3, ticks=6, seed=2),
-        Run(Rumour, 20, rounds=4),
-        Run(Lake, 4, rounds=3),
-    ],
+    [Run(Feed, 20, rounds=3, ticks=6, seed=2), Run(Rumour, 20, rounds=4), Run(Lake, 4, rounds=3)],
 )
 @pytest.mark.sampled(3)
 def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any) -> None:
