@@ -27,7 +27,7 @@ from prism.runs.running import carry_out
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults, rounds_as_html
-from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
+from prism.worlds.addresses import address_of, alone, class_of, file_of
 from prism.worlds.arguments import (
     MOST,
     Arguments,
@@ -134,8 +134,7 @@ class Run(Generic[WorldT_co]):
 
         def __new__(cls, world: Any = None, *_agents: Any, **_options: Any) -> Any:
             """Make a run, or an `AloneRun` if the world is an agent that is run alone."""
-            key = key_of(world) if cls is Run else None
-            return super().__new__(cls if key is None else alone(key))
+            return super().__new__((alone(world) if cls is Run else None) or cls)
 
     def __init__(
         self,
@@ -387,6 +386,7 @@ class Run(Generic[WorldT_co]):
             InputError: If it is not such data.
         """
         with naming(path):
+            cls = alone(config.get("agent")) or cls
             run = cls(reasoner=read_decider(config), **cls._from_plain(config))
             run.repeats, run.before = Repeats.from_config(config), Before.from_config(config)
             return run

@@ -181,32 +181,19 @@ def file_of(cls: type[Any]) -> str:
     return file
 
 
-# What runs
-
-_ALONE = {"workflow": "WorkflowRun", "cognition": "CognitiveRun"}
-"""The classes of runs of a single agent, by the key of ``run.json`` that only they have."""
-
-_KEYS = {".yaml": "workflow", ".yml": "workflow", ".json": "cognition"}
+_ALONE = {".yaml": "WorkflowRun", ".yml": "WorkflowRun", ".json": "CognitiveRun"}
+"""The classes of runs of a single agent, by the end of its file's name."""
 
 
-def key_of(world: Any) -> str | None:
-    """Return ``workflow`` or ``cognition`` for an agent that is run alone; None for a world.
+def alone(world: Any) -> Any:
+    """Return the class of runs of an agent that is run alone; None for a world.
 
     Raises:
         InputError: If the module of a class cannot be imported, or has nothing of that name.
     """
-    if isinstance(world, (str, Path)):
-        if (key := _KEYS.get(Path(world).suffix.lower())) is not None:
-            return key
-        world = object_at(str(world)) if all(str(world).rpartition(":")) else None
-    return getattr(world, "_prism_run_alone", None) if isinstance(world, type) else None
-
-
-def key_in(config: Mapping[str, Any]) -> str | None:
-    """Return what `key_of` says of the world of a ``run.json``."""
-    return next((key for key in _ALONE if key in config), None)
-
-
-def alone(key: str) -> Any:
-    """Return the class of runs of a single agent."""
-    return getattr(importlib.import_module("prism.programs._runs"), _ALONE[key])
+    kind = _ALONE.get(Path(world).suffix.lower()) if isinstance(world, (str, Path)) else None
+    if kind is None:
+        is_address = isinstance(world, (str, Path)) and all(str(world).rpartition(":"))
+        cls = object_at(str(world)) if is_address else world
+        kind = getattr(cls, "_prism_run_alone", None) if isinstance(cls, type) else None
+    return kind and getattr(importlib.import_module("prism.programs._runs"), kind)
