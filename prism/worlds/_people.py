@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
-from prism.errors import InputError, UnknownStateError
+from prism.errors import InputError
 from prism.files import Record, reading
-from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds.arguments import read_value, require_whole
 
@@ -121,14 +120,6 @@ def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
 
 
 def _begin(agent: Agent, record: Record) -> None:
-    text = record.text(_STATE, "").strip()
-    if not text:
-        return
-
-    chart = type(agent).chart
-    try:
-        agent.begin_in(chart.state_of(text))
-    except UnknownStateError:
-        states = ", ".join(map(state_text, chart.definition.states))
-        problem = f"{type(agent).__name__} has no state {text!r}: it has {states}"
-        raise record.wrong(_STATE, problem) from None
+    if text := record.text(_STATE, "").strip():
+        with record.at(_STATE):
+            agent.begin_in(type(agent).chart.state_of(text))

@@ -342,17 +342,13 @@ class Run(Generic[WorldT_co]):
 
     def _to_plain(self) -> dict[str, Any]:
         """Return the arguments that are plain data."""
-        if not isinstance(self._agents, (int, Path)):
-            problem = "are objects, which another process could not recreate: give a number or a "
-            raise InputError(f"{problem}file", field="agents")
-        for name in ("reasoner", "writer"):
-            if is_own(service := getattr(self, name)):
-                kept = f"a folder cannot keep a {type(service).__name__}"
-                problem = f"is your own object, and {kept}: pass a model, or call run()"
-                raise InputError(problem, field=name)
-        if self._logger is not None:
-            problem = "is only for a run that is not kept: leave it out, or call run()"
-            raise InputError(problem, field="logger")
+        models = {name: is_own(getattr(self, name)) for name in ("reasoner", "writer")}
+        own = {**models, "logger": self._logger is not None}
+        own["agents"] = not isinstance(self._agents, (int, Path))
+        for name in filter(own.get, own):
+            cure = {"agents": "a number or a file", "logger": "none"}.get(name, "a model")
+            problem = f"cannot be kept in a folder: pass {cure}, or call run()"
+            raise InputError(problem, field=name)
 
         return {
             "world": self._where(),

@@ -52,18 +52,15 @@ class Treatments:
 
     Args:
         world: The world.
-        texts: Those of the run; those of the class that name their round are added.
+        texts: Those of the run.
         rounds: Number of rounds.
     """
 
     def __init__(self, world: World[Any], texts: Iterable[str], rounds: int) -> None:
         self._world, self._rounds = world, rounds
         self._own = marked(type(world), TREATMENT)
-        # a run that is shorter than the class expects leaves out later treatments
         self._by_round: defaultdict[int, list[tuple[str, Callable[[], object]]]]
         self._by_round = defaultdict(list)
-        for name, number in self._own.items():
-            self._by_round[number].append((name, getattr(world, name)))
         for text in texts:
             self.add(text)
 
