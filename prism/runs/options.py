@@ -169,8 +169,8 @@ def models_of(options: Any) -> Iterator[Model]:
         options: The run.
     """
     writer, before = getattr(options, "writer", None), options.before
-    asked = (options.reasoner, getattr(writer, "model", None), getattr(before, "decider", None))
-    yield from (each for each in asked if isinstance(each, Model))
+    clients = (options.reasoner, getattr(writer, "model", None), getattr(before, "decider", None))
+    yield from (each for each in clients if isinstance(each, Model))
 
 
 def with_client(options: Any, client_or_model: Any) -> Any:
