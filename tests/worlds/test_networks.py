@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Run
-from prism.errors import FieldValueError
+from prism.errors import FieldTypeError, FieldValueError
 from prism.examples.rumour import Person
 from prism.worlds import Network, World, from_edges, small_world
 from tests.kit.modules import Later
@@ -96,11 +96,12 @@ def test_connections_come_and_go() -> None:
         (lambda world: small_world(world, 3, 0), "neighbours must be even"),
         (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
         (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself"),
+        (lambda _: networkx.path_graph(3), "must be a Network, got <.*write  self.network = from_"),
     ],
 )
 def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
-    with pytest.raises(FieldValueError, match=problem):
+    with pytest.raises((FieldValueError, FieldTypeError), match=problem):
         network_of(make, 8)
 
 
