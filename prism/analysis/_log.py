@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
-from prism.analysis.loading import CONFIG, column_types, load, quoted, script
+from prism.analysis._tables import KEPT, needed, require_columns, statements, table_names
+from prism.analysis.loading import CONFIG, column_types, load, quoted
 from prism.errors import InputError
 from prism.files.records import distinct_ends
 from prism.runlog.reader import locate_log
@@ -186,7 +186,7 @@ class Log:
             InputError: If there is no such table.
         """
         name = name.replace("-", "_")
-        if name not in statements() or name in INNER:
+        if name not in table_names():
             raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
         called = f"({', '.join(map(_literal, arguments))})" if arguments else ""
         if name in ("agent", "events_of"):
@@ -284,7 +284,6 @@ class Log:
         kind = "view" if any("." in schema for schema, _ in parts) else "table"
         execute(f"create {kind} events as {' union all '.join(selects)}")
         execute(f"create view damage as {' union all '.join(damages)}")
-        execute(script("helpers.sql"))
 
     def _columns_of(self, schema: str, label: str) -> str:
         """Return the query for the lines of a log with all columns that an event may have."""

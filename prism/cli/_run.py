@@ -68,14 +68,12 @@ def run(
 
     values: dict[str, Any] = {**options.named_values(parameters)}
     arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
-    arguments |= {"treatments": treatments, "log_agents": log_agents}
+    arguments |= {"treatments": treatments, "log_agents": log_agents, "memory": memory}
     if key_of(world) is None:
-        if memory is not None:
-            raise InputError("--memory is for thinking agents: leave it out")
         arguments |= _askers(model, model_file, writer, policy, max_calls)
     else:
         # a run of a single agent refuses what is for worlds
-        arguments |= {"memory": memory, "writer": writer, "policy": policy}
+        arguments |= {"writer": writer, "policy": policy}
         arguments["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
         values = {name: _value(each) for name, each in values.items()}
     arguments["parameters"] = values or None

@@ -24,6 +24,7 @@ from prism.runs.folder import SUMMARY_NAME, read_summary
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
+"""Status of a run, as another process sees it."""
 
 _MARKS = {*LOG_NAMES, SUMMARY_NAME}
 _TAIL_BYTES = 64 << 10

@@ -60,7 +60,8 @@ def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> No
     assert world.count(Life.ALIVE) == len(there) == done.run.finished[-1].states["alive"]
     assert {*world.place.cells} == there
     beside = {frozenset((cell, other)) for cell in there for other in cell.neighbours}
-    assert {*map(frozenset, world.network.edges())} == beside
+    agents = world.agents
+    assert {frozenset((agents[a], agents[b])) for a, b in world.network.pairs()} == beside
     assert set().union(*beside) <= there
     # newcomers have the neighbours of their parents
     assert len(beside) > 100
@@ -420,7 +421,7 @@ def come_back(yard: Any, person: Person) -> None:
     [
         (Acting, lambda yard, one: yard.add(one), AgentError, "has joined a run already"),
         (Acting, lambda yard, _: yard.add(Person), AgentError, "must get an agent, got <class"),
-        (Acting, come_back, FieldValueError, "in young> has left the run: bear others"),
+        (Acting, come_back, FieldValueError, "is nowhere in this space: .* before it leaves"),
         (
             ActingAlone,
             lambda yard, _: yard.add(Person()),
