@@ -11,7 +11,7 @@ from prism.cli import _options as options
 from prism.cli._screen import note, print_json, say, shortened
 from prism.errors import InputError
 
-_MOST_SHOWN = 160
+_LONGEST = 160
 
 
 def run(
@@ -232,7 +232,7 @@ def rerun(
     print_results(repeated.outcome.results)
     say(f"The log and its summary (run.json) are in {out}.")
     for what, row in repeated.differences.items():
-        was, now = (shortened(row[side] or "nothing", _MOST_SHOWN) for side in ("was", "is_now"))
+        was, now = (shortened(row[side] or "nothing", _LONGEST) for side in ("was", "is_now"))
         when = f"round {row['round']}, tick {row['tick']}"
         say(f"The first {what} that differs: {when}: was {was}, is now {now}")
     if not repeated.differences:
