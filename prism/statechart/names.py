@@ -84,7 +84,7 @@ def _plain(value: object) -> Any:
         return _identity(value)
     if isinstance(value, Enum):
         value = value.value
-    if value is None or isinstance(value, (str, int)):
+    if value is None or cls is float or isinstance(value, (str, int)):
         return value
     if isinstance(value, Real):
         # a number of numpy's, for one, for which JSON has no form
