@@ -7,7 +7,7 @@ by running what they show, for which the picture of the viewer needs Chromium.
 
 import gc
 import sys
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -18,13 +18,13 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 import prism
-import prism.testing
 
 sys.path.insert(0, str(Path(__file__).parent))
 from command_line import command_line
 from events import tables
 from parameters import written
 from pictures import make_outdated
+from rooms import ROOMS, is_at_home, modules_below, offered, page
 
 # the trees of all pages stay until the end: looking through them for garbage takes a quarter
 gc.set_threshold(100_000, 20, 100)
@@ -81,24 +81,6 @@ copybutton_prompt_is_regexp = True
 pygments_style = "tango"
 pygments_dark_style = "monokai"
 
-_PAGES = Path(__file__).parent / "reference"
-ROOMS = sorted(
-    {page.stem for page in _PAGES.glob("*.md")}
-    - {"index", "command-line", "events", "feed-parameters"}
-)
-PARTS = (
-    "files.declarations",
-    "statechart.reporting",
-    "statechart.inspection",
-    "statechart.memory",
-    "statechart.names",
-    "statechart.outline",
-)
-
-# these are imported when first used, so that autodoc would not see them
-for _name in prism.testing.__all__:
-    getattr(prism.testing, _name)
-
 
 def add_made(_app: Sphinx, docname: str, source: list[str]) -> None:
     """Write into a page what is made from the code."""
@@ -108,15 +90,19 @@ def add_made(_app: Sphinx, docname: str, source: list[str]) -> None:
         source[0] += tables()
     elif docname == "reference/feed-parameters":
         source[0] = written(source[0])
+    elif (name := docname.partition("reference/")[2]) in ROOMS:
+        source[0] += page(name)
 
 
 @cache
 def public_paths() -> dict[str, str]:
     """Return the path under which a name is documented, by its bare name and by its module."""
     paths = {}
+    rooms = [f"prism.{name}" for name in ROOMS]
+    parts = [part for room in rooms for part in modules_below(room)]
     # a room comes last, so that its own path counts where a part of it has the name, too
-    for room in map(import_module, (f"prism.{name}" for name in (*PARTS, *ROOMS))):
-        for name in getattr(room, "__all__", ()):
+    for room in map(import_module, [*parts, *rooms]):
+        for name in filter(partial(is_at_home, room), offered(room)):
             path, defined = f"{room.__name__}.{name}", getattr(room, name)
             paths[name] = paths[f"{getattr(defined, '__module__', room.__name__)}.{name}"] = path
     return paths

@@ -119,12 +119,12 @@ class InputError(PrismError, ValueError):
 
     def __str__(self) -> str:
         """Return the message as ``file, line 3, field 'x': problem``."""
-        places = (
+        parts = (
             self.path,
             None if self.line is None else f"line {self.line}",
             None if self.field is None else f"field {self.field!r}",
         )
-        where = ", ".join(part for part in places if part)
+        where = ", ".join(part for part in parts if part)
         return f"{where}: {self.problem}" if where else self.problem
 
 

@@ -1,7 +1,6 @@
 """The documentation hangs together: navigation, links, glossary and reference."""
 
 import html
-import importlib.util
 import re
 import subprocess
 import sys
@@ -15,23 +14,13 @@ import typer
 from prism.cli._main import app
 from prism.social import PRESETS, Feed
 from prism.telemetry import events
+from tests.kit.pages import DOCS, script
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
+ROOT = DOCS.parent
 PAGES = sorted(DOCS.rglob("*.md"))
 LINKING = [ROOT / "README.md", ROOT / "CHANGELOG.md", *PAGES]
 _FENCED = re.compile(r"^(`{3,})(\S*)[^\n]*\n(.*?)^\1$", re.DOTALL | re.MULTILINE)
 _LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
-
-
-def script(name: str) -> Any:
-    """Return a script of the documentation as a module."""
-    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def prose_of(page: Path) -> str:

@@ -277,7 +277,7 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
     """Write and print the estimates of a fit, and how close it comes to its targets."""
     done.write()
     estimates, targets = records_of(done.estimates()), records_of(done.targets())
-    samples, kept = len(done.points), len(done.kept.places)
+    samples, kept = len(done.points), len(done.kept.indices)
     if failed := len(done.batch.failed):
         note(f"{failed} runs failed, so their samples count as far from every target")
     if as_json:

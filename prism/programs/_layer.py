@@ -271,7 +271,7 @@ class ProgramAgent(ABC, Generic[StepT]):
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
         about = {"step": step.name}
-        if self.chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
+        if self.chart.fire(self, step.trigger, about, chosen) is not None:
             return (None if target == state else target), None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"

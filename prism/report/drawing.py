@@ -15,6 +15,7 @@ import vl_convert
 from prism.drawing import showable
 
 FigureFormat = Literal["svg", "png", "pdf"]
+"""Format in which a figure can be saved."""
 
 # The version of Vega-Lite that altair writes, or the newest one that vl-convert has.
 _VERSIONS = vl_convert.get_vegalite_versions()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 SensitivityMethod = Literal["morris", "sobol"]
+"""How a sensitivity analysis samples parameters."""
 
 DEFAULT_SAMPLES = 16
 _TABLE = "sensitivity"

@@ -23,6 +23,7 @@ _ALSO_IN_RESULTS = ("agents", "agent_ticks", "transitions", "timeouts", "decisio
 _STATES = "states."
 
 BatchStatus = Literal["complete", "failed", "open"]
+"""How far a run of a batch is."""
 
 
 @dataclass(frozen=True, slots=True)

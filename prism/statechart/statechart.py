@@ -87,7 +87,7 @@ class Statechart(Driving[StateT]):
     ) -> None:
         rest = (name, decision_states, timeouts, strict, final_states, description)
         definition = Definition(states, transitions, initial, *rest)
-        super().__init__(definition, Reporter(name, logger, strict=strict), clock)
+        super().__init__(definition, Reporter(name, logger), clock)
 
     # Other ways to make one
 
@@ -398,12 +398,8 @@ class Statechart(Driving[StateT]):
         """Hash the definition."""
         return hash(self.definition)
 
-    def __copy__(self) -> Self:
-        """Return the chart itself: it has no agents, so copies of agents may refer to one chart."""
-        return self
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the chart itself, as `__copy__`."""
+        """Return the chart itself: it has no agents, so copies of agents may refer to one chart."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -63,12 +63,13 @@ def _rumours(people: int, turns: int) -> list[Table]:
     ways: dict[str, Callable[[int, Any], tuple[float, float]]] = {
         "prism": _prism,
         "prism, log written": partial(_prism, logs=True),
-        "Mesa": _mesa,
+        "Mesa, turns in a random order": partial(_mesa, shuffles=True),
+        "Mesa, turns in a fixed order": partial(_mesa, shuffles=False),
     }
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for turn in range(turns):
-        edges = _edges_of(Run(_crowd(people), people, seed=turn))
+        edges = Run(_crowd(people), people, seed=turn).world.network.pairs()
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             found[name].append(ways[name](turn, (people, edges)))
 
@@ -77,11 +78,12 @@ def _rumours(people: int, turns: int) -> list[Table]:
         for name, each in found.items()
     ]
     shares = [Measurement(name, tuple(share for _, share in each)) for name, each in found.items()]
-    plain, logged, mesa = times
-    claims = [
-        *ratio("time against Mesa's", plain, mesa, at_most=MOST_OF_MESA),
-        *ratio("time against Mesa's, log written", logged, mesa, at_most=MOST_OF_MESA_LOGGED),
-    ]
+    plain, logged, *mesas = times
+    claims = []
+    for mesa in mesas:
+        text = f"time against {mesa.name}"
+        claims += ratio(text, plain, mesa, at_most=MOST_OF_MESA)
+        claims += ratio(f"{text}, log written", logged, mesa, at_most=MOST_OF_MESA_LOGGED)
 
     return [
         Table(f"a rumour among {people:,}: one agent-tick", "us", plain.name, times, claims),
@@ -90,7 +92,7 @@ def _rumours(people: int, turns: int) -> list[Table]:
 
 
 def _agreement(shares: Sequence[Measurement]) -> Claim:
-    ours, _, mesa = shares
+    ours, _, mesa, _ = shares
     difference = abs(mean(ours.samples) - mean(mesa.samples))
     middle = abs(ours.median - mesa.median)
     text = "difference of the mean share to Mesa's"
@@ -99,12 +101,6 @@ def _agreement(shares: Sequence[Measurement]) -> Claim:
 
 def _crowd(people: int) -> Crowd:
     return Crowd(begun=people // 100, tiring=0.1)
-
-
-def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
-    """Return the network of a run, as pairs of places in the population."""
-    places = {id(agent): place for place, agent in enumerate(run.agents)}
-    return [(places[id(one)], places[id(other)]) for one, other in run.world.network.edges()]
 
 
 def _prism(seed: int, given: Any, *, logs: bool = False) -> tuple[float, float]:
@@ -124,12 +120,12 @@ def _prism(seed: int, given: Any, *, logs: bool = False) -> tuple[float, float]:
     return taken, float(results.series("reached")[-1] or 0)
 
 
-def _mesa(seed: int, given: Any) -> tuple[float, float]:
+def _mesa(seed: int, given: Any, *, shuffles: bool) -> tuple[float, float]:
     people, edges = given
     graph = nx.Graph()
     graph.add_nodes_from(range(people))
     graph.add_edges_from(edges)
-    model = with_mesa.Rumour(graph, people // 100, 0.1, seed)
+    model = with_mesa.Rumour(graph, people // 100, 0.1, seed, shuffles=shuffles)
 
     began = process_time()
     for _ in range(ROUNDS):

@@ -38,9 +38,11 @@ class Person(CellAgent):
 class Rumour(mesa.Model):
     """People who tell a rumour to their friends until they meet those who know it."""
 
-    def __init__(self, graph: Any, begun: int, tiring: float, seed: int) -> None:
+    def __init__(self, graph: Any, begun: int, tiring: float, seed: int, *, shuffles: bool) -> None:
         super().__init__(seed=seed)
         self.tiring = tiring
+        # turns in a new random order in every tick, as prism gives them, or always in the same
+        self.give_turns = self.agents.shuffle_do if shuffles else self.agents.do
         self.told: dict[Any, None] = {}
         network = Network(graph, capacity=1, random=self.random)
         for cell in network.all_cells:
@@ -52,7 +54,7 @@ class Rumour(mesa.Model):
 
     def step(self) -> None:
         """Give everybody their turn; who was told makes up their mind when all have talked."""
-        self.agents.do("step")
+        self.give_turns("step")
         for person in self.told:
             if self.random.random() < person.trust:
                 person.state = Mind.SPREADER
