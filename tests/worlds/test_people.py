@@ -101,7 +101,7 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* got '0,5': write a decimal point"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
         ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
-        ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*: use one of ignorant"),
+        ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .* ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
 )
