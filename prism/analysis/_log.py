@@ -200,7 +200,7 @@ class Log:
         if name == "events_of":
             hidden |= self._empty(source, columns) - {"keys"}
         chosen = [f't."{each}"' for each in columns if each not in hidden]
-        if name in _SPREAD and (spread := self._own_columns(source, _SPREAD[name], columns)):
+        if name in _SPREAD and (spread := self._keys_as_columns(source, _SPREAD[name], columns)):
             chosen[chosen.index(f't."{_SPREAD[name]}"')] = spread
         elif name in _SPREAD:
             chosen.remove(f't."{_SPREAD[name]}"')
@@ -266,10 +266,10 @@ class Log:
         for label, path in self._paths.items():
             name = os.fsencode(path).decode("utf-8", "replace")
             execute("insert into logs values (?, ?)", [label, name])
-        known = [
+        names = [
             each for name, each in vars(events).items() if name.isupper() and isinstance(each, str)
         ]
-        execute("create table known_events as select unnest(?) as event", [known])
+        execute("create table known_events as select unnest(?) as event", [names])
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects = [self._columns_of(schema, label) for schema, label in parts]
         damages = [
@@ -350,7 +350,7 @@ class Log:
         names = ("has_feed", "charts", "units", "rates", "assigned", "born")
         return dict(zip(names, self._rows(query, "runs")[0], strict=True))
 
-    def _own_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
+    def _keys_as_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
         """Return the keys of a column of objects as columns."""
         query = f'select json_group_structure("{column}") from {source}'
         ((structure,),) = self.connection.execute(query).fetchall()

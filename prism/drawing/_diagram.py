@@ -182,12 +182,12 @@ class Levels:
     def _used_arrow(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
         level, marks = self.level_of(source), self.diagram.marks
-        ways = [
+        arrows = [
             (source, target),
             *((source, history) for history in marks if self.level_of(history) == level),
             *((state, state) for state in self._path(source)[-2::-1]),
         ]
-        return next(filter(self.has, ways), (source, target))
+        return next(filter(self.has, arrows), (source, target))
 
     def has(self, ends: Ends) -> bool:
         """Return True if an arrow of the diagram joins two states of one level."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
@@ -162,25 +162,38 @@ def _set(element: Element, data: Mapping[str, Any], *own: str, **attributes: str
 # Reading
 
 
-def from_scxml(text: str) -> dict[str, Any]:
-    """Return the plain data of the chart that a document describes.
+def read_scxml(text: str, make: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return what is made of the plain data of the chart that a document describes.
 
     Raises:
-        DefinitionError: For the first part that is not read, with its line.
+        DefinitionError: For the first part that is not read, or for what the maker refuses; names
+            the lines.
         InputError: If it is not well-formed; names the line.
     """
-    return _Reader().read(text)
+    reader = _Reader()
+    data = reader.read(text)
+    try:
+        return make(data)
+    except DefinitionError as error:
+        lines = sorted({reader.lines.get(place[:2], 1) for place in error.places})
+        where = f"line {', '.join(map(str, lines))}: " if lines else ""
+        raise DefinitionError(f"{where}{error}", *error.places) from None
 
 
 class _Reader:
-    """Makes the plain data of a chart while it reads a document."""
+    """Makes the plain data of a chart while it reads a document.
+
+    Attributes:
+        lines: The lines of its states and transitions.
+    """
 
     def __init__(self) -> None:
+        self.lines: dict[tuple[str | int, ...], int] = {}
         # the namespaces of other programs, whose elements and attributes are ignored
         self._foreign: dict[str, None] = {}
         self._parser: Any = expat.ParserCreate(namespace_separator="}")
         self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = lambda _: self._around.pop()
+        self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a DOCTYPE")
         # the elements around, each with its data; those of other programs have none
@@ -189,8 +202,8 @@ class _Reader:
         self._histories: dict[str, Any] = {}
         self._chart: dict[str, Any] = {"schema": 2, "states": []}
         self._chart |= {"transitions": [], "final_states": []}
-        # data whose targets are ids until all histories are known, and prism's own attributes
-        self._parts: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
+        # data whose targets are ids until all are known, with their lines and prism's attributes
+        self._parts: list[tuple[dict[str, Any], str, int, dict[str, Any]]] = []
 
     def read(self, text: str) -> dict[str, Any]:
         """Return the data of a document."""
@@ -204,23 +217,28 @@ class _Reader:
             raise InputError(problem, line=error.lineno) from None
         if self._foreign:
             warn_standard(f"SCXML document: ignored what is of {', '.join(self._foreign)}")
-        for data, key, own in self._parts:
+        for data, key, line, own in self._parts:
+            for each in data[key]:
+                self._refuse(
+                    f"{key} {each!r}, which no state has as its id,", line, each not in self._ids
+                )
             places = [self._histories.get(each, _decoded(each)) for each in data[key]]
             data[key] = places[0] if len(places) == 1 else places or None
             data.update(own)
-        chart = self._chart
-        chart["initial"] = chart["initial"] or next((s["state"] for s in chart["states"]), [])
-        chart["transitions"].sort(key=lambda each: each.pop("place"))
-        return chart
+        transitions = self._chart["transitions"]
+        transitions.sort(key=lambda each: each.pop("place"))
+        lines = (each.pop("line") for each in transitions)
+        self.lines |= {("transitions", index): line for index, line in enumerate(lines)}
+        return self._chart
 
-    def _refuse(self, what: str) -> NoReturn:
-        line = self._parser.CurrentLineNumber
-        raise DefinitionError(f"line {line}: {what} is not supported: remove it, or correct it")
+    def _refuse(self, what: str, line: int = 0, when: bool = True) -> None:
+        if when:
+            line = line or self._parser.CurrentLineNumber
+            raise DefinitionError(f"line {line}: {what} is not supported: remove it, or correct it")
 
     def _text(self, text: str) -> None:
         kind, data = self._around[-1]
-        if data is not None and not text.isspace():
-            self._refuse(f"text of <{kind}>")
+        self._refuse(f"text of <{kind}>", when=data is not None and not text.isspace())
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
@@ -234,24 +252,33 @@ class _Reader:
 
         is_default = kind == "transition" and around in ("initial", "history")
         reading = "default" if is_default else kind
-        if f"<{kind}>" not in _READ[around].split():
-            self._refuse(f"<{kind}> in <{around}>")
+        self._refuse(f"<{kind}> in <{around}>", when=f"<{kind}>" not in _READ[around].split())
         for each in names.values():
-            if each not in _READ[reading].split() and each not in foreign:
-                self._refuse(f"{each} of <{kind}>")
+            is_read = each in _READ[reading].split() or each in foreign
+            self._refuse(f"{each} of <{kind}>", when=not is_read)
         values = {names[each]: text for each, text in attributes.items()}
         self._around.append((reading, self._data(reading, outer, values)))
+
+    def _end(self, _: str) -> None:
+        kind, data = self._around.pop()
+        if data is not None and kind in ("initial", "history"):
+            # SCXML, 3.6 and 3.10
+            self._refuse(f"<{kind}> without a <transition>", when=not _led(data))
 
     def _data(self, kind: str, outer: dict[str, Any], values: Mapping[str, str]) -> Any:
         """Return the data of an element by its attributes, and those of the one around it."""
         ids = values.get("initial", values.get("target", "")).split()
-        if "target" in values and not ids:
-            self._refuse("an empty target")
+        self._refuse("an empty target", when="target" in values and not ids)
         match kind:
             case "initial":
+                self._refuse("a second initial", when=bool(_led(outer)))
                 return outer
             case "default":
-                outer["default" if "history" in outer else "initial"] += ids
+                self._refuse("a transition without a target", when=not ids)
+                self._refuse(
+                    "a second transition in <initial> or <history>", when=bool(_led(outer))
+                )
+                _led(outer).extend(ids)
                 return {}
             case "transition":
                 for name in [None] if "event" not in values else values["event"].split() or [""]:
@@ -269,20 +296,22 @@ class _Reader:
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
                 self._chart["final_states"] += [data["state"]] if kind == "final" else []
-        self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
+                self.lines["states", data["state"]] = self._parser.CurrentLineNumber
+        key = "default" if kind == "history" else "initial"
+        self._parts.append((data, key, self._parser.CurrentLineNumber, _own(values)))
         return data
 
     def _is_of_type(self, kind: str, usual: str, values: Mapping[str, str]) -> bool:
         """Return whether the type of an element is the first of two; the second is the default."""
-        if values.get("type", usual) not in (kind, usual):
-            self._refuse(f"type {values['type']!r}")
-        return values.get("type") == kind
+        name = values.get("type", usual)
+        self._refuse(f"type {name!r}", when=name not in (kind, usual))
+        return name == kind
 
     def _id(self, kind: str, values: Mapping[str, str]) -> str:
         """Return the id of a state or a history, or one that is made for it."""
         name = values.get("id") or f"{kind}{len(self._parts)}"
-        if name in self._ids or len(self._ids) == MOST_STATES:
-            self._refuse(f"a second {name!r}, or more than {MOST_STATES:,} states")
+        self._refuse(f"a second {name!r}", when=name in self._ids)
+        self._refuse(f"more than {MOST_STATES:,} states", when=len(self._ids) == MOST_STATES)
         self._ids.add(name)
         return name
 
@@ -290,7 +319,7 @@ class _Reader:
         self, name: str | None, source: str, targets: list[str], values: Mapping[str, str]
     ) -> None:
         transitions, own = self._chart["transitions"], _own(values)
-        place = own.pop("place", None)
+        place, line = own.pop("place", None), self._parser.CurrentLineNumber
         is_exact = name is None or own.pop("exact", False)
         data = {
             "trigger": name and _decoded(name) if is_exact else {"descriptor": name},
@@ -299,9 +328,16 @@ class _Reader:
             "guard": values["cond"].strip() if "cond" in values else None,
             "internal": self._is_of_type("internal", "external", values),
             "place": place if type(place) is int else len(transitions),
+            "line": line,
         }
         transitions.append(data)
-        self._parts.append((data, "target", own))
+        self._parts.append((data, "target", line, own))
+
+
+def _led(data: dict[str, Any]) -> list[str]:
+    """Return the ids to which a history, or the initial transition of a state, leads."""
+    ids: list[str] = data["default" if "history" in data else "initial"]
+    return ids
 
 
 def _own(values: Mapping[str, str]) -> dict[str, Any]:
