@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from logging import DEBUG
 from threading import get_ident
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Generic
@@ -31,7 +32,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import somebody_listens, somebody_wants_details, warn_standard
+from prism.telemetry.loggers import somebody_listens, warn_standard
 
 if TYPE_CHECKING:
     from prism.statechart._engine.running import Steps
@@ -505,7 +506,7 @@ class Engine(Generic[StateT]):
         else:
             if not (arcs or target is not None or self._ignores(source)):
                 return self._through(agent, trigger, context)
-            if self._has_logger or somebody_wants_details():
+            if self._has_logger or somebody_listens(DEBUG):
                 self._refuse(agent, source, trigger, context, target)
             return None
 
