@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
@@ -129,7 +129,7 @@ def test_a_text_is_read_by_the_type_of_its_parameter(name: str, text: Any, value
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
-    with pytest.raises(AgentError, match=r"Plain needs age: Plain\(age=...\)"):
+    with pytest.raises(TypeError, match=r"Plain needs age: Plain\(age=...\)"):
         _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
 
 
