@@ -41,7 +41,16 @@ class PrismError(Exception):
 
 
 class DefinitionError(PrismError, ValueError):
-    """A state enum, transition or chart is not well defined; the message lists every offender."""
+    """A state enum, transition or chart is not well defined; the message lists every offender.
+
+    Args:
+        problem: The message.
+        places: The offenders in the chart: ``("transitions", 3)``, ``("states", "idle")``.
+    """
+
+    def __init__(self, problem: str, *places: tuple[str | int, ...]) -> None:
+        super().__init__(problem)
+        self.places: tuple[tuple[str | int, ...], ...] = places
 
 
 class FieldValueError(PrismError, ValueError):

@@ -86,25 +86,6 @@ class Record:
 
         return value
 
-    def texts(self, field: str) -> list[str]:
-        """Return a list of texts, which is empty if the field is missing.
-
-        Raises:
-            InputError: If it is no list, or an entry is blank or not a text.
-        """
-        value = self.fields.get(field)
-        if value is None:
-            return []
-
-        is_list_of_texts = isinstance(value, list) and all(
-            isinstance(item, str) and item.strip() for item in value
-        )
-        if not is_list_of_texts:
-            raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
-
-        self.require_writable(field, value)
-        return list(value)
-
     def require_writable(self, field: str, texts: Iterable[str]) -> None:
         """Refuse texts that a log cannot hold, although escape sequences can produce them.
 

@@ -188,9 +188,10 @@ class Statechart(Driving[StateT]):
             DefinitionError: For the first element or attribute that is not read, with its line; or
                 as `from_dict`.
         """
-        from prism.statechart._scxml import from_scxml
+        from prism.statechart._scxml import read_scxml
 
-        return cls.from_dict(from_scxml(text), **options)
+        made: Statechart[Any] = read_scxml(text, partial(cls.from_dict, **options))
+        return made
 
     # Its parts
 
@@ -357,12 +358,11 @@ class Statechart(Driving[StateT]):
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
 
-        This reports states that cannot be reached, states with no way out that are not final, and
-        transitions shadowed by an earlier unguarded one (outside decision states).
+        This reports states that cannot be reached, and states with no way out that are not final.
         """
         from prism.statechart.inspection import find_flaws
 
-        return find_flaws(self._as_it_runs)
+        return [*find_flaws(self._as_it_runs)]
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.

@@ -42,9 +42,8 @@ class Alone(World[Any]):
 
     def tick_ends(self) -> None:
         """End the run if the agent says so."""
-        reason = self.agent.reason_to_end(self.outcomes)
-        if reason is not None:
-            self.stop(reason)
+        if self.agent.stopped is not None:
+            self.stop(self.agent.stopped)
 
 
 class AloneLoop(Loop):

@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from logging import DEBUG
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic
@@ -32,12 +33,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import (
-    EventLogger,
-    somebody_listens,
-    somebody_wants_details,
-    warn_standard,
-)
+from prism.telemetry.loggers import EventLogger, somebody_listens, warn_standard
 
 MOST_STEPS = 1000
 """Fires, and steps without an event, that may follow one fire before the engine stops them."""
@@ -505,7 +501,7 @@ class Engine(Generic[StateT]):
         else:
             if not (arcs or target is not None or self._ignores(source)):
                 return self._through(agent, trigger, context)
-            if self._has_logger or somebody_wants_details():
+            if self._has_logger or somebody_listens(DEBUG):
                 self._refuse(agent, source, trigger, context, target)
             return None
 
