@@ -221,7 +221,7 @@ def test_time_in_state_is_counted_from_birth(home: type[Home], when: str, tmp_pa
     assert dwell == [
         *(("old", 3, 0, 0, 1.0), ("open", 0, 0, 1, 80.0), ("young", 3, 0, 0, LIMIT + 1)),
     ]
-    assert check_log(log, Person.chart).found == {}
+    assert check_log(log, Person.chart).counts == {}
     there = log.sql("select agent_id from agents where left_round is null").fetchall()
     assert there == [("keeper_1",)]
     for number, states in log.sql(
