@@ -87,7 +87,7 @@ def refuse_misspelt(path: Path, columns: Iterable[str], fields: Iterable[str]) -
         # as near as a typing mistake: two words that merely look alike are kept apart
         for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
             raise InputError(
-                f"is no field; did you mean {folded[near]!r}? Give it another name otherwise",
+                f"is no field; did you mean {folded[near]!r}? If not, give it another name",
                 path=path,
                 field=column,
             )

@@ -31,7 +31,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
     """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:
-        typer.Exit: With status 1, if a single agent failed, or no decision is the model's.
+        typer.Exit: With status 1, if a single agent failed, or if the model made no decision.
     """
     results: Any = outcome.results
     is_alone = not hasattr(results, "rounds")

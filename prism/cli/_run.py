@@ -31,7 +31,7 @@ def run(
     treatments: options.Treat = None,
     log_agents: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Log a sample of agents only; 0 for totals alone."),
+        typer.Option(min=0, metavar="N", help="Log a sample of N agents; with 0, only totals."),
     ] = None,
     model: options.ModelText = None,
     model_file: options.ModelFile = None,
@@ -50,7 +50,7 @@ def run(
 
     For a single agent, a round is a turn or a cycle of thinking. With `--out`, the folder has
     every event (`events.jsonl`) and a summary (`run.json`). The exit status is 1 if a single agent
-    failed, or no decision is the model's.
+    failed, or if the model made no decision.
 
     **Examples**
 
@@ -64,12 +64,12 @@ def run(
 
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
-    from prism.worlds.addresses import key_of
+    from prism.worlds.addresses import alone
 
     values: dict[str, Any] = {**options.named_values(parameters)}
     arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     arguments |= {"treatments": treatments, "log_agents": log_agents, "memory": memory}
-    if key_of(world) is None:
+    if alone(world) is None:
         arguments |= _askers(model, model_file, writer, policy, max_calls)
     else:
         # a run of a single agent refuses what is for worlds
@@ -127,7 +127,7 @@ def resume(
     workers: options.Workers = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Continue what was stopped, however that was: a run, a rerun, a batch, an analysis or a fit.
+    """Continue a run, a rerun, a batch, an analysis or a fit that was stopped.
 
     Everything that it depends on is in its folder; the journal has the answers so far.
 
