@@ -51,7 +51,7 @@ def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
         },
     }
     enum = _enum(base, [each.state for each in with_insides(added)])
-    return {**written, **more, **with_members(naming, enum)}
+    return with_members({**written, **more, **naming}, enum)
 
 
 # States
@@ -69,10 +69,7 @@ def _enum(base: Definition[Any], added: Sequence[Any]) -> Iterable[Any]:
 
 def with_members(arguments: Mapping[str, Any], enum: Iterable[Any]) -> dict[str, Any]:
     """Return a chart's arguments with the members of an enum for all states of their texts."""
-    return _translated_all(arguments, {state_text(member): member for member in enum})
-
-
-def _translated_all(arguments: Mapping[str, Any], members: Mapping[str, Any]) -> dict[str, Any]:
+    members = {state_text(member): member for member in enum}
     return {
         name: _translated(value, members) if name in _NAMING else value
         for name, value in arguments.items()
@@ -88,8 +85,9 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
         case str() | Enum():
             return members.get(state_text(value), value)
         case Transition() | State() | History():
-            parts = {field.name: getattr(value, field.name) for field in fields(value)}
-            return type(value)(**_translated_all(parts, members))
+            names = [each.name for each in fields(value) if each.name in _NAMING]
+            parts = {name: _translated(getattr(value, name), members) for name in names}
+            return replace(value, **parts)
     return value
 
 
