@@ -63,9 +63,7 @@ class WorldRound:
             "states": dict(self.states),
             **{name: getattr(self, name) for name in _COUNTS},
             **self.counts,
-            "timeouts": dict(sorted(self.timeouts.items())),
-            **({"texts": dict(self.texts)} if self.texts else {}),
-            **({"fallbacks": dict(sorted(self.fallbacks.items()))} if self.fallbacks else {}),
+            **_by_name([self]),
             "measures": dict(self.measures),
             **({"stopped": dict(self.stopped)} if self.stopped else {}),
         }
@@ -102,20 +100,11 @@ class WorldResults:
 
     def totals(self) -> dict[str, Any]:
         """Return the sums of the counts of all rounds, as plain data."""
-        sums = {name: sum(getattr(each, name) for each in self.rounds) for name in _COUNTS}
-        timeouts, texts, fallbacks = (
-            _added(getattr(each, name) for each in self.rounds)
-            for name in ("timeouts", "texts", "fallbacks")
-        )
-
-        return {
-            **sums,
-            **_added(each.counts for each in self.rounds),
-            "timeouts": timeouts,
-            **({"texts": texts} if texts else {}),
-            **({"fallbacks": fallbacks} if fallbacks else {}),
-            **({"stopped": dict(self.stopped)} if self.stopped else {}),
-        }
+        sums: Counter[str] = Counter(dict.fromkeys(_COUNTS, 0))
+        for each in self.rounds:
+            sums.update({name: getattr(each, name) for name in _COUNTS} | dict(each.counts))
+        stopped = {"stopped": dict(self.stopped)} if self.stopped else {}
+        return {**sums, **_by_name(self.rounds), **stopped}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the results as plain data, identical for identical runs."""
@@ -141,12 +130,18 @@ def rounds_as_html(rounds: Iterable[WorldRound]) -> str:
     return f"<table><tr>{'</tr><tr>'.join(cells)}</tr></table>"
 
 
-def _added(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for each in filter(None, counts):
-        total.update(each)
-
-    return dict(sorted(total.items()))
+def _by_name(rounds: Iterable[WorldRound]) -> dict[str, dict[str, int]]:
+    """Return what some rounds count by names, added up; only time-outs may be none."""
+    sums: dict[str, Counter[str]] = {"timeouts": Counter(), "texts": Counter()}
+    sums["fallbacks"] = Counter()
+    for each in rounds:
+        for name, total in sums.items():
+            total.update(getattr(each, name))
+    return {
+        name: dict(sorted(total.items()))
+        for name, total in sums.items()
+        if total or name == "timeouts"
+    }
 
 
 # Measures

@@ -18,7 +18,8 @@ MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 MISSING: Any = object()
 
-STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
+STEP, RATE = "during", "rate"
+MEASURE, TREATMENT, PICTURE = "is_measure", "is_treatment", "is_picture"
 """Marks of methods."""
 
 _MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
@@ -289,24 +290,13 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     return decorate if method is None else decorate(method)
 
 
-@overload
-def treatment(method: MethodT, /) -> MethodT: ...
-@overload
-def treatment(*, round: int) -> Callable[[MethodT], MethodT]: ...
-def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: A002
+def treatment(method: MethodT) -> MethodT:
     """Mark a method, without arguments, that changes the world.
 
-    Args:
-        method: The method.
-        round: The round that begins with it. By default, it is only applied if the run asks for it,
-            as in ``treatments=["warning@12"]``.
+    It is applied when the round begins that a run names: ``treatments=["warning@12"]``.
     """
-
-    def decorate(method: Any) -> Any:
-        setattr(method, TREATMENT, round or 0)
-        return method
-
-    return decorate if method is None else decorate(method)
+    setattr(method, TREATMENT, True)
+    return method
 
 
 @by_class

@@ -159,7 +159,7 @@ def test_wrong_input_is_refused(prism: Prism) -> None:
     for line, problem in (
         (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or one of"),
         (("check", "rumour", "--set", "tirng=1"), "--set: Rumour has no parameter 'tirng'"),
-        (("check", "rumour", "--agents", "0"), "--agents must be a number from 1 on, a file, or "),
+        (("check", "rumour", "--agents", "0"), "--agents must be a whole number from 1 to "),
     ):
         ran = prism("world", *line)
         assert (ran.status, ran.out) == (2, "")

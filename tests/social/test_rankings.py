@@ -114,7 +114,7 @@ def test_a_ranking_of_ones_own_is_used() -> None:
 class Changing(Scene):
     """A scene in which follows change in the second round."""
 
-    @treatment(round=2)
+    @treatment
     def change(self) -> None:
         """Ann follows bo, and no longer cem."""
         ann, bo, cem = self.agents
@@ -126,7 +126,7 @@ def test_a_follow_shows_what_comes_from_then_on() -> None:
     """An unfollowed author is not shown any more; the agents that were passed do not change."""
     agents = [SocialAgent("ann", following=["cem"]), SocialAgent("bo"), SocialAgent("cem")]
     scene = Changing(first_posts=(), script=[[("bo", "x")], [("bo", "y"), ("cem", "y")]])
-    Run(scene, agents, rounds=2).run()
+    Run(scene, agents, rounds=2, treatments=["change@2"]).run()
     (ann, *_) = scene.agents
     assert [(post.author_id, post.topics) for post in ann.unread] == [("bo", ("y",))]
     assert [*ann.follows] == ["bo"]

@@ -68,7 +68,7 @@ class CognitiveAgent(Acting):
     """
 
     config: Config = Config()
-    _prism_run_alone: ClassVar[str] = "cognition"
+    _prism_run_alone: ClassVar[str] = "CognitiveRun"
 
     def __init__(
         self,
