@@ -267,7 +267,8 @@ class Loop:
         self._emit_picture(picture)
         answers = self._answers
         made = turns.agent_ticks, turns.transitions
-        decided = answers.decisions_asked, answers.decisions_answered
+        asked = answers.decisions_asked
+        decided = asked, asked - answers.fallbacks.total()
         timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
         counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
         summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())

@@ -7,7 +7,6 @@ import pytest
 
 from prism import Run
 from prism.agents import SocialAgent, synthetic_population
-from prism.errors import FieldValueError
 from prism.social import Feed
 from tests.kit.modules import Later
 
@@ -47,10 +46,10 @@ def test_the_order_of_agents_changes_no_network() -> None:
     assert follows(agents) == {agent.agent_id: agent.following for agent in agents}
 
 
-def test_an_impossible_network_is_refused() -> None:
-    """The message says how many agents it would take."""
-    with pytest.raises(FieldValueError, match="mean_follows must be smaller"):
-        made(10, follow_network="scale_free", mean_follows=20)
+def test_few_follow_as_many_as_there_are() -> None:
+    """Of three who would follow 20 each, every two are connected."""
+    graph = made(3, follow_network="scale_free", mean_follows=20).to_undirected()
+    assert graph.number_of_edges() == 3
 
 
 class Growing(Feed):
