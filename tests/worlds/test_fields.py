@@ -169,6 +169,16 @@ class Chartless(Agent):
     """A kind without a chart."""
 
 
+class Marked(Plain):
+    """A kind with a mark, which works in worlds alone."""
+
+    age: int = 3
+
+    @during(Level.LOW)
+    def grow(self, plain: Plain) -> None:
+        """Do nothing."""
+
+
 class Two(World[Plain]):
     """Two steps of one state, and one of a state that nobody has."""
 
@@ -186,6 +196,7 @@ class Two(World[Plain]):
     [
         (Two, Endless, ["Endless never times out in low: give the chart timeouts="]),
         (Two, Chartless, ["Chartless has no chart: set  chart = Statechart"]),
+        (Two, Marked, ["Marked.grow belongs in the world's class"]),
         (
             Two,
             lambda: Plain(age=1),
