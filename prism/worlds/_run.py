@@ -122,11 +122,12 @@ class Run(Generic[WorldT_co]):
     ticks: int
     seed: int
     log_agents: int | None
-    takes: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("agents", "rounds", "ticks", "seed", "parameters", "log_agents")),
-        **dict.fromkeys(("writer", "logger", "clock")),
-        "treatments": (),
-    }
+    takes: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+        [
+            *("agents", "rounds", "ticks", "seed", "parameters", "treatments", "log_agents"),
+            *("writer", "logger", "clock"),
+        ]
+    )
     _unasked = POLICY
     """The entry of ``run.json`` for a run that asks no model."""
 
@@ -176,7 +177,7 @@ class Run(Generic[WorldT_co]):
         if isinstance(named["treatments"], str):
             problem = f"must be a list of texts, such as [{named['treatments']!r}]"
             raise InputError(problem, field="treatments")
-        self.treatments: tuple[str, ...] = tuple(named["treatments"])
+        self.treatments: tuple[str, ...] = tuple(named["treatments"] or ())
         self.writer: Any = writer_of(self.reasoner, named["writer"])
         if isinstance(self.writer, WriterOptions):
             require_model_of(self.reasoner, self.writer)
