@@ -108,12 +108,12 @@ def _has_identity(cls: type) -> bool:
     return not (issubclass(cls, values) or cls.__module__.partition(".")[0] in _WRITTEN_AS_TEXT)
 
 
-def _inside(value: Any) -> Any:
+def _inside(value: object) -> Any:
     """Return a value of a context as plain data; of an object its identifier alone."""
-    plain = _plain(value)
-    if plain is value or not _has_identity(type(value)):
-        return plain
-    return next(iter(plain.values()))
+    cls: Any = type(value)
+    if cls in _AS_THEY_ARE:
+        return value
+    return next(iter(_identity(value).values())) if _has_identity(cls) else _plain(value)
 
 
 def _identity(value: Any) -> dict[str, Any]:
