@@ -41,7 +41,16 @@ class PrismError(Exception):
 
 
 class DefinitionError(PrismError, ValueError):
-    """A state enum, transition or chart is not well defined; the message lists every offender."""
+    """A state enum, transition or chart is not well defined; the message lists every offender.
+
+    Args:
+        problem: The message.
+        places: The offenders in the chart: ``("transitions", 3)``, ``("states", "idle")``.
+    """
+
+    def __init__(self, problem: str, *places: tuple[str | int, ...]) -> None:
+        super().__init__(problem)
+        self.places: tuple[tuple[str | int, ...], ...] = places
 
 
 class FieldValueError(PrismError, ValueError):
@@ -110,12 +119,12 @@ class InputError(PrismError, ValueError):
 
     def __str__(self) -> str:
         """Return the message as ``file, line 3, field 'x': problem``."""
-        places = (
+        parts = (
             self.path,
             None if self.line is None else f"line {self.line}",
             None if self.field is None else f"field {self.field!r}",
         )
-        where = ", ".join(part for part in places if part)
+        where = ", ".join(part for part in parts if part)
         return f"{where}: {self.problem}" if where else self.problem
 
 

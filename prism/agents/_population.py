@@ -6,17 +6,17 @@ import ast
 import random
 import re
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from reprlib import repr as brief
 from typing import Any
 
 from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archetype_named
 from prism.agents.tables import (
     attributes_of,
     columns_of,
-    has_cells,
     ids_of,
     read_table,
     refuse_misspelt,
@@ -163,9 +163,10 @@ _PERSONAS = (
 )
 _TEXTS = ("bio", "description", *(column for columns in _PERSONAS for column in columns))
 _COLUMNS = (
-    *("agent_id", "name", "interests", "personality", "archetype", "following", *_SETTINGS),
+    *("agent_id", "name", "interests", "personality", "archetype", "following"),
     *("username", "following_agentid_list", "previous_tweets", *_NAMES, *_INTERESTS, *_TEXTS),
 )
+_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 _NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 _POST = ("post_id", "author_id", "text", "topics")
 
@@ -203,47 +204,49 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     path = Path(path)
     with reading(path):
         records = read_table(path)
-    others = [name for name in columns_of(records) if name and name not in _COLUMNS]
+    columns = columns_of(records)
+    settings = [name for name in _SETTINGS if name in columns]
+    others = [name for name in columns if name and name not in (*_COLUMNS, *_SETTINGS)]
     if path.suffix.lower() == ".jsonl":
-        refuse_misspelt(path, others, _COLUMNS)
-    ids, attributes = ids_of(records), attributes_of(records, others)
+        refuse_misspelt(path, others, (*_COLUMNS, *_SETTINGS))
+    ids, attributes = ids_of(records), attributes_of(records, [*others, *settings])
     names = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
     for record, agent_id, values in zip(records, ids, attributes, strict=True):
-        tweets = _list_in(record, "previous_tweets", str)
-        following = [*record.texts("following"), *_followed(record, ids)]
-        for name in following:
-            if name not in names:
-                raise record.wrong("following", f"no agent of this file is called {name!r}")
-
+        tweets = _listed(record, "previous_tweets")
         agent = _agent(record, agent_id, tweets, seed)
-        agent.following = tuple(name for name in dict.fromkeys(following) if name != agent_id)
+        followed = dict.fromkeys(_followed(record, ids, names))
+        agent.following = tuple(name for name in followed if name != agent_id)
+        for setting in settings:
+            if (value := values.pop(setting, None)) is not None:
+                with record.at(setting):
+                    setattr(agent, setting, value)
         agent.attributes = values
         agents.append(agent)
         topics = tuple(agent.interests)
-        posts += [SeedPost(agent_id, text, topics) for text in tweets if text.strip()]
+        posts += [SeedPost(agent_id, text, topics) for text in tweets]
 
     return Population(agents, posts)
 
 
 def _agent(record: Record, agent_id: str, tweets: Sequence[str], seed: int) -> SocialAgent:
-    """Return an agent with its persona and its own settings."""
+    """Return an agent with its persona."""
     kind = record.text("archetype", "")
     with record.at("archetype"):
         archetype = archetype_named(kind) if kind else archetype_for(agent_id, seed)
-    agent = SocialAgent(
+    name = next(iter(_texts(record, _NAMES)), agent_id)
+    # a character card has macros in place of names
+    names = {"char": name, "user": "the user"}
+    about = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
+    persona = "\n".join(text.rstrip("\n") for text in about)
+    return SocialAgent(
         agent_id,
-        name=next(filter(None, _texts(record, _NAMES)), ""),
-        interests=_interests(record, tweets),
-        personality=_persona(record),
+        name,
+        _interests(record, tweets),
+        _MACRO.sub(lambda macro: names[macro[1].lower()], persona),
         archetype=archetype,
     )
-    for setting in _SETTINGS:
-        if record.fields.get(setting) is not None:
-            with record.at(setting):
-                setattr(agent, setting, record.fields[setting])
-    return agent
 
 
 def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
@@ -274,8 +277,8 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
         if author not in authors:
             raise record.wrong("author_id", f"no agent of the population is called {author!r}")
 
-        text, topics = record.text("text"), tuple(record.texts("topics"))
-        posts.append(SeedPost(author, text, topics, record.fields.get("post_id")))
+        topics = tuple(_listed(record, "topics"))
+        posts.append(SeedPost(author, record.text("text"), topics, record.fields.get("post_id")))
 
     return posts
 
@@ -285,12 +288,6 @@ def _texts(record: Record, columns: Iterable[str]) -> list[str]:
     return [text for column in columns if (text := record.text(column, "")).strip()]
 
 
-def _persona(record: Record) -> str:
-    """Return what a file says about an agent: the texts of the first columns that have any."""
-    texts = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
-    return "\n".join(text.rstrip("\n") for text in texts)
-
-
 def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
     """Return an agent's interests, or the most frequent words of its texts if it has none."""
     listed = [topic for column in _INTERESTS for topic in _topics(record, column)]
@@ -298,37 +295,38 @@ def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
 
 
 def _topics(record: Record, column: str) -> list[str]:
-    """Return a list of topics; a cell of a CSV file has it as in Python, or with commas."""
+    """Return a list of topics, which a cell may also separate by commas or semicolons."""
     cell = record.fields.get(column)
-    if not isinstance(cell, str) or not has_cells(record):
-        return record.texts(column)
-    if cell.lstrip().startswith("["):
-        return _list_in(record, column, str)
-
-    return [topic for each in re.split("[,;]", record.text(column)) if (topic := each.strip())]
+    if not isinstance(cell, str) or cell.lstrip().startswith("["):
+        return _listed(record, column)
+    return [topic for each in re.split("[,;]", record.text(column, "")) if (topic := each.strip())]
 
 
-def _followed(record: Record, ids: Sequence[str]) -> list[str]:
-    """Return the ids of the rows that an agent of a Twitter file follows."""
-    rows = _list_in(record, "following_agentid_list", int)
+def _followed(record: Record, ids: Sequence[str], known: Set[str]) -> list[str]:
+    """Return the ids that an agent follows, and those of the rows that it follows."""
+    names, rows = _listed(record, "following"), _listed(record, "following_agentid_list", int)
+    for name in names:
+        if name not in known:
+            raise record.wrong("following", f"no agent of this file is called {name!r}")
     for row in rows:
         if not 0 <= row < len(ids):
             problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
             raise record.wrong("following_agentid_list", problem)
+    return [*names, *(ids[row] for row in rows)]
 
-    return [ids[row] for row in rows]
 
-
-def _list_in(record: Record, column: str, kind: type) -> list[Any]:
-    """Return the list in a cell, written as in Python, such as ``['one', 'two']``."""
-    text, items = record.text(column, "").strip(), None
-    # unknown escape sequences are kept without a warning; only the reader of CSV bounds a text
-    with warnings.catch_warnings(action="ignore"), suppress(*_NOT_PYTHON):
-        items = ast.literal_eval(text or "[]")
+def _listed(record: Record, column: str, kind: type = str) -> list[Any]:
+    """Return a list, also of a text in which it is written as in Python; empty if missing."""
+    value = record.fields.get(column)
+    items = [] if value is None else value
+    if isinstance(items, str):
+        # unknown escape sequences are kept without a warning; only the reader of CSV bounds a text
+        with warnings.catch_warnings(action="ignore"), suppress(*_NOT_PYTHON):
+            items = ast.literal_eval(items.strip() or "[]")
     if not isinstance(items, list) or not all(type(item) is kind for item in items):
         example = "[1, 2]" if kind is int else "['one', 'two']"
-        raise record.wrong(column, f"must be a list such as {example}, got {text[:60]!r}")
+        raise record.wrong(column, f"must be a list such as {example}, got {brief(value)}")
     if kind is str:
         record.require_writable(column, items)
-
+        items = [item for item in items if item.strip()]
     return items

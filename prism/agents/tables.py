@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
@@ -18,8 +16,8 @@ from prism.files.source import Source
 
 _logger = logging.getLogger("prism.agents")
 
+_CELLS = (".csv", ".tsv")
 _OF_CARDS = ("spec", "first_mes")
-_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 
 
 def read_table(path: Path) -> list[Record]:
@@ -36,7 +34,7 @@ def read_table(path: Path) -> list[Record]:
     readers: dict[str, Callable[[Path], Iterable[Record]]] = {
         ".jsonl": read_json_lines,
         **dict.fromkeys((".json", ".yaml", ".yml"), _read_document),
-        **dict.fromkeys((".csv", ".tsv"), read_csv),
+        **dict.fromkeys(_CELLS, read_csv),
     }
     read = readers.get(path.suffix.lower())
     if read is None:
@@ -49,43 +47,25 @@ def read_table(path: Path) -> list[Record]:
     return records
 
 
-def has_cells(record: Record) -> bool:
-    """Return whether an agent comes from a file whose values are all text."""
-    return record.path.suffix.lower() in (".csv", ".tsv")
-
-
 def _read_document(path: Path) -> list[Record]:
     """Return the agents of a list, or of a mapping of names, or the one of a character card."""
     source = Source.read(path)
     agents = source.value
     if isinstance(agents, dict) and any(isinstance(agents.get(key), str) for key in _OF_CARDS):
-        return [_card(Record(path, None, agents))]
+        agents = [agents]
     if not isinstance(agents, (dict, list)):
         raise source.error("must be a mapping of names to agents, or an array of objects")
 
     records = []
     for key, agent in agents.items() if isinstance(agents, dict) else enumerate(agents):
         fields = {"persona": agent} if isinstance(agent, str) else agent
+        if isinstance(fields, dict) and isinstance(fields.get("spec"), str):
+            fields = fields.get("data")
         if not isinstance(fields, dict):
             raise source.error("must be an object or a description of the agent", (key,))
         named = fields if isinstance(agents, list) else {"agent_id": key, **fields}
-        records.append(_card(Record(path, source.line_of((key,)) or None, named, (key,))))
+        records.append(Record(path, source.line_of((key,)) or None, named, (key,)))
     return records
-
-
-def _card(record: Record) -> Record:
-    """Return a character card as a record of its fields, with names in place of its macros."""
-    fields = record.fields.get("data") if "spec" in record.fields else record.fields
-    if not isinstance(fields, dict) or "first_mes" not in fields:
-        return record
-
-    names = {"char": replace(record, fields=fields).text("name"), "user": "the user"}
-    texts = {
-        key: _MACRO.sub(lambda macro: names[macro[1].lower()], value)
-        for key, value in fields.items()
-        if isinstance(value, str)
-    }
-    return replace(record, fields={**fields, **texts})
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
@@ -107,7 +87,7 @@ def refuse_misspelt(path: Path, columns: Iterable[str], fields: Iterable[str]) -
         # as near as a typing mistake: two words that merely look alike are kept apart
         for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
             raise InputError(
-                f"is no field; did you mean {folded[near]!r}? Give it another name otherwise",
+                f"is no field; did you mean {folded[near]!r}? If not, give it another name",
                 path=path,
                 field=column,
             )
@@ -123,7 +103,7 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
         InputError: If a log could not hold a value of a JSON file.
     """
     rows = [{name: each.fields[name] for name in names if name in each.fields} for each in records]
-    for name in names if has_cells(records[0]) else ():
+    for name in names if records[0].path.suffix.lower() in _CELLS else ():
         values = _column([row[name] for row in rows])
         for row, value in zip(rows, values, strict=True):
             row[name] = value
@@ -172,15 +152,15 @@ def ids_of(records: Sequence[Record]) -> list[str]:
     Raises:
         InputError: If it has none, or two agents have one ``agent_id``.
     """
-    if any("agent_id" in record.fields for record in records):
+    columns = columns_of(records)
+    if "agent_id" in columns:
         return unique_names(records, "agent_id")
 
+    column = "username" if "username" in columns else "name"
     ids: dict[str, None] = {}
     renamed = []
     for row, record in enumerate(records):
-        has_name = "name" in record.fields and "username" not in record.fields
-        name = record.text("name" if has_name else "username")
-        if name in ids:
+        if (name := record.text(column)) in ids:
             while name in ids:
                 name = f"{name}#{row}"
             renamed.append(name)

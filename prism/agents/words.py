@@ -22,7 +22,6 @@ _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")
 _NARROW_WITHOUT_SPACES = ("THAI", "LAO", "KHMER", "MYANMAR")
 
-_LEAST_TELLING = 3
 _LEAST_KEYWORD, _LEAST_KEYWORD_OF_PAIRS = 5, 2
 _MOST_KEYWORDS = 5
 _COMMON_TEXT = """
@@ -57,12 +56,7 @@ def words_of(text: str) -> list[str]:
 
 def telling_words(text: str) -> frozenset[str]:
     """Return the words that say what a text is about: those of three letters or more, and pairs."""
-    return frozenset(filter(_is_telling, words_of(text)))
-
-
-def _is_telling(word: str) -> bool:
-    least = _LEAST_TELLING if _has_spaces(word[0]) else _LEAST_TELLING - 1
-    return len(word) >= least
+    return frozenset(each for each in words_of(text) if len(each) >= 2 + bool(_has_spaces(each[0])))
 
 
 def keywords_of(text: str) -> list[str]:
@@ -79,7 +73,8 @@ def keywords_of(text: str) -> list[str]:
 def _folded(text: str) -> str:
     # some signs, such as that of a service mark, become capital letters only when normalised
     whole = unicodedata.normalize("NFKC", text.casefold()).casefold()
-    return "".join(letter for letter in whole if not _is_invisible(letter))
+    # joiners of glyphs may stand inside words
+    return "".join(letter for letter in whole if unicodedata.category(letter) != "Cf")
 
 
 def _without_accents(text: str) -> str:
@@ -109,15 +104,6 @@ def _has_spaces(letter: str) -> bool | None:
 
 
 _OF_WORDS = frozenset(("Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Nd", "Nl", "No"))
-
-
-@cache
-def _is_invisible(letter: str) -> bool:
-    """Return True for joiners and selectors of glyphs, which may stand inside words."""
-    if unicodedata.category(letter) == "Cf":
-        return True
-
-    return unicodedata.name(letter, "").startswith("VARIATION SELECTOR")
 
 
 # Relevance

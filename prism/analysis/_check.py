@@ -90,7 +90,7 @@ class Rules:
         unknown = [*self.state_faults(source), *self.state_faults(target)]
         yield from unknown
 
-        allowed = self._ways_out(source)
+        allowed = self._allowed_in(source)
         if not any(is_meant(trigger, step.trigger) for step in chain(*self._steps.values())):
             yield Fault("unknown_trigger", str(trigger), allowed)
         elif not unknown and not self._allows(source, trigger, target):
@@ -153,9 +153,9 @@ class Rules:
         entered = {*target.split(SEPARATOR)} - {*source.split(SEPARATOR)}
         return bool(ends) and ends.issuperset(entered)
 
-    def _ways_out(self, state: str) -> str:
-        ways = [f"{step.trigger} to {step.target}" for step in self._steps_of(state)]
-        return f"{state} allows {', '.join(ways) or 'no transition'}"
+    def _allowed_in(self, state: str) -> str:
+        steps = [f"{step.trigger} to {step.target}" for step in self._steps_of(state)]
+        return f"{state} allows {', '.join(steps) or 'no transition'}"
 
 
 _CASES: Mapping[str, Sequence[str]] = {
@@ -200,14 +200,14 @@ class Conformance:
         violations: The violations in the order of the log: ``line``, ``agent_id``, ``kind``,
             ``found`` and ``allowed`` (what the chart would have allowed). If there are several
             runs, ``run`` is the first column.
-        found: Number of violations of each kind.
+        counts: Number of violations of each kind.
         checked: Number of events that were checked: transitions, decisions, and agents joining.
         other_charts: Number of transitions that were not checked because they belong to another
             chart, by the chart's name.
     """
 
     violations: duckdb.DuckDBPyRelation
-    found: Mapping[str, int]
+    counts: Mapping[str, int]
     checked: int
     other_charts: Mapping[str, int]
 

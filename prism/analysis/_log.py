@@ -17,8 +17,8 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._tables import INNER, KEPT, needed, require_columns, statements, table_names
-from prism.analysis.loading import CONFIG, column_types, load, quoted, script
+from prism.analysis._tables import KEPT, needed, require_columns, statements, table_names
+from prism.analysis.loading import CONFIG, column_types, load, quoted
 from prism.errors import InputError
 from prism.files.records import distinct_ends
 from prism.runlog.reader import locate_log
@@ -186,7 +186,7 @@ class Log:
             InputError: If there is no such table.
         """
         name = name.replace("-", "_")
-        if name not in statements() or name in INNER:
+        if name not in table_names():
             raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
         called = f"({', '.join(map(_literal, arguments))})" if arguments else ""
         if name in ("agent", "events_of"):
@@ -200,7 +200,7 @@ class Log:
         if name == "events_of":
             hidden |= self._empty(source, columns) - {"keys"}
         chosen = [f't."{each}"' for each in columns if each not in hidden]
-        if name in _SPREAD and (spread := self._own_columns(source, _SPREAD[name], columns)):
+        if name in _SPREAD and (spread := self._keys_as_columns(source, _SPREAD[name], columns)):
             chosen[chosen.index(f't."{_SPREAD[name]}"')] = spread
         elif name in _SPREAD:
             chosen.remove(f't."{_SPREAD[name]}"')
@@ -266,10 +266,10 @@ class Log:
         for label, path in self._paths.items():
             name = os.fsencode(path).decode("utf-8", "replace")
             execute("insert into logs values (?, ?)", [label, name])
-        known = [
+        names = [
             each for name, each in vars(events).items() if name.isupper() and isinstance(each, str)
         ]
-        execute("create table known_events as select unnest(?) as event", [known])
+        execute("create table known_events as select unnest(?) as event", [names])
         execute(f"create table known_version as select {events.SCHEMA_VERSION} as version")
         selects = [self._columns_of(schema, label) for schema, label in parts]
         damages = [
@@ -280,11 +280,11 @@ class Log:
             columns = ", ".join(_column(*each, False) for each in column_types().items())
             selects = [f"select null::label as run, null::bigint as line, {columns} limit 0"]
             damages = ["select null::label as run, '' as kind, 0 as line, '' as message limit 0"]
-        # a view of many columns costs each query on a small log more than its rows
-        kind = "view" if any("." in schema for schema, _ in parts) else "table"
+        # a view costs each query on a small log more than its rows
+        self._is_small = not any("." in schema for schema, _ in parts)
+        kind = "table" if self._is_small else "view"
         execute(f"create {kind} events as {' union all '.join(selects)}")
         execute(f"create view damage as {' union all '.join(damages)}")
-        execute(script("helpers.sql"))
 
     def _columns_of(self, schema: str, label: str) -> str:
         """Return the query for the lines of a log with all columns that an event may have."""
@@ -301,7 +301,7 @@ class Log:
                 continue
             self._made.add(each)
             text = statements()[each]
-            if each in KEPT:
+            if self._is_small or each in KEPT:
                 text = text.replace(f"create view {each}", f"create table {each}", 1)
             if each == "paced" and not self._facts["rates"]:
                 text = _UNPACED
@@ -350,7 +350,7 @@ class Log:
         names = ("has_feed", "charts", "units", "rates", "assigned", "born")
         return dict(zip(names, self._rows(query, "runs")[0], strict=True))
 
-    def _own_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
+    def _keys_as_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
         """Return the keys of a column of objects as columns."""
         query = f'select json_group_structure("{column}") from {source}'
         ((structure,),) = self.connection.execute(query).fetchall()

@@ -14,7 +14,7 @@ from prism.errors import InputError
 KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
 """Views whose rows are computed once, since several others read them."""
 
-INNER = (
+_INNER = (
     "moments",
     "visits",
     "everyone",
@@ -34,12 +34,17 @@ _USED = re.compile(r"\b(?:from|join)\s+(?:lateral\s+)?(\w+)|(\w+)\(|\('(\w+)'\)"
 @cache
 def statements() -> Mapping[str, str]:
     """Return the statement that makes each view and macro, by its name."""
-    by_name = {}
-    for name in ("tables.sql", "levels.sql", "notes.sql"):
-        for statement in duckdb.extract_statements(script(name)):
-            text = statement.query
-            by_name[_STATEMENT.search(text)[1]] = text  # type: ignore[index]
-    return by_name
+    return {
+        name: text
+        for each in ("helpers.sql", "tables.sql", "levels.sql", "notes.sql")
+        for name, text in _statements_of(each).items()
+    }
+
+
+@cache
+def _statements_of(name: str) -> Mapping[str, str]:
+    texts = [statement.query for statement in duckdb.extract_statements(script(name))]
+    return {_STATEMENT.search(text)[1]: text for text in texts}  # type: ignore[index]
 
 
 @cache
@@ -69,7 +74,8 @@ def needed(name: str, follows_lengths: bool) -> tuple[str, ...]:
 
 def table_names() -> list[str]:
     """Return the names of the tables."""
-    return [name for name in statements() if name not in (*INNER, "dwell_of")]
+    hidden = {*_INNER, "dwell_of", *_statements_of("helpers.sql")}
+    return [name for name in statements() if name not in hidden]
 
 
 def require_columns(name: str, arguments: Sequence[object]) -> None:

@@ -12,7 +12,7 @@ from prism.analysis._log import Log, Note
 from prism.analysis._tables import KEPT
 from prism.analysis.loading import CONFIG, Damage, last_run, load_lines
 
-_OWN = "grown.own"
+_GROWN = "grown.own"
 _OF_PATHS = ("broken_chain", "out_of_order")
 _STARTED = b'"run.started"'
 
@@ -51,34 +51,34 @@ class GrowingLog(Log):
             load_lines(self.connection, Path(file.name), count, schema, self._folder.name)
         new = {name: kind for name, kind, *_ in execute("describe memory.added.lines").fetchall()}
         for name in (others := new.keys() - self._columns):
-            execute(f'alter table {_OWN}.lines add column "{name}" {new[name]}')
+            execute(f'alter table {_GROWN}.lines add column "{name}" {new[name]}')
         execute(
-            f"insert into {_OWN}.lines by name "
+            f"insert into {_GROWN}.lines by name "
             "select * replace (line + ? as line) from memory.added.lines",
             [self.lines],
         )
         execute(
-            f"insert into {_OWN}.damage "
+            f"insert into {_GROWN}.damage "
             "select * replace (line + ? as line) from memory.added.damage",
             [self.lines],
         )
         execute("drop schema memory.added cascade")
         if others:
             self._columns |= others
-            execute(f"create or replace view events as {self._columns_of(_OWN, self._label)}")
+            execute(f"create or replace view events as {self._columns_of(_GROWN, self._label)}")
         self.lines += count
-        if _STARTED in lines and (begin := last_run(self.connection, f"{_OWN}.lines", damage)):
-            execute(f"delete from {_OWN}.lines where line < ?", [begin])
-            execute(f"delete from {_OWN}.damage where line < ? or kind = 'earlier_runs'", [begin])
+        if _STARTED in lines and (begin := last_run(self.connection, f"{_GROWN}.lines", damage)):
+            execute(f"delete from {_GROWN}.lines where line < ?", [begin])
+            execute(f"delete from {_GROWN}.damage where line < ? or kind = 'earlier_runs'", [begin])
             for each in damage:
-                execute(f"insert into {_OWN}.damage values (?, ?, ?)", [*each])
+                execute(f"insert into {_GROWN}.damage values (?, ?, ?)", [*each])
         self._forget()
 
     def skip(self, fault: str) -> None:
         """Note a line that is left out."""
         self.lines += 1
         row = ["corrupt", self.lines, fault]
-        self.connection.execute(f"insert into {_OWN}.damage values (?, ?, ?)", row)
+        self.connection.execute(f"insert into {_GROWN}.damage values (?, ?, ?)", row)
         self._forget()
 
     @property
@@ -116,7 +116,7 @@ class GrowingLog(Log):
     def _load(self, paths: Sequence[tuple[Path, str]]) -> Sequence[tuple[str, str]]:
         self._paths = {label: path for path, label in paths}
         execute = self.connection.execute
-        execute(f"create schema {_OWN}")
-        execute(f"create table {_OWN}.lines (line bigint, event text, moment timestamp)")
-        execute(f"create table {_OWN}.damage (kind text, line bigint, message text)")
-        return [(_OWN, self._label)]
+        execute(f"create schema {_GROWN}")
+        execute(f"create table {_GROWN}.lines (line bigint, event text, moment timestamp)")
+        execute(f"create table {_GROWN}.damage (kind text, line bigint, message text)")
+        return [(_GROWN, self._label)]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from prism.arrays._numbers import Agents, Mask, for_each
 from prism.errors import DefinitionError, FieldTypeError
 from prism.statechart import Statechart, Transition
-from prism.statechart.states import state_text
 from prism.statechart.transitions import StateT
 
 
@@ -84,14 +83,7 @@ class Codes:
                 self._arcs.setdefault(item.trigger, []).append(arc)
 
     def of(self, state: Any) -> int:
-        """Return the code of a state.
-
-        Raises:
-            DefinitionError: If no chart has it.
-        """
-        if state not in self._codes:
-            states = ", ".join(map(state_text, self.states))
-            raise DefinitionError(f"no chart has the state {state!r}, but {states}")
+        """Return the code of a state; a KeyError if no chart has it."""
         return self._codes[state]
 
     def kind_of(self, state: Any) -> list[Any]:
@@ -100,12 +92,5 @@ class Codes:
         return [each for each in self.states if type(each) is kind]
 
     def arcs(self, trigger: str) -> list[Arc]:
-        """Return the transitions of an event, in order of preference.
-
-        Raises:
-            DefinitionError: If there are none.
-        """
-        if trigger not in self._arcs:
-            triggers = ", ".join(self._arcs) or "none"
-            raise DefinitionError(f"no transition has the trigger {trigger!r} of {triggers}")
+        """Return the transitions of an event in order of preference; a KeyError if it has none."""
         return self._arcs[trigger]

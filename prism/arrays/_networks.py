@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from prism.arrays._numbers import Agents, Population, checked
-from prism.errors import FieldTypeError, FieldValueError
+from prism.errors import FieldValueError
 
 
 class ArrayNetwork:
@@ -18,16 +18,13 @@ class ArrayNetwork:
             ``np.array(graph.edges)``. A pair that is there twice counts once.
 
     Raises:
-        FieldTypeError: If they are not pairs of whole numbers.
+        FieldTypeError: If they are no whole numbers.
         FieldValueError: If an agent does not exist, or is connected to itself.
     """
 
     def __init__(self, world: Population, pairs: ArrayLike) -> None:
         self._world = world
-        ends = np.asarray(pairs)
-        if ends.ndim != 2 or ends.shape[1] != 2:
-            raise FieldTypeError(f"pairs must be an array with two columns, got {ends.shape}")
-        one, other = (checked(ends[:, n], world.size).astype(np.int64) for n in (0, 1))
+        one, other = (checked(ends, world.size).astype(np.int64) for ends in np.transpose(pairs))
         if (one == other).any():
             raise FieldValueError("an agent cannot be connected to itself: leave such pairs out")
 

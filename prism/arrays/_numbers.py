@@ -59,13 +59,13 @@ def times_named(who: Agents) -> NDArray[np.int64]:
     """Return for each naming of an agent how often it was named before."""
     if (who[1:] > who[:-1]).all():
         return np.zeros(len(who), np.int64)
-    places = order = np.arange(len(who))
+    indices = order = np.arange(len(who))
     if (who[1:] < who[:-1]).any():
         # sorting values takes a seventh of the time of sorting indices
-        who, order = np.divmod(np.sort(who.astype(np.int64) * len(who) + places), len(who))
+        who, order = np.divmod(np.sort(who.astype(np.int64) * len(who) + indices), len(who))
     begin = np.flatnonzero(np.append(True, who[1:] != who[:-1]))
     times = np.empty(len(who), np.int64)
-    times[order] = places - np.repeat(begin, np.diff(begin, append=len(who)))
+    times[order] = indices - np.repeat(begin, np.diff(begin, append=len(who)))
     return times
 
 

@@ -148,7 +148,7 @@ class ArrayWorld(Population):
             event is fired once, where it is named first.
 
         Raises:
-            DefinitionError: If no transition has this trigger.
+            KeyError: If no transition has this trigger.
         """
         who = checked(who, self.size)
         is_first, arcs = times_named(who) == 0, self._codes.arcs(trigger)
@@ -175,7 +175,7 @@ class ArrayWorld(Population):
             For each target, which of these agents have drawn it.
 
         Raises:
-            DefinitionError: If no transition has this trigger.
+            KeyError: If no transition has this trigger.
             FieldValueError: If weights are no such numbers, or of a state that is no target.
         """
         who, arcs = checked(who, self.size), self._codes.arcs(trigger)

@@ -93,8 +93,8 @@ def sensitivity(
 ) -> None:
     """Vary the parameters that a plan bounds, and measure how the results depend on them.
 
-    The runs form a batch: of each trajectory as many as there are parameters and one more, of each
-    of Sobol's samples, a power of 2, two more. The indices are in sensitivity.csv.
+    The runs form a batch. For d parameters, a trajectory of Morris takes d + 1 runs, and a sample
+    of Sobol d + 2; the number of Sobol's samples is a power of 2. sensitivity.csv has the indices.
 
     **Examples**
 
@@ -143,7 +143,7 @@ def calibrate(
     runs: options.Runs,
     out: options.OutFile = None,
     least: Annotated[
-        int, typer.Option(min=1, help="Decisions that a probability needs at least.")
+        int, typer.Option(min=1, help="Least number of decisions for a probability.")
     ] = 10,
 ) -> None:
     """Estimate a policy from a run's decisions: the share of each choice in each situation.
@@ -253,7 +253,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
         answered = sum(row["decisions_answered"] for row in deciding)
         say(f"{answered:,} of {total:,} decisions are by the model.")
     if fallen := [row["run"] for row in deciding if not row["decisions_answered"]]:
-        note(f"no decision is the model's in {counted(len(fallen), 'run')}, such as {fallen[0]}")
+        note(f"the model made no decision in {counted(len(fallen), 'run')}, such as {fallen[0]}")
     if done.failed or fallen:
         raise typer.Exit(1)
 
@@ -277,7 +277,7 @@ def print_fit(done: Fit, *, as_json: bool) -> None:
     """Write and print the estimates of a fit, and how close it comes to its targets."""
     done.write()
     estimates, targets = records_of(done.estimates()), records_of(done.targets())
-    samples, kept = len(done.points), len(done.kept.places)
+    samples, kept = len(done.points), len(done.kept.indices)
     if failed := len(done.batch.failed):
         note(f"{failed} runs failed, so their samples count as far from every target")
     if as_json:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from prism.science import Comparison
 
 
-_SHOWN = ["measure", "setting", "second", "difference", "low", "high", "p", "p_holm", "effect"]
+_COLUMNS = ["measure", "setting", "second", "difference", "low", "high", "p", "p_holm", "effect"]
 
 
 def compare(
@@ -106,7 +106,7 @@ def _print(comparison: Comparison, measures: list[str] | None) -> None:
     if same := [name for name in measures or () if name not in differs]:
         say(f"The same in every run: {', '.join(same)}.")
 
-    names = [name for name in _SHOWN if name != "second" or len(comparison.groups) > 2]
+    names = [name for name in _COLUMNS if name != "second" or len(comparison.groups) > 2]
     draw_rows([{name: getattr(row, name) for name in names} for row in rows])
     if not any(row.p is not None for row in rows):
         say("There is no interval and no p of fewer than three pairs, or runs in a group.")

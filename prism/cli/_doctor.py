@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prism.llm import Model
 
 _DOUBT = ("doubt", "yellow")
-_MARKS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
+_SYMBOLS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
 
 
 def doctor(
@@ -56,8 +56,8 @@ async def _is_well(client: Model, screen: Screen, *, strict: bool) -> bool:
     async with client:
         async for check in client.diagnose():
             well, is_doubtful = check.ok, is_doubtful or check.is_doubtful
-            symbol = _DOUBT if check.is_doubtful else _MARKS[well]
-            line = Text.assemble(symbol, " ", one_line(f"{check.what}: {check.found}"))
+            symbol = _DOUBT if check.is_doubtful else _SYMBOLS[well]
+            line = Text.assemble(symbol, " ", one_line(f"{check.what}: {check.result}"))
             screen.print(line, soft_wrap=True)
 
     return bool(well) and not (strict and is_doubtful)

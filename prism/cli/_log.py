@@ -13,7 +13,7 @@ from prism.cli._screen import note, print_facts, print_json, say
 from prism.cli._tables import open_logs, records_of, write_table
 from prism.errors import InputError
 
-_SHOWN = {
+_COLUMNS = {
     "dwell": "chart state visits complete cut open mean median p90",
     "decisions": "state model asked fallback_share latency_p50 latency_p99 latency_max entropy",
     "cascades": "root_id author_id size depth breadth virality agents lifetime_ticks",
@@ -33,7 +33,7 @@ where event in ('reasoner.decision', 'text.written')
 order by line
 """
 _ONE = "from events where coalesce(decision_id, text_id) = $id order by line"
-_LISTED_SHOWN = ("id", "round", "tick", "what", "came out", "p", "source")
+_LISTED_COLUMNS = ("id", "round", "tick", "what", "came out", "p", "source")
 _ADDED = ("run", "line", "keys")
 _LEFT_OUT = ("event", "level", "timestamp", "chart")
 
@@ -86,7 +86,7 @@ def table(
     opened = open_logs(runs, all_runs=all_runs)
     name = what.replace("-", "_")
     rows = opened.table(name) if name.isidentifier() else opened.sql(what)
-    columns = _SHOWN[name].split() if name in _SHOWN else None
+    columns = _COLUMNS[name].split() if name in _COLUMNS else None
     write_table(rows, out, runs, as_json=as_json, columns=columns)
 
 
@@ -146,14 +146,14 @@ def check(
         by = f": its transitions are by the chart {others}, not {statechart.name}" if others else ""
         raise InputError(f"the log has nothing to check{by}")
 
-    if result.found or out is not None or as_json:
+    if result.counts or out is not None or as_json:
         write_table(result.violations, out, runs, as_json=as_json)
-    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(result.found.items()))
+    kinds = ", ".join(f"{kind} {count:,}" for kind, count in sorted(result.counts.items()))
     steps = f"{result.checked:,} steps"
     note(f"violations in {steps}: {kinds}" if kinds else f"{steps} agree")
     if others:
         note(f"transitions by the chart {others} were not checked")
-    if result.found:
+    if result.counts:
         raise typer.Exit(1)
 
 
@@ -187,7 +187,7 @@ def decision(
     if ids:
         _show(run, ids[0], as_json=as_json)
         return
-    write_table(open_logs([run]).sql(_LISTED), None, as_json=as_json, columns=_LISTED_SHOWN)
+    write_table(open_logs([run]).sql(_LISTED), None, as_json=as_json, columns=_LISTED_COLUMNS)
 
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:

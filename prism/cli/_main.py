@@ -148,8 +148,8 @@ def _tell(error: Exception) -> None:
     # loaded by commands that fail alone
     from prism._faults import shows_all
 
-    is_told = _tell_fault(error) or _tell_input(error)
-    if shows_all() or not is_told:
+    is_reported = _tell_fault(error) or _tell_input(error)
+    if shows_all() or not is_reported:
         for line in "".join(format_exception(error)).splitlines():
             say(line, err=True)
     if isinstance(error, OSError):

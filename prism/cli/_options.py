@@ -37,8 +37,8 @@ AllRuns = Annotated[
 Agents = Annotated[
     str | None, typer.Option(metavar="N|FILE", help="Number of agents, or a file of them.")
 ]
-Rounds = Annotated[int | None, typer.Option(min=1, help="Number of rounds; else the world's own.")]
-Ticks = Annotated[int | None, typer.Option(min=1, help="Ticks in a round; else the world's own.")]
+Rounds = Annotated[int | None, typer.Option(min=1, help="Rounds; by default the world's.")]
+Ticks = Annotated[int | None, typer.Option(min=1, help="Ticks in a round; by default the world's.")]
 Seed = Annotated[int, typer.Option(help="Seed: the same seed gives the same run.")]
 Set = Annotated[
     list[str] | None,
@@ -70,14 +70,14 @@ ModelText = Annotated[
 ModelFile = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Settings of prism.Model in TOML.")
 ]
-MaxCalls = Annotated[int | None, typer.Option(min=1, help="Most requests to the model.")]
+MaxCalls = Annotated[int | None, typer.Option(min=1, help="Limit of requests to the model.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Ask no model: estimate what it would cost.")
 ]
-OutFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="New folder to keep it in.")]
+OutFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="New folder to write to.")]
 NewFolder = Annotated[
     Path,
-    typer.Option("--out", metavar="DIR", help="New folder to keep it in."),
+    typer.Option("--out", metavar="DIR", help="New folder to write to."),
 ]
 OutFile = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to.")
@@ -89,7 +89,7 @@ Charts = Annotated[
     ),
 ]
 Workers = Annotated[
-    int | None, typer.Option(min=1, help="Runs at a time; else one for each processor.")
+    int | None, typer.Option(min=1, help="Runs at a time; by default one for each processor.")
 ]
 
 

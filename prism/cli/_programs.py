@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 workflow = command_group("Check and draw an agent of your own. To run it, use prism run.")
 think = command_group("Create a thinking agent. To run it, use prism run.")
-memory = command_group("View and search the memory of an agent, which may be using it.")
+memory = command_group("View and search the memory of an agent, also while it is in use.")
 
 
 @workflow.command()
@@ -89,7 +89,7 @@ def diagram(
 
 @think.command()
 def init(
-    folder: Annotated[Path, typer.Argument(help="Folder to write them to.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where to write them.")] = Path(),
     goal: Annotated[str | None, typer.Option(metavar="TEXT", help="Goal of the agent.")] = None,
 ) -> None:
     """Write a first configuration and an empty memory, without overwriting anything.
@@ -125,7 +125,7 @@ File = Annotated[Path, typer.Argument(metavar="MEMORY", help="The memory, a JSON
 @memory.command()
 def show(
     file: File,
-    tag: Annotated[str | None, typer.Argument(help="Show this memory alone.")] = None,
+    tag: Annotated[str | None, typer.Argument(metavar="TAG", help="Show only this memory.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the state, the working memory, the thoughts and the storage.
@@ -165,7 +165,7 @@ def show(
 def search(
     file: File,
     words: Annotated[list[str], typer.Argument(metavar="WORD...", help="What to search for.")],
-    most: Annotated[int, typer.Option(min=1, help="Most matches to list.")] = 10,
+    most: Annotated[int, typer.Option(min=1, help="Limit of matches to list.")] = 10,
     as_json: AsJson = False,
 ) -> None:
     """Search the storage for words, best matches first.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prism.runs import Outcome
     from prism.runs.dry_run import Estimate
 
-_MOST_ROUNDS_SHOWN = 6
+_MOST_ROUNDS = 6
 _MOST_VALUE = 60
 
 
@@ -31,7 +31,7 @@ def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
     """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:
-        typer.Exit: With status 1, if a single agent failed, or no decision is the model's.
+        typer.Exit: With status 1, if a single agent failed, or if the model made no decision.
     """
     results: Any = outcome.results
     is_alone = not hasattr(results, "rounds")
@@ -73,7 +73,7 @@ def print_results(results: Any) -> None:
 
 def _print_rounds(figures: Sequence[Mapping[str, Any]], absent: int | None) -> None:
     """Print the states or measures of some rounds, the first and the last among them."""
-    most = min(_MOST_ROUNDS_SHOWN, len(figures))
+    most = min(_MOST_ROUNDS, len(figures))
     chosen = [round(each * (len(figures) - 1) / max(1, most - 1)) for each in range(most)]
     # with regions, agents are in a different set of states in each round
     names = dict.fromkeys(name for each in figures for name in each)
@@ -118,11 +118,11 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
-    from prism.reasoner.places import place_effect
+    from prism.reasoner.positions import position_effect
 
     by_model = spent.get("by_model", {})
     yield f"spent: {_costs(spent, spent['tokens'], _of_them(spent))}"
-    if effect := place_effect(spent.get("places", {})):
+    if effect := position_effect(spent.get("positions", {})):
         yield f"beware: {effect}"
     for model, costs in by_model.items() if len(by_model) > 1 else ():
         yield f"  {model}: {_costs(costs, costs['input_tokens'] + costs['output_tokens'])}"
@@ -133,8 +133,8 @@ def _of_them(spent: Mapping[str, Any]) -> str:
     costs = spent.get("by_model", {}).values()
     loading = sum(each.get("loading", 0) for each in costs)
     # a client of another library may name no model, and has no costs by it
-    is_told = costs or not spent["tokens"]
-    lost = spent["calls"] - sum(each["calls"] for each in costs) if is_told else 0
+    has_costs = costs or not spent["tokens"]
+    lost = spent["calls"] - sum(each["calls"] for each in costs) if has_costs else 0
     parts = [f"{loading:,} to load the model"] * bool(loading)
     parts += [f"{lost:,} without an answer, tokens unknown"] * (lost > 0)
     return f" ({', '.join(parts)})" if parts else ""

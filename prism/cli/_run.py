@@ -11,7 +11,7 @@ from prism.cli import _options as options
 from prism.cli._screen import note, print_json, say, shortened
 from prism.errors import InputError
 
-_MOST_SHOWN = 160
+_LONGEST = 160
 
 
 def run(
@@ -31,7 +31,7 @@ def run(
     treatments: options.Treat = None,
     log_agents: Annotated[
         int | None,
-        typer.Option(min=0, metavar="N", help="Log a sample of agents only; 0 for totals alone."),
+        typer.Option(min=0, metavar="N", help="Log a sample of N agents; with 0, only totals."),
     ] = None,
     model: options.ModelText = None,
     model_file: options.ModelFile = None,
@@ -50,7 +50,7 @@ def run(
 
     For a single agent, a round is a turn or a cycle of thinking. With `--out`, the folder has
     every event (`events.jsonl`) and a summary (`run.json`). The exit status is 1 if a single agent
-    failed, or no decision is the model's.
+    failed, or if the model made no decision.
 
     **Examples**
 
@@ -68,14 +68,12 @@ def run(
 
     values: dict[str, Any] = {**options.named_values(parameters)}
     arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
-    arguments |= {"treatments": treatments, "log_agents": log_agents}
+    arguments |= {"treatments": treatments, "log_agents": log_agents, "memory": memory}
     if key_of(world) is None:
-        if memory is not None:
-            raise InputError("--memory is for thinking agents: leave it out")
         arguments |= _askers(model, model_file, writer, policy, max_calls)
     else:
         # a run of a single agent refuses what is for worlds
-        arguments |= {"memory": memory, "writer": writer, "policy": policy}
+        arguments |= {"writer": writer, "policy": policy}
         arguments["reasoner"] = options.model_of(model, model_file, max_calls=max_calls)
         values = {name: _value(each) for name, each in values.items()}
     arguments["parameters"] = values or None
@@ -129,7 +127,7 @@ def resume(
     workers: options.Workers = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Continue what was stopped, however that was: a run, a rerun, a batch, an analysis or a fit.
+    """Continue a run, a rerun, a batch, an analysis or a fit that was stopped.
 
     Everything that it depends on is in its folder; the journal has the answers so far.
 
@@ -234,7 +232,7 @@ def rerun(
     print_results(repeated.outcome.results)
     say(f"The log and its summary (run.json) are in {out}.")
     for what, row in repeated.differences.items():
-        was, now = (shortened(row[side] or "nothing", _MOST_SHOWN) for side in ("was", "is_now"))
+        was, now = (shortened(row[side] or "nothing", _LONGEST) for side in ("was", "is_now"))
         when = f"round {row['round']}, tick {row['tick']}"
         say(f"The first {what} that differs: {when}: was {was}, is now {now}")
     if not repeated.differences:

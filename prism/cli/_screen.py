@@ -27,9 +27,9 @@ def one_line(text: str) -> str:
     """Return a text on one line, with blanks for all that a terminal would obey."""
     # help is printed by rich and needs neither room
     from prism.drawing import printable
-    from prism.files.records import shown_path
+    from prism.files.records import printable_path
 
-    return printable(shown_path(text))
+    return printable(printable_path(text))
 
 
 def say(text: str, *, err: bool = False) -> None:
@@ -153,9 +153,9 @@ def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
     """
     # the rooms of runs know a run's own files; help does not need them
     from prism.files import replacing
-    from prism.runs.folder import refuse_own_file
+    from prism.runs.folder import refuse_run_file
 
-    refuse_own_file(out, reads)
+    refuse_run_file(out, reads)
     is_open = False
     try:
         with replacing(out) as file:

@@ -18,7 +18,7 @@ from prism.errors import InputError
 if TYPE_CHECKING:
     from prism.runs import RunStatus
 
-_HELP = "Folders of runs, their logs, or folders that hold runs; else the current folder."
+_HELP = "Folders of runs, their logs, or folders that hold runs; by default the current folder."
 
 
 def status(

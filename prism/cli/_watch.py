@@ -68,7 +68,10 @@ def watch(
 
     if is_world:
         from prism.watch.server import play
+        from prism.worlds import Run
 
+        # refuses what is wrong before anything is served
+        Run(run, **arguments)
         watching = play(run, arguments, host=host, port=port)
     else:
         from prism.cli._chart_argument import chart_from

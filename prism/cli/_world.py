@@ -109,9 +109,9 @@ if __name__ == "__main__":
 
 @world.command()
 def init(
-    name: Annotated[str, typer.Argument(help="Name of the world, such as Party.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the world, such as Party.")],
 ) -> None:
-    """Write a world of 30 lines to begin from, NAME.py; it overwrites nothing.
+    """Write a world of 30 lines to begin from, NAME.py, and overwrite nothing.
 
     **Example**
 

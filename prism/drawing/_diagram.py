@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -121,8 +121,7 @@ class Levels:
 
     def is_parallel(self, state: str | None) -> bool:
         """Return True if regions are inside a state."""
-        box = self.diagram.boxes.get(state or "")
-        return box is not None and box.is_parallel
+        return state in self.diagram.boxes and self.diagram.boxes[state or ""].is_parallel
 
     def states(self, level: str | None) -> list[str]:
         """Return the states of a level."""
@@ -168,26 +167,19 @@ class Levels:
         entered = {self.level_of(state): state for state in after if state not in before}
         # what lies deeper on only one of both sides is left or entered with what is around it
         changed = [(left[level], entered[level]) for level in left if level in entered]
-        if not changed:
-            changed = [self._kept(before)]
-
-        return dict.fromkeys(self._used_arrow(*ends) for ends in changed)
-
-    def _kept(self, active: Iterable[str]) -> tuple[str, str]:
-        """Return the innermost self-transition, or the place to draw one."""
-        inner = sorted(active, key=lambda state: -len(self._path(state)))
-        loops = ((state, state) for state in inner)
-        return next(filter(self.has, loops), (inner[0], inner[0]))
+        # the innermost with a self-transition, else a leaf
+        *_, last = sorted(before, key=lambda state: self.has((state, state)))
+        return dict.fromkeys(self._used_arrow(*ends) for ends in changed or [(last, last)])
 
     def _used_arrow(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
         level, marks = self.level_of(source), self.diagram.marks
-        ways = [
+        arrows = [
             (source, target),
             *((source, history) for history in marks if self.level_of(history) == level),
             *((state, state) for state in self._path(source)[-2::-1]),
         ]
-        return next(filter(self.has, ways), (source, target))
+        return next(filter(self.has, arrows), (source, target))
 
     def has(self, ends: Ends) -> bool:
         """Return True if an arrow of the diagram joins two states of one level."""

@@ -118,8 +118,8 @@ class _Picture(Levels):
         """Add up traffic by the ends of its arrow, a separate one or one from all states."""
         totals = Counter[Ends]()
         for (source, target), count in self.traffic(counts).items():
-            has_own = self.has((source, target)) or not self.has((None, target))
-            totals[source if has_own else None, target] += count
+            is_separate = self.has((source, target)) or not self.has((None, target))
+            totals[source if is_separate else None, target] += count
 
         return totals
 
@@ -188,7 +188,7 @@ class _Level:
         lines = [] if self._are_regions else [*picture.lines(state)]
         self._loops = {line.target: line for line in lines if line.source == line.target}
         self._lines = [line for line in lines if line.source != line.target]
-        self.layout, self._places = self._laid_out()
+        self.layout, self._boxes = self._laid_out()
 
     def _laid_out(self) -> tuple[Layout, dict[object, Node]]:
         """Place everything; the dot and the box for all other states come first, to be on top."""
@@ -236,13 +236,13 @@ class _Level:
                 ground = _rectangle(self._ground, *route.label, label.width + 6, label.height)
                 yield line.labelled(ground + label.at(*route.label))
 
-        if dot := self._places.get(_DOT):
+        if dot := self._boxes.get(_DOT):
             yield f'<circle class="start" cx="{dot.x:.1f}" cy="{dot.y:.1f}" r="5"/>'
-        if rest := self._places.get(None):
+        if rest := self._boxes.get(None):
             shape = _rectangle('class="box rest"', rest.x, rest.y, 2 * rest.left, rest.height, 12)
             yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
-            box = self._places[state]
+            box = self._boxes[state]
             if self._are_regions and number and state not in self._diagram.marks:
                 x = box.x - box.left - SPACING / 2
                 path = f"M{x:.1f} -6 V{self.layout.height + 6:.1f}"

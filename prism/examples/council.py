@@ -14,7 +14,7 @@ class Member(CognitiveAgent):
     def perceive(self, world: "Council") -> Iterable[str]:
         """Read the last notes on the board, which replace those read before."""
         self.tell(instead=True)
-        return world.board[-world.shown :] or ["The board is empty."]
+        return world.board[-world.recent :] or ["The board is empty."]
 
     @action
     def post(self, world: "Council", text: str) -> None:
@@ -28,7 +28,7 @@ class Council(World[Guest[Member]]):
 
     rounds = 12
     question: str = param("Should the town close its main street to cars?", "what is discussed")
-    shown: int = param(10, "notes of the board that are shown", least=1)
+    recent: int = param(10, "notes that the board shows, the newest", least=1)
     board: list[str] = state(list)
 
     def populate(self, agents: int) -> list[Guest[Member]]:

@@ -33,7 +33,7 @@ class Haggle(World[Buyer | Seller]):
 
     def setup(self) -> None:
         """Bring each buyer together with a seller."""
-        buyers, sellers = self.agents.where(kind=Buyer), self.agents.where(kind=Seller)
+        buyers, sellers = self.agents.of(Buyer), self.agents.of(Seller)
         self.network = from_edges(self, list(zip(buyers, sellers, strict=False)))
 
     @during(Deal.HAGGLING)

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Space, World, during, measure, one_of, param, picture, state
+from prism.worlds import Agent, Space, World, draw, during, measure, param, picture, state
 
 Home = StrEnum("Home", ["STAYS", "MOVES"])
 
@@ -16,7 +16,7 @@ class Resident(Agent):
         [Transition("goes", Home.STAYS, Home.MOVES), Transition("comes", Home.MOVES, Home.STAYS)],
         initial=Home.MOVES,
     )
-    group: str = one_of("red", "blue")
+    group: str = draw(lambda random: random.choice(("red", "blue")))
 
 
 class Schelling(World[Resident]):

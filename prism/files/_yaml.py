@@ -43,12 +43,12 @@ class YamlDocument:
 
     Args:
         value: The document as plain data.
-        places: The beginning of each part, by its path; for an entry of a mapping, that of its key.
+        positions: Where each part begins, by its path; for an entry of a mapping, its key.
         blocks: The line of the indicator of each text that is written as a block below it.
     """
 
     value: Any
-    places: dict[Where, Position] = field(default_factory=dict)
+    positions: dict[Where, Position] = field(default_factory=dict)
     blocks: dict[Where, int] = field(default_factory=dict)
 
 
@@ -101,7 +101,7 @@ class _Reader:
 
     def __init__(self, path: PathLike[str] | str | None) -> None:
         self._path = path
-        self._places: dict[Where, Position] = {}
+        self._positions: dict[Where, Position] = {}
         self._blocks: dict[Where, int] = {}
         self._size = 0
 
@@ -119,10 +119,10 @@ class _Reader:
             self._limit(event, depth, size)
 
     def document(self, node: Any) -> YamlDocument:
-        return YamlDocument(self._value(node, ()), self._places, self._blocks)
+        return YamlDocument(self._value(node, ()), self._positions, self._blocks)
 
     def _value(self, node: Any, where: Where) -> Any:
-        self._places.setdefault(where, _position(node))
+        self._positions.setdefault(where, _position(node))
         self._size += 1
         self._limit(node, len(where), self._size)
 
@@ -147,7 +147,7 @@ class _Reader:
                 raise self._wrong(key_node, f"the key {key!r} appears twice")
 
             self._size += 1
-            self._places[*where, key] = _position(key_node)
+            self._positions[*where, key] = _position(key_node)
             items[key] = self._value(value, (*where, key))
 
         return items

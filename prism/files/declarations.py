@@ -114,13 +114,13 @@ def shape_problems(
         value: The value.
         error: The error that reading it raised.
     """
-    by_place: dict[Where, list[Any]] = {}
+    errors_at: dict[Where, list[Any]] = {}
     # more are not reported, and each takes a kilobyte
     for each in error.errors(include_url=False)[:_MOST_READ]:
-        by_place.setdefault(_where(each, value), []).append(each)
+        errors_at.setdefault(_where(each, value), []).append(each)
 
-    around = {where[:length] for where in by_place for length in range(len(where))}
-    for where, errors in by_place.items():
+    around = {where[:length] for where in errors_at for length in range(len(where))}
+    for where, errors in errors_at.items():
         # an alternative that got further into the value says more than those that did not fit
         if where in around and all(each["type"] != "extra_forbidden" for each in errors):
             continue

@@ -86,25 +86,6 @@ class Record:
 
         return value
 
-    def texts(self, field: str) -> list[str]:
-        """Return a list of texts, which is empty if the field is missing.
-
-        Raises:
-            InputError: If it is no list, or an entry is blank or not a text.
-        """
-        value = self.fields.get(field)
-        if value is None:
-            return []
-
-        is_list_of_texts = isinstance(value, list) and all(
-            isinstance(item, str) and item.strip() for item in value
-        )
-        if not is_list_of_texts:
-            raise self.wrong(field, f"must be a list of non-empty texts, got {brief(value)}")
-
-        self.require_writable(field, value)
-        return list(value)
-
     def require_writable(self, field: str, texts: Iterable[str]) -> None:
         """Refuse texts that a log cannot hold, although escape sequences can produce them.
 
@@ -231,7 +212,7 @@ def _row(path: Path, line: int, header: Sequence[str], row: Sequence[str]) -> Re
 _UNDECODED = re.compile("[\udc80-\udcff]")
 
 
-def shown_path(path: PathLike[str] | str) -> str:
+def printable_path(path: PathLike[str] | str) -> str:
     r"""Return a path, or a text with one, with ``\xe9`` for bytes that are not UTF-8."""
     return _UNDECODED.sub(lambda byte: f"\\x{ord(byte[0]) - 0xDC00:02x}", str(path))
 
@@ -240,8 +221,8 @@ def distinct_ends(paths: Sequence[Path]) -> list[str]:
     """Return the shortest distinct ends of paths, for headings and messages."""
     whole = [path.absolute().parts for path in paths]
     for length in range(1, max(map(len, whole)) + 1):
-        ends = [shown_path(Path(*parts[-length:])) for parts in whole]
+        ends = [printable_path(Path(*parts[-length:])) for parts in whole]
         if len(set(ends)) == len(ends):
             return ends
 
-    return [f"{shown_path(path)} #{number}" for number, path in enumerate(paths, start=1)]
+    return [f"{printable_path(path)} #{number}" for number, path in enumerate(paths, start=1)]

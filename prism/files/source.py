@@ -107,9 +107,9 @@ class Source:
         if line and where in self.yaml.blocks:
             return self.yaml.blocks[where] + line, 1
 
-        while where not in self.yaml.places:
+        while where not in self.yaml.positions:
             where = where[:-1]
-        return self.yaml.places[where]
+        return self.yaml.positions[where]
 
     def error(self, problem: str, where: Where = ()) -> InputError:
         """Return an error about one place.

@@ -57,13 +57,13 @@ class Check:
     Args:
         what: What was examined.
         ok: Whether it passed; None while a long step is running.
-        found: The finding, and what to do about it; or how long the step may take.
+        result: The finding, and what to do about it; or how long the step may take.
         is_doubtful: Whether it passed, and answers mean little.
     """
 
     what: str
     ok: bool | None
-    found: str
+    result: str
     is_doubtful: bool = False
 
 
@@ -80,7 +80,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
     check = await _checked("server", _server, server)
     yield check
     if check.ok:
-        yield Check("load", ok=None, found=f"can take up to {server.settings['load_timeout']:g} s")
+        yield Check("load", ok=None, result=f"can take up to {server.settings['load_timeout']:g} s")
         check = await _checked("load", _load, server)
         yield check
     if check.ok:
@@ -95,10 +95,10 @@ async def _checked(what: str, look: Look, server: ModelServer) -> Check:
         finding = await look(server)
     except LLMError as error:
         is_unclear = _is_unclear(what, error)
-        return Check(what, ok=is_unclear, found=f"unknown: {error}" if is_unclear else str(error))
+        return Check(what, ok=is_unclear, result=f"unknown: {error}" if is_unclear else str(error))
 
     text = f"{finding.text} ({(perf_counter() - began) * 1000:.0f} ms)"
-    return Check(what, ok=True, found=text, is_doubtful=finding.is_doubtful)
+    return Check(what, ok=True, result=text, is_doubtful=finding.is_doubtful)
 
 
 def _is_unclear(what: str, error: LLMError) -> bool:
@@ -139,7 +139,7 @@ async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     mean = {each: sum(one[each] for one in answers) / len(answers) for each in _OPTIONS}
     shares = ", ".join(f"{each} {chance:.0%}" for each, chance in mean.items())
     apart = farthest(answers)
-    same_place = 1 - farthest([_by_place(one, number) for number, one in enumerate(answers)])
+    same_position = 1 - farthest([_by_position(one, number) for number, one in enumerate(answers)])
     text = (
         f"answers {shares} on average over {len(answers)} orders of the options; the "
         f"order changes up to {apart:.0%} of an answer"
@@ -147,17 +147,17 @@ async def _in_all_rotations(kind: Kind, server: ModelServer) -> Finding:
     if apart < _MUCH:
         return Finding(text)
 
-    places = f" (the places have the same shares to {same_place:.0%})" if same_place > _MUCH else ""
+    alike = f" (equal by position to {same_position:.0%})" if same_position > _MUCH else ""
     return Finding(
-        f"{text}{places}: a single answer says more about the place in the list than about the "
+        f"{text}{alike}: a single answer says more about its position in the list than about the "
         "question; keep the options shuffled and compare populations, or take a larger "
         "model",
         is_doubtful=True,
     )
 
 
-def _by_place(chances: Mapping[str, float], rotation: int) -> dict[str, float]:
-    """Return the probabilities by the options' places in the prompt."""
+def _by_position(chances: Mapping[str, float], rotation: int) -> dict[str, float]:
+    """Return the probabilities by the options' positions in the prompt."""
     options = [*_OPTIONS]
     turned = [*options[rotation:], *options[:rotation]]
     return {str(position): chances[each] for position, each in enumerate(turned)}

@@ -147,11 +147,11 @@ class Model(Settings):
             raise InputError(problem, field="hosts")
 
     @classmethod
-    def of(cls, given: Any, **settings: Any) -> Self:
+    def of(cls, value: Any, **settings: Any) -> Self:
         """Return the model for a text or a client; a model is returned as it is.
 
         Args:
-            given: ``[SERVER:]NAME[@HOST[,HOST...]]``, such as ``"llama3.2"``,
+            value: ``[SERVER:]NAME[@HOST[,HOST...]]``, such as ``"llama3.2"``,
                 ``"ollama:llama3.2@127.0.0.1"`` or ``"openai:llama3.2@http://127.0.0.1:8000"``; the
                 client of another library; or a `Model`.
             settings: Further settings.
@@ -161,15 +161,15 @@ class Model(Settings):
             ReasonerError: If a client cannot be asked.
         """
         settings = {name: value for name, value in settings.items() if value is not None}
-        if isinstance(given, cls):
-            return replace(given, **settings)
-        if not isinstance(given, str):
-            return cls(client=given, **settings)
+        if isinstance(value, cls):
+            return replace(value, **settings)
+        if not isinstance(value, str):
+            return cls(client=value, **settings)
 
-        named = model_in_text(given)
+        named = model_in_text(value)
         for name in ("model", "server", "hosts"):
             if name in named and settings.get(name, named[name]) != named[name]:
-                problem = f"contradicts {given!r}, the text of the model: leave one of them out"
+                problem = f"contradicts {value!r}, the text of the model: leave one of them out"
                 raise InputError(problem, field=name)
 
         return cls(**{**settings, **named})

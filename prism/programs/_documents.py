@@ -32,6 +32,9 @@ from prism.reasoner.wording import shortened
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""
 
+OWN_WORDS = "write words of your own there"
+"""What a refusal asks for; small models write that down, too."""
+
 _MISSPELT = 0.8
 _FORM = re.compile(r"<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE)
 _OPERATORS = frozenset("+*/%<>=|&^~")
@@ -214,7 +217,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def require_content(data: Any, schema: Mapping[str, Any], name: str) -> None:
-    """Refuse placeholders in data that a model wrote.
+    """Refuse placeholders, and words of a refusal, in data that a model wrote.
 
     Args:
         data: The data.
@@ -226,9 +229,10 @@ def require_content(data: Any, schema: Mapping[str, Any], name: str) -> None:
     """
     listed = [*_listed(schema)]
     for part, text in _texts(data, name):
-        if text.strip() and text not in listed and is_placeholder(text, part):
+        is_copied = OWN_WORDS in text.casefold()
+        if text.strip() and text not in listed and (is_copied or is_placeholder(text, part)):
             # not quoted, as small models would write it again
-            raise ValueError(f"{part} is only a placeholder: write words of your own there")
+            raise ValueError(f"{part} is only a placeholder: {OWN_WORDS}")
 
 
 def _texts(data: Any, name: str) -> Iterator[tuple[str, str]]:

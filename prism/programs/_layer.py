@@ -133,7 +133,7 @@ class ProgramAgent(ABC, Generic[StepT]):
         ticks_in_state: Turns that have begun since it entered that state.
         state_history: Its last transitions.
         turn_number: Number of turns so far.
-        failure: Why the program stopped; None while it runs.
+        stopped: Why the program stopped; None while it runs.
         steps: The steps.
     """
 
@@ -152,7 +152,7 @@ class ProgramAgent(ABC, Generic[StepT]):
         self.ticks_in_state: int = 0
         self.state_history: deque[StateTransition] = deque(maxlen=self.max_history_depth)
         self.turn_number: int = 0
-        self.failure: str | None = None
+        self.stopped: str | None = None
         self.steps: Sequence[StepT] = steps
         self.chart: Statechart[Any] = chart
         self._last_asked: str | None = None
@@ -180,7 +180,7 @@ class ProgramAgent(ABC, Generic[StepT]):
                 f"agent {self.agent_id!r} is at its turn {self.turn_number}: await one turn before "
                 "the next, or give each task an agent of its own"
             )
-        if self.failure is not None:
+        if self.stopped is not None:
             return self._turn(())
 
         self.turn_number += 1
@@ -196,12 +196,12 @@ class ProgramAgent(ABC, Generic[StepT]):
             self.end_turn(fault)
             self._is_at_turn = False
         if runs and runs[-1].outcome == "failed":
-            self.failure = f"step {runs[-1].step!r}: {runs[-1].reason}"
+            self.stopped = f"step {runs[-1].step!r}: {runs[-1].reason}"
 
         return self._turn(runs)
 
     def _turn(self, runs: Iterable[StepRun]) -> Turn:
-        return Turn(self.turn_number, self.state.value, tuple(runs), self.failure is not None)
+        return Turn(self.turn_number, self.state.value, tuple(runs), self.stopped is not None)
 
     async def _go_through(self) -> list[StepRun]:
         runs: list[StepRun] = []
@@ -271,7 +271,7 @@ class ProgramAgent(ABC, Generic[StepT]):
         self._refusals.clear()
         state, chosen = self.state.value, type(self.state)(target)
         about = {"step": step.name}
-        if self.chart.fire_to(self, step.trigger, chosen, about, quiet=True) is not None:
+        if self.chart.fire(self, step.trigger, about, chosen) is not None:
             return (None if target == state else target), None
 
         reason = "; ".join(self._refusals) or f"no transition from {state!r} to {target!r}"
@@ -294,15 +294,25 @@ class ProgramAgent(ABC, Generic[StepT]):
             return interrupted
         return await writer.once(f"{self.agent_id}:{key}", effect, interrupted)
 
+    # In a world
+
+    async def act(self, world: Any) -> None:
+        """Take a turn in a world, unless the program has stopped; the run ends once all have."""
+        if self.stopped is not None:
+            return
+        await self.turn_in(world)
+        if (reason := self.stopped) and all(map(_is_over, world.agents)):
+            world.stop(f"all agents have stopped; {self.agent_id}: {reason}")
+
+    async def turn_in(self, world: Any) -> None:  # noqa: ARG002 - what a subclass looks at
+        """Take a turn in a world."""
+        await self.turn()
+
     # Alone in a run
 
     async def take_round(self) -> Any:
         """Take a round of a run."""
         return await self.turn()
-
-    def reason_to_end(self, rounds: Sequence[Any]) -> str | None:  # noqa: ARG002 - of other kinds
-        """Return why a run ends early after these rounds; None if it continues."""
-        return self.failure
 
     def final(self) -> dict[str, Any]:
         """Return what the agent has at the end of a run, plain data."""
@@ -316,7 +326,7 @@ class ProgramAgent(ABC, Generic[StepT]):
             self.agent_id,
             len(rounds),
             self.state.value,
-            self.reason_to_end(rounds),
+            self.stopped,
             sum(each.transitions for each in rounds),
             dict(sorted(Counter(run.outcome for run in runs).items())),
             sum(run.cost.tokens for run in runs if run.cost is not None),
@@ -364,6 +374,11 @@ class ProgramAgent(ABC, Generic[StepT]):
         """Log an event; a warning is shown even where structlog is not configured."""
         level: Level = "warning" if is_warning else "info"
         report(self.services.logger, level, event, {"agent_id": self.agent_id, **keys})
+
+
+def _is_over(agent: Any) -> bool:
+    program = getattr(agent, "object", None)
+    return isinstance(program, ProgramAgent) and program.stopped is not None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from prism.runs.makers import make_writer
 from prism.runs.options import naming
 from prism.telemetry.loggers import EventLogger
 from prism.worlds.addresses import address_of, file_of, object_at
-from prism.worlds.alone import AloneLoop, AloneRun
+from prism.worlds.alone import Alone, AloneLoop, AloneRun
 from prism.worlds.decisions import TemplateWriter
 
 
@@ -119,4 +119,4 @@ def _loop_of(run: AloneRun, agent: ProgramAgent[Any], logger: EventLogger | None
         raise InputError(f"{problem}; prism replay repeats an earlier run", path=run.file)
     else:
         writer = TemplateWriter()
-    return AloneLoop(run, agent, writer, logger)
+    return AloneLoop(run, Alone(agent=agent), None, writer, logger)

@@ -299,9 +299,9 @@ WINDOW = 200
 class Router(BaseReasoner):
     """Sends the questions of a run to a part: the first, until it is switched.
 
-    It counts the fallbacks, and how often a model chose each place in its list of options. If a
+    It counts the fallbacks, and how often a model chose each position in its list of options. If a
     model gave probabilities, the likeliest option counts as its choice. Only lists whose order was
-    drawn count, since in a fixed order a place cannot be told from its option.
+    drawn count, since in a fixed order a position cannot be told from its option.
 
     Args:
         parts: Reasoners by name. Those that ask a model share one `Budget`.
@@ -313,7 +313,7 @@ class Router(BaseReasoner):
     Attributes:
         parts: The parts by name.
         concurrency: Number of simultaneous questions that are worthwhile.
-        places: How often a model chose each place, by the number of options.
+        positions: How often a model chose each position, by the number of options.
         stop_at: The share of fallbacks that ends the run; None for never.
     """
 
@@ -328,7 +328,7 @@ class Router(BaseReasoner):
         super().__init__(logger)
         self.parts: dict[str, Any] = dict(parts)
         self.concurrency: int = max(part.concurrency for part in self.parts.values())
-        self.places: dict[str, list[int]] = {}
+        self.positions: dict[str, list[int]] = {}
         self.stop_at: float | None = stop_at
         self._name = next(iter(self.parts))
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
@@ -349,18 +349,18 @@ class Router(BaseReasoner):
         answers: list[Any] = await self.part.answer(requests)
         for each, answer in zip(requests, answers, strict=True):
             if isinstance(each, Question):
-                self._count_place(each, answer)
+                self._count_position(each, answer)
             if self._fallbacks is not None:
                 self._fallbacks.count(answer)
         return answers
 
-    def _count_place(self, question: Question, answer: Decision) -> None:
+    def _count_position(self, question: Question, answer: Decision) -> None:
         options = [*map(state_text, question.options)]
         chances = answer.probabilities or {state_text(answer.chosen): 1.0}
         likeliest = max(chances, key=chances.__getitem__)
         if answer.source == "model" and answer.rotation is not None and likeliest in options:
             size = len(options)
-            counts = self.places.setdefault(str(size), [0] * size)
+            counts = self.positions.setdefault(str(size), [0] * size)
             counts[(options.index(likeliest) - answer.rotation) % size] += 1
 
     async def decide_many(

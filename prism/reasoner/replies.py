@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -248,12 +249,11 @@ def find_json(reply: str) -> Any:
     """
     whole = reply.strip(_SPACE)
     for text in (whole, spoken(reply), whole[whole.find("{") : whole.rfind("}") + 1]):
-        try:
+        with suppress(ValueError, RecursionError):
             return json.loads(text)
-        except (ValueError, RecursionError):
-            continue
 
-    raise ValueError(f"there is no whole JSON in the reply {quoted(reply)}")
+    # not quoted, as small models would write it again
+    raise ValueError("there is no whole JSON in the reply")
 
 
 def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:

@@ -298,6 +298,7 @@ _MOST_TOKENS = 4096
 """Tokens that a text may have, thoughts included, if nothing says how long it is."""
 
 _LEAST_TOKENS = 512
+_CUT = "it was cut off at the limit of its tokens (reply_tokens): write a much shorter one"
 
 
 class Writer(AsksModel, BaseWriter):
@@ -370,8 +371,9 @@ class Writer(AsksModel, BaseWriter):
             try:
                 return Written(text, "model", call.read(text))
             except ValueError as error:
-                last[:] = [_useless(text, error)]
-                raise UselessReplyError(str(error), host=reply.host) from None
+                problem = ValueError(_CUT) if cost.cut_short else error
+                last[:] = [_useless(text, problem)]
+                raise UselessReplyError(str(problem), host=reply.host) from None
 
         try:
             written = await self.ask(self._request(call, read), cost, call.tries or USUAL_TRIES)

@@ -16,7 +16,7 @@ from unicodedata import category
 import orjson
 
 from prism.errors import FieldValueError
-from prism.reasoner.replies import find_json, quoted, spoken
+from prism.reasoner.replies import find_json, spoken
 from prism.reasoner.texts import ReadText, TextCall, whole_characters
 
 
@@ -34,8 +34,7 @@ def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     except RecursionError:
         raise ValueError("the reply is nested too deeply") from None
     if error is not None:
-        problem = f"{error.json_path} of the reply: {error.message:.200}"
-        raise ValueError(f"{problem}, in {quoted(reply)}")
+        raise ValueError(f"{error.json_path} of the reply: {error.message[-200:]}")
     if not _can_be_logged(data):
         raise ValueError("the reply has a number that is too large, or none, for a log")
 

@@ -205,18 +205,18 @@ select agent_id, cycle, thought from (
     where event = 'cognition.cycle' and thought is not null order by line desc limit 30)
 order by line
 """
-_PLACES = """
+_POSITIONS = """
 select *, times / sum(times) over (partition by options) as share from (
     select len(options) as options,
            (if(list_max(chances) is null, list_position(options, chosen),
                list_position(chances, list_max(chances)))
-            - 1 - rotation + len(options)) % len(options) + 1 as place,
+            - 1 - rotation + len(options)) % len(options) + 1 as position,
            count(*) as times
     from (select *, list_transform(options, lambda o: try_cast(probabilities ->> o as double))
                  as chances from events)
     where event = 'reasoner.decision' and source = 'model' and rotation is not null
           and list_contains(options, chosen) group by all)
-order by options, place
+order by options, position
 """
 _FROM_TO = {"from_state": "from", "to_state": "to"}
 
@@ -303,11 +303,11 @@ AFTER = (
         ],
     ),
     Kind(
-        "Places in the list",
-        "How often a model chose each place in its list of options, where their order was drawn; "
-        "where it gave probabilities, its likeliest option counts. A model that reads the options "
-        "chooses each place about equally often.",
-        _PLACES,
+        "Positions in the list",
+        "How often a model chose each position in its list of options, where their order was "
+        "drawn; where it gave probabilities, its likeliest option counts. A model that reads the "
+        "options chooses each position about equally often.",
+        _POSITIONS,
     ),
     Kind(
         "Costs",

@@ -74,9 +74,9 @@ class Section:
 
     def body(self) -> Markup:
         """Return what is below its heading and how to read it."""
-        places = joined(_element(name, each) for name, each in self.figures.items())
+        elements = joined(_element(name, each) for name, each in self.figures.items())
         kind = "figures" if len(self.figures) > 1 else ""
-        parts = Markup('<div class="{}">{}</div>').format(kind, places) if places else places
+        parts = Markup('<div class="{}">{}</div>').format(kind, elements) if elements else elements
         if self.rows:
             options: dict[str, Any] = {"most": self.most, "searchable": self.searchable}
             parts += html_table(self.anchor, self.rows, self.headings, **options)

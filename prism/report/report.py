@@ -8,8 +8,8 @@ from typing import Any
 
 from prism.analysis import Log, rows_of
 from prism.errors import InputError
-from prism.files.records import shown_path
-from prism.reasoner.places import place_effect
+from prism.files.records import printable_path
+from prism.reasoner.positions import position_effect
 from prism.reasoner.prompts import in_words
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
 from prism.report.charts import Charts, charts_of
@@ -65,12 +65,12 @@ def make_report(log: Log, charts: Iterable[Statechart[Any]] = ()) -> Page:
         if chart.name not in followed.names:
             raise InputError(f"the run has no transition by the chart {chart.name}", field="charts")
     sections = report_sections(log, followed)
-    notes = [shown_path(str(note)) for note in log.notes]
-    if effect := _place_effect(sections):
+    notes = [printable_path(str(note)) for note in log.notes]
+    if effect := _position_effect(sections):
         notes.insert(0, f"Beware: {effect}.")
 
     ((subtitle,),) = log.sql(_SUBTITLE).fetchall()
-    source = shown_path(run.path)
+    source = printable_path(run.path)
     return Page(run.label, sections, subtitle, notes, [source])
 
 
@@ -128,10 +128,10 @@ def _agents(log: Log) -> Section:
     return Section("Agents", about, rows=kept, headings=headings, most=MOST_AGENTS, searchable=True)
 
 
-def _place_effect(sections: Iterable[Section]) -> str | None:
-    """Return in words how many choices the place in the list explains; None if by chance."""
+def _position_effect(sections: Iterable[Section]) -> str | None:
+    """Return in words how many choices the position in the list explains; None if by chance."""
     counts: dict[str, list[int]] = {}
-    for row in next((each.rows for each in sections if each.title == "Places in the list"), ()):
+    for row in next((each.rows for each in sections if each.title == "Positions in the list"), ()):
         size = row["options"]
-        counts.setdefault(str(size), [0] * size)[row["place"] - 1] = row["times"]
-    return place_effect(counts)
+        counts.setdefault(str(size), [0] * size)[row["position"] - 1] = row["times"]
+    return position_effect(counts)

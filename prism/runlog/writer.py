@@ -21,7 +21,7 @@ from prism.files.durable import lock
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
 
-_PLACE = ("round", "tick")
+_CLOCK = ("round", "tick")
 
 
 class Moment:
@@ -118,8 +118,8 @@ class SimulatedClock:
             self._is_bound = False
             context = _structlog_context()
             if context is not None:
-                context.unbind_contextvars(*_PLACE)
-                context.bind_contextvars(**{key: before[key] for key in _PLACE if key in before})
+                context.unbind_contextvars(*_CLOCK)
+                context.bind_contextvars(**{key: before[key] for key in _CLOCK if key in before})
 
     def show(self, moment: Moment) -> None:
         """Go to another instant."""
@@ -360,15 +360,15 @@ class _ComparedFile:
         was, now = (line.split(b"\n")[0].decode("utf-8", "replace") for line in (there, came))
         # from a little before where they differ
         same = next((n for n, (a, b) in enumerate(zip(was, now, strict=False)) if a != b), 0)
-        begin = max(same - _MOST_SHOWN // 2, 0)
-        was, now = (f"{'...' * (begin > 0)}{text[begin:][:_MOST_SHOWN]}" for text in (was, now))
+        begin = max(same - _LONGEST // 2, 0)
+        was, now = (f"{'...' * (begin > 0)}{text[begin:][:_LONGEST]}" for text in (was, now))
         return ReplayError(
             f"{self._other}: line {self._number} differs ({where}): the run does not do the same "
             f"as before\n  the log has  {was}\n  the run wrote  {now}"
         )
 
 
-_MOST_SHOWN = 400
+_LONGEST = 400
 
 
 class _RealTime:
@@ -389,5 +389,5 @@ class _RealTime:
     def stamp(self) -> dict[str, Any]:
         """The first keys of a line, as in `Moment.stamp`."""
         stamp, bound = {"timestamp": datetime.now(UTC)}, self._bound()
-        at = {name: bound[name] for name in _PLACE if name in bound}
+        at = {name: bound[name] for name in _CLOCK if name in bound}
         return {**stamp, **at, **bound, **stamp}

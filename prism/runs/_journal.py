@@ -187,7 +187,7 @@ class Journal:
 
     def add_loading(self, cost: Cost) -> None:
         """Note what loading a model has cost."""
-        self.add({"id": LOADED, "kind": LOADED, "cost": _cost_told(cost)})
+        self.add({"id": LOADED, "kind": LOADED, "cost": _cost_keys(cost)})
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -224,23 +224,23 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
         until: The round from which on none is wanted, in the journal of another run.
         spent: Receives what was paid for.
     """
-    found: dict[str, dict[str, Any]] = {}
+    answers: dict[str, dict[str, Any]] = {}
     if not path.exists():
-        return found
+        return answers
     for line in read_journal(path):
         kind = line.get("kind")
         spent.add(line)
         if kind in (CALL, LOADED):
             continue
         if kind == _AGAIN:
-            found = {
+            answers = {
                 answer_id: each
-                for answer_id, each in found.items()
+                for answer_id, each in answers.items()
                 if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
             }
         elif until is None or line.get("round", 0) < until:
-            found[line["id"]] = line
-    return found
+            answers[line["id"]] = line
+    return answers
 
 
 def has_answers(path: Path) -> bool:
@@ -327,7 +327,7 @@ class JournalledPart(Wrapped):
         line |= {name: each for name, each in how.items() if each is not None}
         line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
-            line["cost"] = _cost_told(cost)
+            line["cost"] = _cost_keys(cost)
             if cost.repairs:
                 line["repairs"] = cost.repairs
         self._journal.add(line)
@@ -384,9 +384,9 @@ def _how(line: Mapping[str, Any]) -> dict[str, Any]:
     return {name: line[name] for name in _HOW if name in line}
 
 
-def _cost_told(cost: Cost) -> dict[str, Any]:
-    known = {name: getattr(cost, name) for name in _COST}
-    return {name: value for name, value in known.items() if value is not None}
+def _cost_keys(cost: Cost) -> dict[str, Any]:
+    amounts = {name: getattr(cost, name) for name in _COST}
+    return {name: value for name, value in amounts.items() if value is not None}
 
 
 def _cost_of(line: Mapping[str, Any]) -> Cost | None:

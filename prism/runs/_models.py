@@ -165,11 +165,11 @@ def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:
     # all share one budget, which also counts what no journal has
     budget = asking[0].budget
     total = priced(replace(spent, calls=budget.calls, tokens=budget.tokens))
-    # how often a model chose each place in its list of options
-    places = next((each.places for each in askers if isinstance(each, Router)), None)
+    # how often a model chose each position in its list of options
+    positions = next((each.positions for each in askers if isinstance(each, Router)), None)
     sampling = {each.pool.model: each.pool.sampling for each in asking if each.pool.sampling}
     return {
-        "spent": {**total, **({"places": places} if places else {})},
+        "spent": {**total, **({"positions": positions} if positions else {})},
         **({"sampling": sampling} if sampling else {}),
     }
 

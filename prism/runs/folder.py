@@ -28,7 +28,7 @@ TRACEBACK_NAME = "traceback.txt"
 _RESULTS = "results"
 _ROUND_ENDED = b'{"event":"%b"' % ROUND_ENDED.encode()
 _FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME)
-_OWN = (*_FILES, DOCUMENTS_NAME)
+_ALL_FILES = (*_FILES, DOCUMENTS_NAME)
 _MOST_NAMED = 3
 
 
@@ -247,21 +247,21 @@ def _require_free(path: Path) -> None:
     # a process that was killed before its run began leaves only an empty log
     is_empty = log.exists() and log.stat().st_size == 0
     # a batch writes the traceback of a run that failed
-    require_nothing_else(path, own=(TRACEBACK_NAME, LOG_NAME if is_empty else ""))
+    require_nothing_else(path, allowed=(TRACEBACK_NAME, LOG_NAME if is_empty else ""))
 
 
-def require_nothing_else(path: Path, own: Container[str] = ()) -> None:
+def require_nothing_else(path: Path, allowed: Container[str] = ()) -> None:
     """Refuse a folder for results that holds other files; hidden ones are allowed.
 
     Args:
         path: The folder, which may be a new one.
-        own: Names of the files that may be there.
+        allowed: Names of the files that may be there.
 
     Raises:
         InputError: If it holds anything else.
     """
     there = sorted(each.name for each in path.iterdir()) if path.exists() else []
-    others = [name for name in there if not name.startswith(".") and name not in own]
+    others = [name for name in there if not name.startswith(".") and name not in allowed]
     if others:
         names = ", ".join(others[:_MOST_NAMED]) + ", ..." * (len(others) > _MOST_NAMED)
         what = "a run" if SUMMARY_NAME in others else "other files"
@@ -273,7 +273,7 @@ def _unwritable(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot be written to: {error.strerror}", path=path)
 
 
-def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
+def refuse_run_file(out: Path, reads: Iterable[Path] = ()) -> None:
     """Refuse to write to a file that is read, or that belongs to a run, under any name.
 
     Args:
@@ -287,5 +287,5 @@ def refuse_own_file(out: Path, reads: Iterable[Path] = ()) -> None:
     if out.exists() and any(each.exists() and each.samefile(out) for each in files):
         raise InputError("is read by this command: name another file to write to", path=out)
     target = Path(os.path.realpath(out))
-    if target.name in _OWN and any((target.parent / name).exists() for name in _FILES):
+    if target.name in _ALL_FILES and any((target.parent / name).exists() for name in _FILES):
         raise InputError("belongs to a run: name another file to write to", path=out)

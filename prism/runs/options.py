@@ -168,9 +168,12 @@ def models_of(options: Any) -> Iterator[Model]:
     Args:
         options: The run.
     """
-    writer, before = getattr(options, "writer", None), options.before
-    asked = (options.reasoner, getattr(writer, "model", None), getattr(before, "decider", None))
-    yield from (each for each in asked if isinstance(each, Model))
+    writer, before, repeats = getattr(options, "writer", None), options.before, options.repeats
+    # whose answers may all be in the journal
+    is_over = before is not None and repeats is not None and before.until <= (repeats.until or 0)
+    before = None if is_over else before
+    clients = (options.reasoner, getattr(writer, "model", None), getattr(before, "decider", None))
+    yield from (each for each in clients if isinstance(each, Model))
 
 
 def with_client(options: Any, client_or_model: Any) -> Any:

@@ -26,7 +26,7 @@ from prism.telemetry.events import RUN_ENDED
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
 """Status of a run, as another process sees it."""
 
-_MARKS = {*LOG_NAMES, SUMMARY_NAME}
+_RUN_FILES = {*LOG_NAMES, SUMMARY_NAME}
 _TAIL_BYTES = 64 << 10
 
 
@@ -114,7 +114,7 @@ def find_runs(folder: Path | str) -> list[Path]:
     """
     folders = []
     for name, below, files in os.walk(folder):
-        if not _MARKS.isdisjoint(files):
+        if not _RUN_FILES.isdisjoint(files):
             folders.append(Path(name))
             below.clear()
         below[:] = [each for each in below if not each.startswith(".")]

@@ -25,7 +25,7 @@ from prism.science.batch_tables import Batch, BatchRun, final_measures, flat, ru
 _MOST_WORKERS = 256
 """Most processes of a batch, and most runs that an executor gets at a time."""
 
-_ONLY_KNOWN_LATER = ("share_", "model_")
+_COMPUTED_LATER = ("share_", "model_")
 """Beginnings of measures that a run of one round need not have."""
 
 _MOST_DEATHS = 2
@@ -205,7 +205,7 @@ def _require_measures(plan: Plan, configuration: Configuration) -> None:
     measured = {*row, *flat(results["rounds"][0]), *(f"{name}_mean" for name in row)}
     for key, names in wanted.items():
         for name in names:
-            if name not in measured and "." not in name and not name.startswith(_ONLY_KNOWN_LATER):
+            if name not in measured and "." not in name and not name.startswith(_COMPUTED_LATER):
                 measures = ", ".join(final_measures(results) or row)
                 raise plan.error(f"has no measure {name!r}; there are {measures}", key)
 

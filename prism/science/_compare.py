@@ -175,9 +175,9 @@ def _kinds_of(runs: Iterable[ComparedRun]) -> dict[str, MeasureKind]:
 
 def _measures_of_world(runs: Sequence[ComparedRun]) -> list[str] | None:
     """Return the measures to compare by default, few, since each adds a test."""
-    # only the final value of a measure, not its mean over the rounds as well
-    kinds = _kinds_of(runs).items()
-    names = [name for name, kind in kinds if kind == "own" and not name.endswith("_mean")]
+    # only the final value of a measure, not its mean over the rounds as well, which has no rounds
+    measured = {name for run in runs for name in run.by_round}
+    names = [name for name, kind in _kinds_of(runs).items() if kind == "own" and name in measured]
     return names or None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import altair as alt
 
-from prism.files.records import shown_path
+from prism.files.records import printable_path
 from prism.report import Page, Section
 from prism.science._differences import Difference, Differences
 
@@ -51,7 +51,7 @@ def page_of(comparison: Differences) -> Page:
         comparison.title,
         sections,
         subtitle=f"{len(comparison.runs)} runs, {rounds}, compared {comparison.pairing}",
-        notes=[shown_path(note) for note in comparison.notes],
+        notes=[printable_path(note) for note in comparison.notes],
         sources=[f"{len(runs)} runs of {label}" for label, runs in comparison.groups.items()],
     )
 

@@ -98,7 +98,7 @@ class Fit:
         return table_of(self._target_rows())
 
     def _target_rows(self) -> list[dict[str, Any]]:
-        figures = self._figures[self.kept.places]
+        figures = self._figures[self.kept.indices]
         rows = []
         for target, values in zip(self.batch.plan.data["target"], figures.T, strict=True):
             mean, low, high = _mean_and_ends(values, self.kept.weights)
@@ -145,9 +145,9 @@ class Fit:
             seed=self.seed,
             size=max(_LEAST_SAMPLES, round(KEPT * len(self.points))),
         )
-        if len(posterior.places) < 2:
+        if len(posterior.indices) < 2:
             failed = [f"; {run.name} failed: {run.error}" for run in self.batch.failed]
-            counts = f"{len(posterior.places)} of {len(self.points)} samples are complete"
+            counts = f"{len(posterior.indices)} of {len(self.points)} samples are complete"
             raise InputError(f"{counts}{''.join(failed[:1])}", path=self.batch.folder)
         return posterior
 
@@ -298,13 +298,13 @@ class Posterior:
     """The points that are kept.
 
     Args:
-        places: Their places among all points, the nearest first.
+        indices: Their indices among all points, the nearest first.
         weights: Their weights, which sum to 1; the nearest count most (Epanechnikov's kernel).
         distances: How far each is from the targets, in standard deviations of the noise.
         points: Their coordinates, adjusted to what they would be if their figures were the targets.
     """
 
-    places: Array
+    indices: Array
     weights: Array
     distances: Array
     points: Array
@@ -337,12 +337,12 @@ def posterior_of(
     distances = np.sqrt((off**2).sum(axis=1))
     # a point that failed is farther than any other
     order = np.argsort(np.where(np.isnan(distances), np.inf, distances), kind="stable")
-    places = order[np.isfinite(distances[order])][:size]
+    indices = order[np.isfinite(distances[order])][:size]
 
-    reached = distances[places]
+    reached = distances[indices]
     near = 1 - (reached / (reached.max(initial=0.0) * (1 + _EDGE) or 1.0)) ** 2
-    moved = _adjusted(points[places], off[places], near)
-    return Posterior(places, near / near.sum(), reached, moved)
+    moved = _adjusted(points[indices], off[indices], near)
+    return Posterior(indices, near / near.sum(), reached, moved)
 
 
 def noise_of(points: Array, figures: Array, spreads: Array) -> Array:

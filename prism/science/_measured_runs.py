@@ -166,11 +166,11 @@ def _measured(
     inputs = row.get("config", {}).get("inputs", {})
     run = ComparedRun(path, seed, len(rounds), inputs=inputs)
     last = to_round or len(rounds)
-    for each in rounds:
-        if from_round <= each["round"] <= last:
-            _add_round(run, each)
+    included = [each for each in rounds if from_round <= each["round"] <= last]
+    for each in included:
+        _add_round(run, each)
 
-    _add_whole(run, results)
+    _add_whole(run, included, results.get("measures", {}))
     # a run that goes on from another has the answers of both, and the cost of its own
     goes_on = "repeats" in row.get("config", {})
     for name, value in () if goes_on else row.get("spent", {}).items():
@@ -178,32 +178,38 @@ def _measured(
     return run
 
 
-def _add_whole(run: ComparedRun, results: Mapping[str, Any]) -> None:
-    """Add the measures, the counts and the shares of all rounds that are included."""
-    rounds = results.get("rounds", ())
-    measures = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
+def _add_whole(
+    run: ComparedRun, rounds: Sequence[Mapping[str, Any]], measures: Mapping[str, Any]
+) -> None:
+    """Add the measures, the counts and the shares of all rounds that are included.
+
+    A measure of the world has its name before anything else that is called so.
+    """
     # measures of the world come first
-    for name in measures:
-        if values := [*run.by_round.get(name, {}).values()]:
-            run.add("own", name, values[-1])
-            run.add("own", f"{name}_mean", fmean(values))
-    for name, value in results.get("measures", {}).items():
-        run.add("run", name, value)
-    for name, by_round in run.by_round.items():
+    own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
+    for name in own:
+        values = run.by_round.get(name, {})
+        run.add("own", name, values.get(rounds[-1]["round"]))
+        if values and f"{name}_mean" not in own:
+            run.add("own", f"{name}_mean", fmean(values.values()))
+    for name, value in measures.items():
+        if name not in own:
+            run.add("run", name, value)
+    others = {name: each for name, each in run.by_round.items() if name not in {*own, *run.kinds}}
+    for name, by_round in others.items():
         if name.startswith("share_"):
             run.add("state", name, fmean(by_round.values()))
-        elif name not in run.kinds:
+        else:
             run.add("run", name, sum(by_round.values()))
 
 
 def _add_round(run: ComparedRun, row: Mapping[str, Any]) -> None:
     """Add the measures, the counts and the shares of the states in a round."""
-    for name, value in {**row, **row.get("measures", {})}.items():
+    agents = sum(row.get(_STATES, {}).values())
+    shares = {f"share_{state}": n / agents for state, n in row.get(_STATES, {}).items()}
+    for name, value in {**shares, **row, **row.get("measures", {})}.items():
         if name != "round":
             run.add_round(name, row["round"], value)
-    agents = sum(row.get(_STATES, {}).values())
-    for state, count in row.get(_STATES, {}).items():
-        run.add_round(f"share_{state}", row["round"], count / agents)
 
 
 def _level(run: BatchRun, factor: str) -> Any:

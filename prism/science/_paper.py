@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from math import floor, log10
 from pathlib import Path
+from typing import Any
 
 from prism import __version__
 from prism.files import make_folder, write_durably
 from prism.science._batch import read_batch
 from prism.science._differences import Difference, Differences
-from prism.science.batch_tables import Batch
+from prism.science.batch_tables import Batch, flat
 
 _SPECIAL = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"} | {
-    sign: f"\\{sign}" for sign in "&%$#_{}"
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    # other signs stand there in the font that a document has by default
+    **{"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"},
 }
 
 
@@ -25,6 +28,7 @@ _RULES = (
     r"\begin{tabular}{llrrrr}",
 )
 _END = (r"\bottomrule", r"\end{tabular}")
+_LEAST_EXPONENT, _MOST_EXPONENT = -4, 5
 
 
 def write_paper(folder: Path, comparison: Differences) -> list[Path]:
@@ -82,10 +86,14 @@ def latex_of(comparison: Differences) -> str:
 def _rounded(row: Difference) -> tuple[str, str]:
     """Return difference and interval with two significant digits of the interval's length."""
     values = [value or 0.0 for value in (row.difference, row.low, row.high)]
+    exponent = floor(log10(max(map(abs, values)) or 1.0))
+    is_plain = _LEAST_EXPONENT <= exponent <= _MOST_EXPONENT
+    power = "" if is_plain else rf" \times 10^{{{exponent}}}"
+    values = [value if is_plain else value / 10.0**exponent for value in values]
     length = values[2] - values[1]
     digits = max(0, 1 - floor(log10(length))) if length else 3
-    difference, low, high = (f"{value:.{digits}f}" for value in values)
-    return f"${difference}$", f"$[{low}, {high}]$"
+    difference, low, high = (f"{value:z.{digits}f}" for value in values)
+    return f"${difference}{power}$", f"$[{low}, {high}]{power}$"
 
 
 def _escaped(text: str) -> str:
@@ -146,14 +154,22 @@ def _varied(batch: Batch) -> Iterator[str]:
         varied = (f"{name} ({', '.join(map(str, values))})" for name, values in vary.items())
         yield f"Varied in every combination: {', '.join(varied)}."
     if arms := data.get("arm"):
-        texts = (f"{arm['name']} ({_in_rounds(arm.get('treatments', ()))})" for arm in arms)
-        yield f"Arms: {', '.join(texts)}."
+        yield f"Arms: {', '.join(map(_arm, arms))}."
     if common := data.get("treatments"):
         yield f"Treatments of all runs: {_in_rounds(common)}."
 
 
+def _arm(arm: Mapping[str, Any]) -> str:
+    """Return an arm with all in which it differs."""
+    others = {key: arm[key] for key in arm if key not in ("name", "parameters", "treatments")}
+    values = flat({**others, **arm.get("parameters", {})})
+    parts = [f"{name} = {value}" for name, value in values.items()]
+    treatments = _in_rounds(arm.get("treatments", ()))
+    return f"{arm['name']} ({', '.join(filter(None, [*parts, treatments])) or 'no treatment'})"
+
+
 def _in_rounds(treatments: Sequence[str]) -> str:
-    return ", ".join(each.replace("@", " in round ") for each in treatments) or "no treatment"
+    return ", ".join(each.replace("@", " in round ") for each in treatments)
 
 
 def _completed(batch: Batch) -> str:

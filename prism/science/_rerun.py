@@ -92,9 +92,9 @@ def rerun(
             problem = f"has {each}, but nothing may differ before round {from_round}"
             raise InputError(problem, field="treatments")
 
-    writer, is_asked = options.writer, isinstance(decider, Model)
-    is_shared = is_asked and writer is not None and writer.model is None
-    by_others = ["decision"] * is_asked + ["text"] * ("writer" in changes or is_shared)
+    writer, has_model = options.writer, isinstance(decider, Model)
+    is_shared = has_model and writer is not None and writer.model is None
+    by_others = ["decision"] * has_model + ["text"] * ("writer" in changes or is_shared)
     if decider is not None:
         changes["reasoner"] = decider
     if isinstance(decider, PolicyOptions) and writer is not None and writer.model is None:
@@ -121,8 +121,8 @@ def _kept(source: Path) -> Run[Any]:
 
 def _has_journal(options: Run[Any]) -> bool:
     """Return whether the answers of a run were those of a model."""
-    is_asked = isinstance(options.reasoner, Model) or options.repeats is not None
-    return is_asked or options.writer is not None or options.before is not None
+    has_model = isinstance(options.reasoner, Model) or options.repeats is not None
+    return has_model or options.writer is not None or options.before is not None
 
 
 def _before(options: Run[Any], from_round: int, decider: Any) -> Before | None:

@@ -16,7 +16,7 @@ LEAST_RUNS = 3
 """Fewest pairs, or runs of each group, for an interval and a test."""
 
 _DIGITS = 12
-"""Differences of computed shares that differ only in the last bits would count as distinct."""
+"""Computed shares that differ only in the last bits do not vary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +56,15 @@ def estimate(
     """
     one, other = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     difference = float(other.mean() - one.mean())
-    samples = [_rounded(other - one, np.concatenate([one, other]))] if paired else [one, other]
+    unit = _unit([*one, *other])
+    one, other = one / unit, other / unit
+    samples = [other - one] if paired else [one, other]
     if min(map(len, samples)) < LEAST_RUNS:
         return Estimate(difference)
 
     scale = float(np.sqrt((one.var(ddof=1) + other.var(ddof=1)) / 2))
-    effect = difference / scale if scale else None
-    if not any(np.ptp(each) for each in samples):
+    effect = difference / unit / scale if scale else None
+    if not any(np.ptp(np.round(each, _DIGITS)) for each in samples):
         return Estimate(difference, effect=effect)
 
     if paired:
@@ -70,16 +72,12 @@ def estimate(
     else:
         test = stats.ttest_ind(other, one, equal_var=False)
     low, high = test.confidence_interval(confidence)
-    return Estimate(difference, float(low), float(high), float(test.pvalue), effect)
+    return Estimate(difference, unit * float(low), unit * float(high), float(test.pvalue), effect)
 
 
-def _rounded(differences: Array, values: Array) -> Array:
-    """Round differences to the precision of the numbers that they come from."""
-    size = float(np.abs(values).max(initial=0))
-    rounded: Array = (
-        np.round(differences, _DIGITS - int(np.ceil(np.log10(size)))) if size else differences
-    )
-    return rounded
+def _unit(values: Sequence[float]) -> float:
+    """Return the power of 2 by which all values are at most 1, as their squares may be 0 or inf."""
+    return float(np.ldexp(1.0, np.frexp(np.abs(values).max())[1]))
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -95,5 +93,7 @@ def band(values: Sequence[float], confidence: float) -> tuple[float, float | Non
     if len(values) < LEAST_RUNS:
         return mean, None, None
 
-    half = stats.sem(values) * stats.t.ppf((1 + confidence) / 2, len(values) - 1)
+    unit = _unit(values)
+    half = unit * stats.sem(np.divide(values, unit))
+    half *= stats.t.ppf((1 + confidence) / 2, len(values) - 1)
     return mean, float(mean - half), float(mean + half)

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import fsum, log1p
 from statistics import NormalDist
-from typing import Any
 
-from prism.agents import SocialAgent
 from prism.errors import FieldValueError
-from prism.files import parse_json
 from prism.randomness import RandomStream
 from prism.social._readers import Reader
 from prism.social.parameters import DIURNAL, HOURS, Parameters
 
 Pair = tuple[int, int]
-
-FREQUENCY = "activity_level_frequency"
 
 _NORMAL = NormalDist()
 _RANKS: Mapping[str, int] = {"superuser": 0, "contributor": 1, "lurker": 3}
@@ -41,34 +35,30 @@ def wait(probability: float, stream: RandomStream) -> int:
     return 0 if probability >= 1 else int(log1p(-stream.random()) / log1p(-probability))
 
 
-def set_activities(agents: Sequence[Reader], parameters: Parameters, seed: int) -> None:
-    """Set how active each agent is, as a multiple of the population's mean.
+def rank_of(reader: Reader, seed: int) -> tuple[int, float]:
+    """Return what ranks a reader among the most active, keyed by (seed, agent).
 
-    The population as a whole follows exactly the distribution that the parameters name: the n-th
-    agent of a ranking gets the n-th part of its Lorenz curve. If agents have archetypes,
-    superusers rank first and lurkers last. Otherwise, the ranks are drawn, keyed by (seed,
-    agent).
+    If agents have archetypes, superusers rank first and lurkers last.
+    """
+    kind = None if reader.archetype is None else reader.archetype.name
+    drawn = RandomStream(seed, "activity", reader.agent_id).random()
+    return _RANKS.get(kind or "", _UNKNOWN), drawn
+
+
+def activities(size: int, parameters: Parameters) -> list[float]:
+    """Return how active agents are, the most active first, as multiples of their mean.
+
+    They follow exactly the distribution that the parameters name: the n-th agent gets the n-th part
+    of its Lorenz curve.
 
     Args:
-        agents: The agents.
+        size: Number of agents.
         parameters: The kind of the distribution, its width, and the largest value.
-        seed: Seed of the run.
     """
-    size = len(agents)
     shares = _shares(size, parameters)
     if parameters.most_active:
         shares = _limited(shares, parameters.most_active / size)
-
-    for agent, share in zip(
-        sorted(agents, key=lambda each: _rank(each, seed)), shares, strict=True
-    ):
-        agent.activity = share * size
-
-
-def _rank(agent: Reader, seed: int) -> tuple[int, float]:
-    kind = None if agent.archetype is None else agent.archetype.name
-    drawn = RandomStream(seed, "activity", agent.agent_id).random()
-    return _RANKS.get(kind or "", _UNKNOWN), drawn
+    return [share * size for share in shares]
 
 
 def _shares(size: int, parameters: Parameters) -> list[float]:
@@ -88,7 +78,7 @@ def _of_the_first(part: float, parameters: Parameters) -> float:
     if part <= 0 or part >= 1:
         return float(part >= 1)
     if parameters.activity == "classes":
-        return _of_classes(part, parameters)
+        return min(1.0, _of_classes(part, parameters))
     return _NORMAL.cdf(_NORMAL.inv_cdf(part) + parameters.activity_sigma)
 
 
@@ -105,105 +95,83 @@ def _of_classes(part: float, parameters: Parameters) -> float:
 
 def _limited(shares: list[float], most: float) -> list[float]:
     """Limit every share, and distribute the excess over the others."""
-    if most * len(shares) <= 1:
-        return [1 / len(shares)] * len(shares)
-
-    factor = 1.0
-    for _ in range(len(shares)):
-        at_limit = sum(share * factor >= most for share in shares)
-        below = fsum(shares[at_limit:])
-        before, factor = factor, (1 - at_limit * most) / below if below else factor
-        if factor == before:
-            break
-
-    return [min(most, share * factor) for share in shares]
+    for at_limit, share in enumerate(shares):
+        factor = (1 - at_limit * most) / fsum(shares[at_limit:])
+        if 0 <= share * factor <= most:
+            return [most] * at_limit + [each * factor for each in shares[at_limit:]]
+    return [1 / len(shares)] * len(shares)
 
 
-def awake_by_hour(
-    readers: Iterable[Reader], parameters: Parameters, seed: int
-) -> Callable[[int], frozenset[Reader]]:
-    """Return a function that returns who is awake in an hour, counted from the start.
-
-    Args:
-        readers: The agents.
-        parameters: The parameters that set their hours.
-        seed: Seed of the run.
-
-    Raises:
-        FieldValueError: If an agent lacks the 24 numbers that ``file`` reads.
-    """
-    by_file = parameters.hours == "file"
-    curves = {each: _frequency(each) if by_file else DIURNAL for each in readers}
-
-    def is_awake(reader: Reader, hour: int) -> bool:
-        stream = RandomStream(seed, "hour", reader.agent_id, hour)
-        return stream.chance(curves[reader][hour % HOURS])
-
+def is_awake(reader: Reader, hour: int, seed: int) -> bool:
+    """Return whether a reader is awake in an hour, counted from midnight of the first day."""
     # an hour has many ticks
-    @lru_cache(maxsize=1)
-    def awake(hour: int) -> frozenset[Reader]:
-        return frozenset(each for each in curves if is_awake(each, hour))
-
-    return awake
-
-
-def _frequency(reader: Reader) -> tuple[float, ...]:
-    """Return the share of each hour of the day in which an agent is awake."""
-    value: Any = reader.attributes.get(FREQUENCY)
-    numbers = parse_json(value) if isinstance(value, str) else value
-    is_list = isinstance(numbers, (list, tuple)) and len(numbers) == HOURS
-    if not is_list or not all(isinstance(each, (int, float)) and each >= 0 for each in numbers):
-        raise FieldValueError(
-            f"hours = 'file' needs {FREQUENCY} of agent {reader.agent_id!r}, {HOURS} numbers, 0 "
-            f"or more, got {value!r}"
-        )
-
-    most = max(numbers)
-    # an agent with zeros for all hours is never awake, and takes no step
-    return tuple(number / most if most else 0.0 for number in numbers)
+    if reader.awake[0] != hour:
+        stream = RandomStream(seed, "hour", reader.agent_id, hour)
+        reader.awake = hour, stream.chance(DIURNAL[hour % HOURS])
+    return reader.awake[1]
 
 
 # Who follows whom
 
 
-def follows_of(agents: Sequence[SocialAgent], parameters: Parameters) -> list[tuple[str, ...]]:
-    """Return the ids of those whom each agent follows, by the parameters.
+def make_follows(readers: Sequence[Reader], parameters: Parameters) -> None:
+    """Make readers follow each other in a scale-free network.
 
-    A generated network depends on the seed and the ids of the agents, not on their order, so the
-    place in a list does not make an agent popular.
+    It depends on the seed and the ids of the readers, not on their order, so the place in a list
+    does not make a reader popular.
 
     Args:
-        agents: The population.
-        parameters: Kind and numbers of the network.
+        readers: The population.
+        parameters: The numbers of the network.
 
     Raises:
-        FieldValueError: If there are too few agents for it.
+        FieldValueError: If there are too few readers for it.
     """
-    seed = parameters.seed
-    if parameters.follow_network == "given":
-        return [agent.following for agent in agents]
-
-    stream = RandomStream(seed, "network")
+    seed, size = parameters.seed, len(readers)
     names = sorted(
-        (agent.agent_id for agent in agents),
+        (reader.agent_id for reader in readers),
         key=lambda name: RandomStream(seed, "network", name).random(),
     )
-    follows = round(len(agents) * parameters.mean_follows)
+    follows = round(size * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
-    links, most = follows - mutual, len(agents) * (len(agents) - 1) // 2
+    links, most = follows - mutual, size * (size - 1) // 2
     if links > most:
         raise FieldValueError(
-            f"mean_follows must be smaller: {len(agents)} agents have {most} pairs, and the "
-            f"network needs {links}"
+            f"mean_follows must be smaller: {size} agents have {most} pairs, and the network needs "
+            f"{links}"
         )
-    pairs = _scale_free(len(agents), links, parameters.follower_exponent, stream)
+    stream = RandomStream(seed, "network")
+    pairs = _scale_free(size, links, parameters.follower_exponent, stream)
     # some of the followed agents follow back
     back = stream.sample(pairs, min(mutual, len(pairs)))
     followed: defaultdict[str, set[str]] = defaultdict(set)
     for one, other in (*pairs, *((other, one) for one, other in back)):
         followed[names[one]].add(names[other])
+    for reader in readers:
+        reader.follows = dict.fromkeys(sorted(followed[reader.agent_id]))
 
-    return [tuple(sorted(followed[agent.agent_id])) for agent in agents]
+
+def follows_of_newcomer(
+    name: str, others: Sequence[Reader], parameters: Parameters
+) -> tuple[list[Reader], list[Reader]]:
+    """Return whom a newcomer follows in a scale-free network, and who follows it back.
+
+    It is as if it were the last agent of the network, keyed by (seed, agent).
+
+    Args:
+        name: Its id.
+        others: All others, in an order that no list decides.
+        parameters: The numbers of the network.
+    """
+    stream = RandomStream(parameters.seed, "network", name, "newcomer")
+    mutual = parameters.reciprocity / 2
+    share = parameters.mean_follows * (1 - mutual)
+    wanted = min(len(others), int(share) + stream.chance(share % 1))
+    by_id = {reader.agent_id: number for number, reader in enumerate(others)}
+    ends = [by_id[each] for reader in others for each in reader.follows if each in by_id]
+    chosen = _attached(wanted, len(others), ends, parameters.follower_exponent, stream)
+    follows = [others[number] for number in chosen]
+    return follows, [each for each in follows if stream.chance(mutual / (1 - mutual))]
 
 
 def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
@@ -224,19 +192,25 @@ def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) ->
     Returns:
         Pairs, whose first agent made the connection.
     """
-    copying = 1 / (exponent - 1)
     pairs: list[Pair] = []
-    chosen_before: list[int] = []
+    ends: list[int] = []
     for one in range(1, size):
         # the first agents have few predecessors; later ones make up for their missing connections
         share = (links - len(pairs)) / (size - one)
         wanted = min(one, int(share) + stream.chance(share % 1))
-        chosen: dict[int, None] = {}
-        while len(chosen) < wanted:
-            copies = chosen_before and stream.chance(copying)
-            chosen[stream.choice(chosen_before) if copies else stream.index(one)] = None
-
+        chosen = _attached(wanted, one, ends, exponent, stream)
         pairs += [(one, other) for other in chosen]
-        chosen_before += chosen
+        ends += chosen
 
     return pairs
+
+
+def _attached(
+    wanted: int, earlier: int, ends: Sequence[int], exponent: float, stream: RandomStream
+) -> Iterable[int]:
+    """Return some of the earlier agents, to which the next one connects."""
+    chosen: dict[int, None] = {}
+    while len(chosen) < wanted:
+        copies = ends and stream.chance(1 / (exponent - 1))
+        chosen[stream.choice(ends) if copies else stream.index(earlier)] = None
+    return chosen

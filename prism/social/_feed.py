@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from prism.agents import SocialAgent, load_population, synthetic_population
-from prism.errors import AgentError, SimulationError
+from prism.errors import AgentError
 from prism.randomness import RandomStream
 from prism.social._acting import (
     ACTS_IN_WORDS,
@@ -22,7 +22,7 @@ from prism.social._acting import (
     template_text,
     with_common_topic,
 )
-from prism.social._differences import awake_by_hour, follows_of, set_activities, wait
+from prism.social._differences import follows_of_newcomer, is_awake, wait
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import refresh
@@ -40,9 +40,11 @@ from prism.statechart.social import (
     SEES_POST,
 )
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
-from prism.worlds import during
+from prism.worlds import Agent, during
+from prism.worlds.decisions import Writing
 
 _COUNTS = (*COUNTERS.values(), "likes")
+_UNDER_WAY = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, *KINDS_OF_ACTS)
 _ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
 
 
@@ -86,17 +88,7 @@ class Feed(Posting):
     def members(self, population: Iterable[Any]) -> list[Reader]:
         """Make readers of social agents, which do not change."""
         agents = [*population]
-        for each in agents:
-            if not isinstance(each, SocialAgent):
-                raise AgentError(f"the agents of a feed are social agents, got {each!r}")
-        reasoner = self._run_turns.answers.reasoner
-        acts = bool(getattr(reasoner, "chooses_acts", False))
-        chart = chart_of(self.resting_ticks, has_ideas=self.posts_per_tick > 0, acts=acts)
-        number, seed = self.common_topics, self.seed
-        return [
-            reader_of(each, chart, with_common_topic(each, len(agents), number, seed), following)
-            for each, following in zip(agents, follows_of(agents, self), strict=True)
-        ]
+        return [self._reader_of(each, len(agents)) for each in agents]
 
     def members_in(self, file: Path) -> list[Reader]:
         """Make readers of any file that `load_population` reads; other columns are attributes."""
@@ -105,17 +97,37 @@ class Feed(Posting):
             self.first_posts: Any = population.posts
         return self.members(population.agents)
 
+    def add(self, agent: Any, at: Agent | None = None, *, neighbours: Iterable[Agent] = ()) -> Any:
+        """Let a social agent join the run as a reader that has all that the first ones have.
+
+        It sees the posts of those whom it follows, and those who follow its id see its posts. In a
+        generated network, it follows others as the last agent there would.
+        """
+        others = self._run_turns.population.canonical(self.agents)
+        reader = super().add(self._reader_of(agent, len(others)), at, neighbours=neighbours)
+        if self.follow_network == "scale_free":
+            follows, followers = follows_of_newcomer(reader.agent_id, others, self)
+            for each in follows:
+                self.follow(reader, each)
+            for each in followers:
+                self.follow(each, reader)
+        self._equip(reader)
+        return reader
+
+    def _reader_of(self, agent: Any, size: int) -> Reader:
+        """Return the reader for a social agent in a population of some size."""
+        if not isinstance(agent, SocialAgent):
+            raise AgentError(f"the agents of a feed are social agents, got {agent!r}")
+        acts = bool(getattr(self._run_turns.answers.reasoner, "chooses_acts", False))
+        chart = chart_of(has_ideas=self.posts_per_tick > 0, acts=acts)
+        return reader_of(
+            agent, chart, with_common_topic(agent, size, self.common_topics, self.seed)
+        )
+
     def setup(self) -> None:
         """Prepare the agents, and publish the posts from before the first round."""
-        self.seconds_per_tick: float = SECONDS_PER_HOUR / self.ticks_per_hour
-        self._run_turns.clock.seconds_per_tick = self.seconds_per_tick
-        self._awake_in = None
-        if self.hours != "always":
-            self._awake_in = awake_by_hour(self.agents, self, self.seed)
-        self._first_hour = self.first_hour
-        if self._first_hour is None:
-            self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
-        set_activities(self.agents, self, self.seed)
+        self._run_turns.clock.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
+        self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
         for reader in self.agents:
             reader.ticks_in_state = reader.first_ticks
         super().setup()
@@ -124,19 +136,16 @@ class Feed(Posting):
 
     async def tick(self) -> None:
         """Give a turn to every agent that is awake."""
-        if "posts" not in vars(self):
-            name = type(self).__name__
-            raise SimulationError(f"{name}.setup must begin with  super().setup()")
-        turns = self._run_turns
-        if self._awake_in is None:
+        if self.hours == "always":
             await self.activate()
-        else:
-            hours = (turns.now - 1) // self.ticks_per_hour
-            awake = self._awake_in(self._first_hour + hours)
-            for reader in self.agents:
-                if reader not in awake and reader.state is not AgentState.IDLE:
-                    turns.pause(reader)
-            await self.activate(agent for _, agent in turns.in_order(awake))
+            return
+        turns = self._run_turns
+        hour = self._first_hour + (turns.now - 1) // self.ticks_per_hour
+        awake = [each for each in self.agents if is_awake(each, hour, self.seed)]
+        for reader in self.agents:
+            if reader.state is not AgentState.IDLE and not is_awake(reader, hour, self.seed):
+                turns.pause(reader)
+        await self.activate(agent for _, agent in turns.in_order(awake))
 
     async def close_round(self) -> None:
         """Publish what agents are composing, so that no decision is lost, and send them to IDLE."""
@@ -387,7 +396,7 @@ class Feed(Posting):
         if answers.has_writer:
             prompt = self.writing_prompt(reader, kind, post, draft)
             call = answers.wording.call(reader, kind, prompt, persona=RULE, fallback=text)
-            written = await reader.answer(call)
+            written = await Writing(reader, call)
             reader.draft = Draft(str(written.value), topics, text, written.source)
 
     def _publish_draft(self, reader: Reader, kind: PostKind) -> None:
@@ -400,11 +409,3 @@ class Feed(Posting):
         self._publish(reader.agent_id, kind, draft, parent, None)
         if self._run_turns.remembers:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")
-
-
-_UNDER_WAY = (
-    AgentState.COMPOSING,
-    AgentState.ENGAGING_LIKE,
-    AgentState.ENGAGING_REPLY,
-    AgentState.ENGAGING_RESHARE,
-)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
-from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from prism.agents import SeedPost, load_posts, opening_posts
-from prism.errors import FieldValueError
 from prism.randomness import RandomStream
+from prism.social._differences import activities, make_follows, rank_of
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._readers import Reader
 from prism.social.parameters import Parameters
@@ -32,8 +33,6 @@ class Posting(Parameters):
             return list(posts)
         if self.opening_authors == "each":
             return opening_posts(self.agents, seed=self.seed)
-        if self.opening_authors == "none":
-            return []
 
         followers = Counter(name for reader in self.agents for name in reader.follows)
         names = sorted(reader.agent_id for reader in self.agents)
@@ -51,49 +50,37 @@ class Posting(Parameters):
         # so that a new feed needs only the newest few of each
         self._by_topic: defaultdict[str, list[Post]] = defaultdict(list)
         self._followers: defaultdict[str, dict[Reader, None]] = defaultdict(dict)
+        if self.follow_network == "scale_free":
+            make_follows(self.agents, self)
+        self._ranks = sorted(rank_of(reader, self.seed) for reader in self.agents)
+        self._activities = activities(len(self._ranks), self)
         for reader in self.agents:
-            reader.pool = deque(maxlen=self.candidates)
-            topics = sorted(reader.terms.topics)
-            reader.sources = (reader.pool, *(self._by_topic[topic] for topic in topics))
-            for author_id in reader.follows:
-                self._followers[author_id][reader] = None
-        names = {reader.agent_id for reader in self.agents}
+            self._equip(reader)
         seeds = [*self.opening()]
-        if strangers := sorted({seed.author_id for seed in seeds} - names):
-            raise FieldValueError(
-                f"posts must be by agents of the population, which has no {', '.join(strangers)}"
-            )
-        ids = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
-        if twice := sorted(name for name, count in ids.items() if count > 1):
-            raise FieldValueError(f"post ids must be unique, used more than once: {twice}")
         # those that are taken, also by opening posts that are still to come
-        self._ids: set[str] = {*ids}
+        self._ids = {seed.post_id for seed in seeds}
         # an order that does not depend on that of the population
+        names = {reader.agent_id for reader in self.agents}
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
             self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
         self.posts_before: int = len(self.posts)
         self._counts.clear()
 
-    def agent(self, agent_id: str) -> Reader:
-        """Return the agent with an id.
+    def _equip(self, reader: Reader) -> None:
+        """Give a reader its activity, its sources of posts, and its followers."""
+        index = bisect_left(self._ranks, rank_of(reader, self.seed))
+        reader.activity = self._activities[min(index, len(self._activities) - 1)]
+        older = (post for post in reversed(self.posts) if post.author_id in reader.follows)
+        reader.pool = deque([*islice(older, self.candidates)][::-1], self.candidates)
+        topics = sorted(reader.terms.topics)
+        reader.sources = (reader.pool, *(self._by_topic[topic] for topic in topics))
+        for author_id in reader.follows:
+            self._followers[author_id][reader] = None
 
-        Raises:
-            FieldValueError: If there is no such agent.
-        """
-        reader = self._readers.get(agent_id)
-        if reader is None:
-            raise FieldValueError(f"there is no agent {agent_id!r} in the run")
-        return reader
-
-    def publish(self, author: Reader | str, text: str, topics: Iterable[str] = ()) -> Post:
-        """Publish a post in an agent's name.
-
-        Raises:
-            FieldValueError: If no agent has the author's id.
-        """
-        name = self.agent(_name_of(author)).agent_id
-        return self._publish(name, "post", Draft(text, tuple(topics)), None, None)
+    def publish(self, author: Reader, text: str, topics: Iterable[str] = ()) -> Post:
+        """Publish a post in a reader's name."""
+        return self._publish(author.agent_id, "post", Draft(text, tuple(topics)), None, None)
 
     def vote(self, post: Post, *, likes: int = 0, dislikes: int = 0) -> None:
         """Give a post likes or dislikes that come from no agent."""
@@ -101,35 +88,20 @@ class Posting(Parameters):
         post.dislikes += dislikes
         self._log(POST_VOTED, post_id=post.post_id, likes=likes, dislikes=dislikes)
 
-    def follow(self, reader: Reader | str, author: Reader | str) -> None:
-        """Make an agent follow another one, whose posts it sees from now on.
+    def follow(self, reader: Reader, author: Reader) -> None:
+        """Make a reader follow another one, whose posts it sees from now on."""
+        reader.follows[author.agent_id] = self._followers[author.agent_id][reader] = None
+        self._log_follow("follow", reader, author)
 
-        Raises:
-            FieldValueError: If one of them does not exist, or both are the same.
-        """
-        who, author_id = self._relate("follow", reader, author)
-        who.follows[author_id] = self._followers[author_id][who] = None
+    def unfollow(self, reader: Reader, author: Reader) -> None:
+        """Make a reader stop following another one; see `follow`."""
+        reader.follows.pop(author.agent_id, None)
+        self._followers[author.agent_id].pop(reader, None)
+        self._log_follow("unfollow", reader, author)
 
-    def unfollow(self, reader: Reader | str, author: Reader | str) -> None:
-        """Make an agent stop following another one; see `follow`."""
-        who, author_id = self._relate("unfollow", reader, author)
-        who.follows.pop(author_id, None)
-        self._followers[author_id].pop(who, None)
-
-    def _relate(
-        self, action: str, reader: Reader | str, author: Reader | str
-    ) -> tuple[Reader, str]:
-        """Log that an agent follows another one or no longer does, and return both."""
-        who, whom = self.agent(_name_of(reader)), self.agent(_name_of(author))
-        if who is whom:
-            raise FieldValueError(f"agent {who.agent_id!r} cannot {action} itself")
-        keys = {"agent_id": who.agent_id, "action": action, "author_id": whom.agent_id}
+    def _log_follow(self, action: str, reader: Reader, author: Reader) -> None:
+        keys = {"agent_id": reader.agent_id, "action": action, "author_id": author.agent_id}
         self._log(FOLLOW_CHANGED, **keys)
-        return who, whom.agent_id
-
-    @cached_property
-    def _readers(self) -> Mapping[str, Reader]:
-        return {reader.agent_id: reader for reader in self.agents}
 
     def _log(self, event: str, **keys: Any) -> None:
         self._run_turns.events.tell(event, **keys)
@@ -175,7 +147,3 @@ class Posting(Parameters):
             if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
                 self.vote(post, **{arm: 1})
         turns.log_assigned()
-
-
-def _name_of(agent: Reader | str) -> str:
-    return agent if isinstance(agent, str) else agent.agent_id

@@ -12,7 +12,6 @@ from itertools import islice
 from operator import attrgetter
 from typing import Any
 
-from prism.errors import FieldValueError
 from prism.social._posts import Post, newest
 from prism.social._readers import Reader
 
@@ -37,18 +36,13 @@ RANKINGS: Mapping[str, Ranking] = {"chronological": chronological, "interests": 
 """The rankings that the parameter ``feed`` names."""
 
 
-def _by_own_ranking(feed: Any, reader: Reader) -> list[Post]:
+def _by_own_ranking(feed: Any, reader: Reader) -> Iterable[Post]:
     """Return the newest unseen posts as a user's function orders them."""
     by_anybody = islice(reversed(feed.posts), feed.candidates)
     merged = merge(reversed(reader.pool), by_anybody, key=_number, reverse=True)
-    candidates = {post.number: post for post in merged}
-    unseen = [*_unseen(reader, candidates.values())]
-    ranked = [*feed.rank(reader, unseen, feed.stream_of_feed(reader))]
-    wrong = [post for post in ranked if candidates.get(getattr(post, "number", -1)) is not post]
-    if wrong:
-        raise FieldValueError(
-            f"a ranking must return posts that it was given, got {wrong[0]!r} for {reader.agent_id}"
-        )
+    ranked: Iterable[Post] = feed.rank(
+        reader, [*_unseen(reader, merged)], feed.stream_of_feed(reader)
+    )
     return ranked
 
 

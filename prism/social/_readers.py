@@ -33,17 +33,14 @@ def _may(kind: PostKind) -> Any:
 
 
 @lru_cache(maxsize=64)
-def chart_of(resting: int, *, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
+def chart_of(*, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
     """Return the chart of a feed's agents.
 
     Args:
-        resting: Longest time in RESTING, in ticks.
         has_ideas: Whether agents write on their own initiative.
         acts: Whether agents choose among all acts if a model decides.
     """
-    chart = social_media_chart(
-        should_engage=_always, acts=acts, has_ideas=has_ideas, resting_ticks=resting
-    )
+    chart = social_media_chart(should_engage=_always, acts=acts, has_ideas=has_ideas)
     # an agent that is not engaged is never asked, so the options need no guard
     guards: dict[Any, Any] = dict.fromkeys((AgentState.COMPOSING, AgentState.ENGAGING_LIKE))
     if acts:
@@ -72,7 +69,7 @@ class Reader(Agent):
         activity: How much it writes, as a multiple of the population's mean.
     """
 
-    chart: ClassVar[Statechart[Any]] = chart_of(2, has_ideas=True, acts=False)
+    chart: ClassVar[Statechart[Any]] = chart_of(has_ideas=True, acts=False)
     # it remembers what it did about posts
     _notes_transitions = False
 
@@ -99,6 +96,8 @@ class Reader(Agent):
     # among what it may choose to publish about the post that it weighs
     acts: frozenset[PostKind] = state(frozenset)
     rated: tuple[Any, float] = state((None, 0.0))
+    # the last hour that it was looked at, and whether it is awake in it
+    awake: tuple[int, bool] = state((-1, False))
     # when it begins to write on its own initiative
     idea_rate: float = state(0.0)
     before_idea: int = state(0)
@@ -142,10 +141,7 @@ def _kind_of(chart: Statechart[AgentState], timeout: int) -> type[Reader]:
 
 
 def reader_of(
-    agent: SocialAgent,
-    chart: Statechart[AgentState],
-    interests: Sequence[str],
-    following: Sequence[str],
+    agent: SocialAgent, chart: Statechart[AgentState], interests: Sequence[str]
 ) -> Reader:
     """Return the reader for a social agent.
 
@@ -153,13 +149,12 @@ def reader_of(
         agent: The social agent, which does not change.
         chart: The chart of the feed's agents.
         interests: Its interests in this feed.
-        following: Ids of the agents that it follows in this feed.
     """
     names = ("agent_id", "name", "personality", "archetype", "engagement_threshold")
     reader = _kind_of(chart, agent.timeout_threshold)(
         interests=tuple(interests),
         terms=terms_of(interests),
-        follows=dict.fromkeys(following),
+        follows=dict.fromkeys(agent.following),
         first_ticks=agent.ticks_in_state,
         **{name: getattr(agent, name) for name in names},
     )

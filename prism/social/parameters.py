@@ -73,12 +73,9 @@ class Parameters(World[Reader]):
             are published at the end of a round, and all agents return to IDLE.
         ticks_per_hour: Ticks in an hour, from 1 on. This sets the length of a tick for ``hours``
             and for the times in the log; by default, it is five minutes.
-        hours: When agents are awake: ``always``; ``file``, by the attribute
-            ``activity_level_frequency`` of each agent (24 numbers, the largest of which means the
-            whole hour); or ``diurnal``, by a
-            curve with its trough at four and its peak at nine in the evening (after Golder and Macy
-            2011).
-        first_hour: Hour of the day in which the run begins, 0 to 23; None to draw it by the seed.
+        hours: When agents are awake: ``always``, or ``diurnal``, by a curve with its trough at four
+            and its peak at nine in the evening (after Golder and Macy 2011). The seed decides in
+            which hour a run begins.
         posts_per_tick: Mean number of posts on an agent's own initiative per tick awake, 0 to 1.
         activity: Distribution of how much agents write: ``equal``, ``lognormal``, or
             ``classes``, three classes of equal agents. If agents have archetypes, superusers rank
@@ -87,7 +84,7 @@ class Parameters(World[Reader]):
         top_share: Share of all writing by the first class, 1 % of the agents (Nielsen 2006; van
             Mierlo 2014: .747).
         next_share: Share of all writing by the second class, 9 % of the agents (van Mierlo 2014:
-            .240).
+            .240), or what the first class leaves.
         most_active: Largest activity, as a multiple of the mean; 0 for no limit.
         common_topics: Topics that all agents share, per hundred agents, 0 to 60. Each agent is
             interested in one of them, so none is without interests.
@@ -120,9 +117,8 @@ class Parameters(World[Reader]):
         post_share: Weight of an agent's own posts.
         reshares_once: Whether an agent reshares a root at most once.
         replies_per_cascade: Most replies of an agent in one cascade; None for any number.
-        resting_ticks: Longest time in RESTING, in ticks, from 1 on (the chart's is 2).
         opening_authors: Authors of posts from before the first round, if no posts are given:
-            ``each`` agent with interests, one agent ``drawn`` by its followers, or ``none``.
+            ``each`` agent with interests, or one agent ``drawn`` by its followers.
         opening_bias: Exponent of the number of followers in ``drawn``: 0 draws any agent, a large
             value draws the hub.
         feed: How feeds are made: ``interests`` or ``chronological``. For another ranking, override
@@ -148,7 +144,7 @@ class Parameters(World[Reader]):
     # population and chart are made of these
     settled: ClassVar[Sequence[str]] = (
         *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
-        *("most_active", "common_topics", "resting_ticks", "opening_authors", "opening_bias"),
+        *("most_active", "common_topics", "opening_authors", "opening_bias"),
         *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
     )
 
@@ -156,8 +152,7 @@ class Parameters(World[Reader]):
     first_posts: Any = None
     carries_over: bool = True
     ticks_per_hour: int = param(12, least=1)
-    hours: Literal["always", "file", "diurnal"] = "always"
-    first_hour: int | None = param(0, least=0, most=23)
+    hours: Literal["always", "diurnal"] = "always"
     posts_per_tick: float = param(0.004, least=0, most=1)
     activity: Literal["equal", "lognormal", "classes"] = "lognormal"
     activity_sigma: float = param(1.0, least=0.001, most=10)
@@ -182,8 +177,7 @@ class Parameters(World[Reader]):
     post_share: float = param(0.0, least=0, most=1)
     reshares_once: bool = True
     replies_per_cascade: int | None = param(3, least=0)
-    resting_ticks: int = param(2, least=1)
-    opening_authors: Literal["each", "drawn", "none"] = "each"
+    opening_authors: Literal["each", "drawn"] = "each"
     opening_bias: float = param(1.0, least=0, most=100)
     feed: Literal["interests", "chronological"] = "interests"
     feed_length: int = param(20, least=1)
@@ -210,8 +204,3 @@ class Parameters(World[Reader]):
             if cls.fields[name] is Parameters.fields[name]
         }
         super().__init__(**{**values, **parameters})
-        if self.top_share + self.next_share > 1:
-            raise FieldValueError(
-                "top_share and next_share must be 1 or less together, got "
-                f"{self.top_share} and {self.next_share}"
-            )

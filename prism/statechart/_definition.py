@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -13,8 +13,16 @@ from typing import Any, Generic
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
-from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node
-from prism.statechart._parts import State, as_state, as_written, with_insides
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem
+from prism.statechart._parts import (
+    State,
+    as_state,
+    as_tuple,
+    as_written,
+    in_order,
+    with_insides,
+)
+from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
 
@@ -67,16 +75,16 @@ class Definition(Generic[StateT]):
         tops = tuple(map(as_written, in_order(states)))
         # charts are equal in whatever order these are named
         decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
-        limits = dict(timeouts or {})
-        # one state in a tuple is that state
-        initial = initial[0] if isinstance(initial, tuple) and len(initial) == 1 else initial
+        limits = {state: plain_number(ticks) for state, ticks in (timeouts or {}).items()}
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
+        # the first state, as in SCXML; one in a tuple is that state
+        first = as_tuple(initial) or members[:1]
         anywhere = tuple(each for each in members if each not in final)
         every = tuple(islice(_one_source_each(transitions, anywhere), MOST_TRANSITIONS + 1))
         self.arguments: dict[str, Any] = {
             "states": tops,
             "transitions": every,
-            "initial": initial,
+            "initial": first[0] if len(first) == 1 else first,
             "name": name,
             "decision_states": decides,
             "timeouts": limits,
@@ -85,7 +93,7 @@ class Definition(Generic[StateT]):
             "description": description,
         }
         # each kind of problem needs those before it to be solved
-        self._refuse(_part_problems(tops, every, initial))
+        self._refuse(_part_problems(tops, every))
         tree = Hierarchy(self.arguments)
         self._refuse(tree.problems)
         self._refuse(_tree_problems(tree, limits, final))
@@ -107,11 +115,13 @@ class Definition(Generic[StateT]):
         # an agent is done in those at the top alone
         self.final_states: frozenset[StateT] = final.intersection(members)
 
-    def _refuse(self, problems: Iterable[str]) -> None:
+    def _refuse(self, problems: Iterable[Problem]) -> None:
         """Refuse a chart with problems, as many as a message can list."""
         # there may be as many as a product of what was written
         if first := [*islice(problems, MOST_NAMED + 1)]:
-            raise DefinitionError(f"chart {self.arguments['name']!r}: {joined(first, '; ')}")
+            listing = joined([problem for _, problem in first], "; ")
+            places = dict.fromkeys(place for place, _ in first)
+            raise DefinitionError(f"chart {self.arguments['name']!r}: {listing}", *places)
 
     @property
     def state_type(self) -> type[StateT]:
@@ -158,14 +168,6 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     )
 
 
-def in_order(states: Iterable[Any]) -> tuple[Any, ...]:
-    """Return one state or several as a tuple; those of a set, which has no order, by text."""
-    # a text is iterable, too, but not a list of characters
-    if isinstance(states, (str, Enum)):
-        return (states,)
-    return tuple(sorted(states, key=state_text) if isinstance(states, Set) else states)
-
-
 def _one_source_each(
     transitions: Iterable[Transition[Any]], anywhere: tuple[Any, ...]
 ) -> Iterator[Transition[Any]]:
@@ -182,59 +184,61 @@ def _one_source_each(
 # What is wrong with it
 
 
-def _part_problems(
-    tops: Iterable[Any], transitions: Sequence[Any], initial: object
-) -> Iterator[str]:
+def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[Problem]:
     """Yield why values cannot be the states and transitions of a chart."""
-    if initial in (None, ()):
-        yield f"initial must name a state, got {initial}"
     states = [*with_insides(tops)]
     members: list[Any] = [each.state for each in states]
     kinds = dict.fromkeys(type(member) for member in members)
     if len(kinds) != 1 or not all(issubclass(kind, Enum) for kind in kinds):
         names = joined([kind.__name__ for kind in kinds]) or "nothing"
-        yield f"states must be members of one Enum, such as a StrEnum, got {names}"
+        problem = f"states must be members of one Enum, such as a StrEnum, got {names}"
+        yield ("states",), problem
 
     has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():
+        place = ("states", text)
         if count > 1:
-            yield f"state {text!r} appears in the tree twice: remove one"
+            yield place, f"state {text!r} appears in the tree twice: remove one"
         if has_regions and SEPARATOR in text:
-            yield f"state {text!r} contains a {SEPARATOR!r}, which separates leaves: rename it"
+            yield place, f"state {text!r} contains a {SEPARATOR!r}, which joins leaves: rename it"
     if len(transitions) > MOST_TRANSITIONS:
-        yield f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
-    for number, item in enumerate(transitions, start=1):
+        problem = f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
+        yield ("transitions",), problem
+    for index, item in enumerate(transitions):
         if not isinstance(item, Transition):
-            yield f"transition {number} must be a Transition, got {item!r}"
+            problem = f"transition {index + 1} must be a Transition, got {item!r}"
+            yield ("transitions", index), problem
 
 
 def _tree_problems(
     tree: Hierarchy, timeouts: Mapping[Any, object], final: Collection[Any]
-) -> Iterator[str]:
+) -> Iterator[Problem]:
     """Yield what is wrong with a chart whose names are right."""
     for state, ticks in timeouts.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
-            yield f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
+            yield ("timeouts",), f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
     for node in tree.nodes:
         for problem in _state_problems(tree, node, final):
+            text = tree.texts[node.number]
             # the chart itself is no state
-            where = f"state {tree.texts[node.number]!r}: " if node.number else ""
-            yield where + problem
-    for arc in tree.arcs:
-        for problem in _arc_problems(tree, arc):
-            yield f"transition {arc.number + 1} ({arc.written}): {problem}"
+            yield ("states", text), f"state {text!r}: {problem}" if node.number else problem
 
     shares: dict[tuple[str | None, int], float] = {}
     for arc in tree.arcs:
-        key = arc.written.trigger, arc.source
-        shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
-    for (trigger, source), total in shares.items():
-        if total > 1 + _ROUNDING:
+        trigger, key = arc.written.trigger, (arc.written.trigger, arc.source)
+        for problem in _arc_problems(tree, arc):
             yield (
-                f"the probabilities of {trigger or ALWAYS!r} in {tree.texts[source]!r} "
+                ("transitions", arc.number),
+                f"transition {arc.number + 1} ({arc.written}): {problem}",
+            )
+        total = shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
+        if total > 1 + _ROUNDING:
+            problem = (
+                f"the probabilities of {trigger or ALWAYS!r} in {tree.texts[arc.source]!r} "
                 f"add up to {total:g}, which is more than 1: lower them"
             )
+            yield ("transitions", arc.number), problem
 
 
 def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iterator[str]:
@@ -247,25 +251,21 @@ def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iter
 
 
 def _arc_problems(tree: Hierarchy, arc: Arc) -> Iterator[str]:
-    source = tree.nodes[arc.source]
-    if source.kind == "final":
+    if tree.nodes[arc.source].kind == "final":
         yield "it leaves a final state: remove it, or take the state out of final_states"
     yield from _target_problems(tree, arc.targets)
-    is_inside = arc.targets and not [*_outside(tree, arc.source, arc.targets)]
-    if arc.written.internal and not (source.kind == "composite" and is_inside):
-        yield (
-            "it is internal, so its source must be a composite with one active substate, and its "
-            "targets must lie inside that: leave out internal"
-        )
 
 
 def _target_problems(
     tree: Hierarchy, targets: Sequence[int | HistoryAt], around: int = 0
 ) -> Iterator[str]:
     """Yield why targets cannot be entered together, those of a composite inside it."""
-    for outside in _outside(tree, around, targets):
-        yield f"{outside!r} does not lie inside {tree.texts[around]!r}: name a state inside"
     for target in targets:
+        # the own history of a composite leads inside
+        is_own = isinstance(target, HistoryAt) and target.composite == around
+        if not is_own and not tree.is_inside(_number(target), around):
+            text = tree.texts[_number(target)]
+            yield f"{text!r} does not lie inside {tree.texts[around]!r}: name a state inside"
         if isinstance(target, HistoryAt):
             if not tree.nodes[target.composite].children:
                 text = tree.texts[target.composite]
@@ -287,11 +287,3 @@ def _target_problems(
 
 def _number(target: int | HistoryAt) -> int:
     return target.composite if isinstance(target, HistoryAt) else target
-
-
-def _outside(tree: Hierarchy, composite: int, targets: Iterable[int | HistoryAt]) -> Iterator[str]:
-    """Yield the targets that do not lie inside a composite; its own history does."""
-    for target in targets:
-        is_own = isinstance(target, HistoryAt) and target.composite == composite
-        if not is_own and not tree.is_inside(_number(target), composite):
-            yield tree.texts[_number(target)]

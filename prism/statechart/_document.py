@@ -6,8 +6,8 @@ functions by names, for which whoever reads the data has the functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import fields
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from enum import Enum
 from inspect import signature
 from reprlib import repr as brief
@@ -16,29 +16,27 @@ from typing import Any
 from prism.errors import DefinitionError
 from prism.files.records import Where, key_of
 from prism.statechart._definition import Definition
-from prism.statechart._parts import TIMING, History, State
-from prism.statechart.names import own_name
+from prism.statechart._extending import with_members
+from prism.statechart._parts import History, State, with_insides
+from prism.statechart.names import did_you_mean, own_name
 from prism.statechart.states import joined, state_enum, state_text
-from prism.statechart.transitions import ANY_STATE, EventDescriptor, Transition
+from prism.statechart.transitions import EventDescriptor, Transition
 
 Functions = Mapping[str, Callable[[Any, Any], object]]
 """Guards or actions by the names under which charts are written and read."""
 
 _SCHEMA = 2
-_REQUIRED = ("state", "trigger", "source", "target")
 _LISTS = ("states", "transitions", "decision_states", "final_states")
-_MAY_BE_SEVERAL = (*_LISTS, "initial", "target", "default", "entry", "exit")
-_STATES = (*_LISTS, "state", "source", "initial", "target", "default", "history")
 _FUNCTIONS = {
     **dict.fromkeys(("guard", "after", "rate"), "guards"),
     **dict.fromkeys(("action", "entry", "exit"), "actions"),
 }
-_PLAIN: dict[str, Any] = {
-    **dict.fromkeys(("name", "description", "trigger"), str),
+_SCALARS: dict[str, Any] = {
+    **dict.fromkeys(("name", "description"), str),
     **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
-    **dict.fromkeys(TIMING, (int, float)),
+    "timeouts": Mapping,
 }
-_MAY_BE_NULL = ("trigger", "target", "guard", "action", *TIMING, "initial", "default")
+"""The values under keys whose values the parts of a chart do not check themselves."""
 
 
 # Writing
@@ -75,11 +73,11 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
         case dict():
             return {state_text(each): ticks for each, ticks in value.items()}
         case History() | State() | Transition():
-            items = ((field.name, getattr(value, field.name)) for field in fields(value))
+            items = ((field, getattr(value, field.name)) for field in fields(value))
             data = {
-                name: _plain(each, name, value, functions)
-                for name, each in items
-                if name in _REQUIRED or each not in (None, False, ())
+                field.name: _plain(each, field.name, value, functions)
+                for field, each in items
+                if field.default is MISSING or each not in (None, False, ())
             }
             return {"history": data.pop("state"), **data} if isinstance(value, History) else data
 
@@ -113,16 +111,20 @@ def read_chart(
     """
     if not isinstance(data, Mapping) or data.get("schema") is not _SCHEMA:
         raise DefinitionError(f"schema: must be {_SCHEMA}: write a mapping with that key")
-    states: Iterable[Any] = enum or state_enum("State", _texts(data.get("states")))
-    functions = {"guards": {} if guards is None else guards}
-    functions["actions"] = {} if actions is None else actions
-    reader = _Reader({state_text(state): state for state in states}, functions)
+    for key in _LISTS:
+        if not isinstance(value := data.get(key, ()), (list, tuple)):
+            raise _wrong((key,), f"must be a list, got {brief(value)}")
+    reader = _Reader(
+        guards={} if guards is None else guards, actions={} if actions is None else actions
+    )
     rest = {key: value for key, value in data.items() if key != "schema"}
-    return dict(reader.part(signature(Definition).bind, rest, ()).arguments)
+    arguments: dict[str, Any] = reader.part(Definition, rest, ()).arguments
+    states = [each.state for each in with_insides(arguments["states"])]
+    return with_members(arguments, enum or state_enum("State", states))
 
 
-def _history(history: Any, **options: Any) -> History[Any]:
-    return History(history, **options)
+def _history(history: Any, deep: bool = False, default: Any = None) -> History[Any]:
+    return History(history, deep, default)
 
 
 _PARTS: dict[str, Callable[..., Any]] = {
@@ -132,52 +134,43 @@ _PARTS: dict[str, Callable[..., Any]] = {
 
 
 class _Reader:
-    """Makes the parts of a chart.
+    """Makes the parts of a chart, in which states are texts.
 
     Args:
-        states: The states by text.
         functions: The functions by name, as ``guards`` and ``actions``.
     """
 
-    def __init__(self, states: Mapping[str, Any], functions: Mapping[str, Functions]) -> None:
-        self._states, self._functions = states, functions
+    def __init__(self, **functions: Functions) -> None:
+        self._functions = functions
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
-        """Make a part of the chart from its fields."""
-        values = {key: self._values(key, each, (*where, key)) for key, each in data.items()}
+        """Make a part of the chart from its fields; bind those of the chart itself."""
+        keys = signature(make).parameters
+        if make is State and isinstance(data.get("state"), str):
+            where = ("states", data["state"])
+        for key in data:
+            if key not in keys:
+                raise _wrong((*where, key), f"is no key{did_you_mean(key, [*keys])}")
+        values = {key: self._value(key, each, (*where, key)) for key, each in data.items()}
         try:
-            return make(**values)
+            return signature(make).bind(**values) if make is Definition else make(**values)
         except (TypeError, DefinitionError) as error:
             raise _wrong(where, str(error)) from None
 
-    def _values(self, key: str, value: Any, where: Where) -> Any:
-        if key in _MAY_BE_SEVERAL and isinstance(value, (list, tuple)):
-            return tuple([self._value(key, each, (*where, at)) for at, each in enumerate(value)])
-        if key in _LISTS:
-            raise _wrong(where, f"must be a list, got {brief(value)}")
-        return self._value(key, value, where)
-
     def _value(self, key: str, value: Any, where: Where) -> Any:
-        if key in _PARTS and isinstance(value, Mapping):
-            return self.part(_PARTS[key], value, where)
-        if key == "timeouts" and isinstance(value, Mapping):
-            return {self._state(each, (*where, each)): value[each] for each in value}
-        if key == "trigger" and isinstance(value, Mapping) and "descriptor" in value:
-            return EventDescriptor(value["descriptor"])
-        if key == "source" and value == ANY_STATE:
-            return self._states.get(value, value)
-        if key in _STATES and isinstance(value, str):
-            return self._state(value, where)
-        if key in _FUNCTIONS and isinstance(value, str):
-            return self._function(_FUNCTIONS[key], value, where)
-        if isinstance(value, _PLAIN.get(key, ())) or (value is None and key in _MAY_BE_NULL):
+        match value:
+            case list() | tuple() if key not in _SCALARS:
+                each = enumerate(value)
+                return tuple([self._value(key, part, (*where, index)) for index, part in each])
+            case {"descriptor": text} if key == "trigger":
+                return EventDescriptor(text)
+            case Mapping() if key in _PARTS:
+                return self.part(_PARTS[key], value, where)
+            case str() if key in _FUNCTIONS:
+                return self._function(_FUNCTIONS[key], value, where)
+        if isinstance(value, _SCALARS.get(key, (str, int, float, type(None)))):
             return value
-        raise _wrong(where, f"is no key of a chart, or cannot be {brief(value)}")
-
-    def _state(self, text: str, where: Where) -> Any:
-        if text not in self._states:
-            raise _wrong(where, f"names {brief(text)}, which is not among the states")
-        return self._states[text]
+        raise _wrong(where, f"cannot be {brief(value)}")
 
     def _function(self, kind: str, name: str, where: Where) -> Any:
         functions = self._functions[kind]
@@ -192,13 +185,4 @@ class _Reader:
 
 
 def _wrong(where: Where, problem: str) -> DefinitionError:
-    return DefinitionError(": ".join(filter(None, (key_of(where), problem))))
-
-
-def _texts(states: Any) -> Iterator[str]:
-    """Yield the texts of states and those inside, in order; what is misshapen is passed over."""
-    for each in states if isinstance(states, (list, tuple)) else ():
-        data = each if isinstance(each, Mapping) else {"state": each}
-        if isinstance(text := data.get("state"), str):
-            yield text
-        yield from _texts(data.get("states"))
+    return DefinitionError(": ".join(filter(None, (key_of(where), problem))), where)

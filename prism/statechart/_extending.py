@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition, in_order
-from prism.statechart._parts import Guard, History, State, with_insides
+from prism.statechart._definition import Definition
+from prism.statechart._parts import Guard, History, State, in_order, with_insides
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import (
     Transition,
-    is_any_state,
     source_text,
     target_text,
     trigger_text,
@@ -27,8 +26,11 @@ None stands for anything.
 
 _PREFIX = "Extended"
 
-_NAME_STATES = ("source", "target", "state", "states", "initial", "default")
-"""Attributes of the parts of a chart that name states."""
+_NAMING = (
+    *("states", "transitions", "initial", "timeouts", "decision_states", "final_states"),
+    *("state", "default", "source", "target"),
+)
+"""The arguments of a chart, and of its parts, that name states."""
 
 
 def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
@@ -48,42 +50,45 @@ def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
             for name in ("decision_states", "final_states")
         },
     }
-    members = _members(base, [each.state for each in with_insides(added)])
-    translated = {name: _translated(value, members) for name, value in naming.items()}
-    return {**written, **more, **translated}
+    enum = _enum(base, [each.state for each in with_insides(added)])
+    return with_members({**written, **more, **naming}, enum)
 
 
 # States
 
 
-def _members(base: Definition[Any], added: Sequence[Any]) -> dict[str, Any]:
-    """Return the members that the derived chart's states may be, by text."""
+def _enum(base: Definition[Any], added: Sequence[Any]) -> Iterable[Any]:
+    """Return the enum of the derived chart's states."""
     former: Any = base.state_type
     texts = dict.fromkeys(map(state_text, (*former, *added)))
     enums: list[Any] = [former, *(type(state) for state in added if isinstance(state, Enum))]
     complete = (enum for enum in enums if texts.keys() <= {*map(state_text, enum)})
     name = _PREFIX + former.__name__.removeprefix(_PREFIX)
-    enum = next(complete, None) or state_enum(name, texts)
-    return {state_text(member): member for member in enum}
+    return next(complete, None) or state_enum(name, texts)
+
+
+def with_members(arguments: Mapping[str, Any], enum: Iterable[Any]) -> dict[str, Any]:
+    """Return a chart's arguments with the members of an enum for all states of their texts."""
+    members = {state_text(member): member for member in enum}
+    return {
+        name: _translated(value, members) if name in _NAMING else value
+        for name, value in arguments.items()
+    }
 
 
 def _translated(value: Any, members: Mapping[str, Any]) -> Any:
-    """Return a value with the members of the derived chart's enum as its states."""
-    if isinstance(value, tuple):
-        return tuple(_translated(each, members) for each in value)
-    if isinstance(value, dict):
-        return {_translated(state, members): ticks for state, ticks in value.items()}
-    if isinstance(value, str):
-        return members.get(state_text(value), value)
-    if not isinstance(value, (Transition, State, History)):
-        return value
-
-    changes = {
-        name: _translated(part, members)
-        for name in _NAME_STATES
-        if hasattr(value, name) and not is_any_state(part := getattr(value, name))
-    }
-    return replace(value, **changes)
+    match value:
+        case tuple():
+            return tuple([_translated(each, members) for each in value])
+        case dict():
+            return {_translated(state, members): ticks for state, ticks in value.items()}
+        case str() | Enum():
+            return members.get(state_text(value), value)
+        case Transition() | State() | History():
+            names = [each.name for each in fields(value) if each.name in _NAMING]
+            parts = {name: _translated(getattr(value, name), members) for name in names}
+            return replace(value, **parts)
+    return value
 
 
 # Transitions

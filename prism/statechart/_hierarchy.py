@@ -19,6 +19,12 @@ from prism.statechart.transitions import EventDescriptor, Transition
 
 CHART = 0
 
+Place = tuple[str | int, ...]
+"""A part of a chart, such as ``("transitions", 3)`` or ``("states", "idle")``."""
+
+Problem = tuple[Place, str]
+"""What is wrong, and where."""
+
 
 @dataclass(slots=True)
 class Node:
@@ -80,7 +86,8 @@ class Hierarchy:
         written: The arguments of a chart's definition; each transition has one source.
 
     Attributes:
-        problems: What is wrong with the names of states, and makes all else meaningless.
+        problems: What is wrong with the names of states, and makes all else meaningless; each with
+            the place in the chart.
         nodes: The chart itself and all states, by number.
         texts: Their texts, by number; that of the chart is empty.
         numbers: The numbers of the states, by text.
@@ -90,22 +97,25 @@ class Hierarchy:
         triggers: The events that the chart knows, in definition order.
         eventless: The states that have eventless transitions.
         decides: The leaves in which a reasoner may have to choose.
-        kept: The composites that a history refers to.
+        histories: The histories to which transitions and composites lead.
+        kept: The composites that they refer to.
         timed: The states whose time is kept; without composites, a limit needs none.
     """
 
     def __init__(self, written: Mapping[str, Any]) -> None:
         chart: Any = None
         transitions: Sequence[Transition[Any]] = written["transitions"]
-        self.problems: list[str] = []
+        self.problems: list[Problem] = []
         self.nodes: list[Node] = []
         root = State(chart, written["states"], initial=written["initial"])
         self._add(root, CHART, frozenset(written["final_states"]))
         self.texts: tuple[str, ...] = ("", *(state_text(node.state) for node in self.nodes[1:]))
         self.numbers: dict[str, int] = {text: number for number, text in enumerate(self.texts)}
+        self._listing = joined(self.texts[1:])
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
-            targets = self._targets(node.initial, "initial")
+            place = ("states", self.texts[node.number]) if node.number else ("initial",)
+            targets = self._targets(node.initial, place, "initial")
             node.initial = targets or tuple(node.children[:1])
         self.leaves: tuple[int, ...] = tuple(
             node.number for node in self.nodes[1:] if not node.children
@@ -113,8 +123,14 @@ class Hierarchy:
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
         self.arcs: tuple[Arc, ...] = tuple(
-            Arc(index, self._number(item.source, item), self._targets(item.target, item), item)
+            Arc(
+                index,
+                self._number(item.source, at, item),
+                self._targets(item.target, at, item),
+                item,
+            )
             for index, item in enumerate(transitions)
+            for at in [("transitions", index)]
         )
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
@@ -127,11 +143,15 @@ class Hierarchy:
         )
 
         deciding, limited, _ = (
-            [self._number(each, key) for each in written[key]]
+            [self._number(each, (key,), key) for each in written[key]]
             for key in ("decision_states", "timeouts", "final_states")
         )
         self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
-        self.kept: frozenset[int] = self.histories(self.arcs)
+        every = chain(*(arc.targets for arc in self.arcs), *(node.initial for node in self.nodes))
+        self.histories: dict[HistoryAt, None] = dict.fromkeys(
+            each for each in every if isinstance(each, HistoryAt)
+        )
+        self.kept: frozenset[int] = frozenset(each.composite for each in self.histories)
         has_composites = len(self.leaves) < len(self.nodes) - 1
         after = (arc.source for arc in self.arcs if arc.written.after is not None)
         self.timed: frozenset[int] = frozenset(chain(limited if has_composites else (), after))
@@ -148,28 +168,27 @@ class Hierarchy:
         node.initial, node.last = state.initial, len(self.nodes) - 1
         return node.number
 
-    def _number(self, state: Any, where: object) -> int:
+    def _number(self, state: Any, place: Place, what: object) -> int:
         number = self.numbers.get(state_text(state), CHART) if isinstance(state, Enum) else CHART
         # members of two enums are equal if their texts are
         if type(self.nodes[number].state) is not type(state):
-            listing = joined(self.texts[1:])
-            self.problems.append(f"{where}: {state!r} is not among the states ({listing})")
+            problem = f"{what}: {state!r} is not among the states ({self._listing})"
+            self.problems.append((place, problem))
         return number
 
-    def _targets(self, targets: Any, where: object) -> tuple[int | HistoryAt, ...]:
-        every = () if targets is None else as_tuple(targets)
-        return tuple(self._target(each, where) for each in every)
+    def _targets(self, targets: Any, *about: Any) -> tuple[int | HistoryAt, ...]:
+        return tuple(self._target(each, *about) for each in as_tuple(targets))
 
-    def _target(self, target: Any, where: object) -> int | HistoryAt:
+    def _target(self, target: Any, *about: Any) -> int | HistoryAt:
         if not isinstance(target, History):
-            return self._number(target, where)
+            return self._number(target, *about)
 
-        node = self.nodes[self._number(target.state, where)]
-        # an initial history does not lead to itself
-        states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
-        default = tuple(node.children if node.kind == "parallel" else states)
-        if target.default is not None:
-            default = tuple(self._number(each, where) for each in as_tuple(target.default))
+        node = self.nodes[self._number(target.state, *about)]
+        default = tuple(self._number(each, *about) for each in as_tuple(target.default))
+        if not default:
+            # an initial history does not lead to itself
+            states = [each for each in node.initial if isinstance(each, int)] or node.children[:1]
+            default = tuple(node.children if node.kind == "parallel" else states)
         return HistoryAt(node.number, target.deep, default)
 
     # The states
@@ -195,16 +214,6 @@ class Hierarchy:
         """Return whether a transition has an event as its trigger, or describes it."""
         return event in self.triggers or any(
             each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
-        )
-
-    # What is remembered of agents
-
-    def histories(self, arcs: Iterable[Arc]) -> frozenset[int]:
-        """Return the composites whose histories may decide what transitions enter."""
-        targets = chain.from_iterable(each.targets for each in arcs)
-        initial = chain.from_iterable(node.initial for node in self.nodes)
-        return frozenset(
-            each.composite for each in chain(targets, initial) if isinstance(each, HistoryAt)
         )
 
     # Where states lie

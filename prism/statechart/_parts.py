@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
@@ -33,8 +33,18 @@ TIMING = ("after", "rate", "probability")
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
-    """Return one value, or a tuple of them, as a tuple."""
-    return value if isinstance(value, tuple) else (value,)
+    """Return one value, a list of them, or None for none, as a tuple."""
+    if value is None:
+        return ()
+    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
+
+
+def in_order(states: Iterable[Any]) -> tuple[Any, ...]:
+    """Return one state or several as a tuple; those of a set, which has no order, by text."""
+    # a text is iterable, too, but not a list of characters
+    if isinstance(states, (str, Enum)):
+        return (states,)
+    return tuple(sorted(states, key=state_text) if isinstance(states, Set) else states)
 
 
 def call_problems(kind: str, *functions: Any) -> Iterator[str]:
@@ -122,14 +132,8 @@ class State(Generic[StateT_co]):
 
     def __post_init__(self) -> None:
         """Keep tuples of whatever may be several."""
-        # a single text is not a list of characters
-        inside = (self.states,) if isinstance(self.states, str) else map(as_written, self.states)
-        kept: dict[str, tuple[Any, ...]] = {
-            "states": tuple(inside),
-            "initial": () if self.initial is None else as_tuple(self.initial),
-            "entry": _functions(self.entry),
-            "exit": _functions(self.exit),
-        }
+        kept = {name: as_tuple(getattr(self, name)) for name in ("initial", "entry", "exit")}
+        kept["states"] = tuple(map(as_written, in_order(self.states)))
         for name, value in kept.items():
             object.__setattr__(self, name, value)
 
@@ -140,12 +144,6 @@ class State(Generic[StateT_co]):
             problems.append("is parallel, so all its regions are entered: leave out initial")
         if problems:
             raise DefinitionError(f"state {state_text(self.state)!r}: " + "; ".join(problems))
-
-
-def _functions(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    return tuple(value) if isinstance(value, (list, tuple)) else (value,)
 
 
 def as_written(state: Any) -> Any:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Mapping
+from typing import Any
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
@@ -162,34 +162,46 @@ def _set(element: Element, data: Mapping[str, Any], *own: str, **attributes: str
 # Reading
 
 
-def from_scxml(text: str) -> dict[str, Any]:
-    """Return the plain data of the chart that a document describes.
+def read_scxml(text: str, make: Callable[[dict[str, Any]], Any]) -> Any:
+    """Return what is made of the plain data of the chart that a document describes.
 
     Raises:
-        DefinitionError: For the first part that is not read, with its line.
+        DefinitionError: For the first part that is not read, or for what the maker refuses; names
+            the lines.
         InputError: If it is not well-formed; names the line.
     """
-    return _Reader().read(text)
+    reader = _Reader()
+    data = reader.read(text)
+    try:
+        return make(data)
+    except DefinitionError as error:
+        lines = sorted({reader.lines.get(place[:2], 1) for place in error.places})
+        where = f"line {', '.join(map(str, lines))}: " if lines else ""
+        raise DefinitionError(f"{where}{error}", *error.places) from None
 
 
 class _Reader:
-    """Makes the plain data of a chart while it reads a document."""
+    """Makes the plain data of a chart while it reads a document.
+
+    Attributes:
+        lines: The lines of its states and transitions.
+    """
 
     def __init__(self) -> None:
+        self.lines: dict[tuple[str | int, ...], int] = {}
         # the namespaces of other programs, whose elements and attributes are ignored
         self._foreign: dict[str, None] = {}
         self._parser: Any = expat.ParserCreate(namespace_separator="}")
         self._parser.StartElementHandler = self._start
-        self._parser.EndElementHandler = lambda _: self._around.pop()
+        self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text
         self._parser.StartDoctypeDeclHandler = lambda *_: self._refuse("a DOCTYPE")
         # the elements around, each with its data; those of other programs have none
         self._around: list[tuple[str, Any]] = [("document", {})]
         self._ids: set[str] = set()
         self._histories: dict[str, Any] = {}
-        self._chart: dict[str, Any] = {"schema": 2, "states": []}
-        self._chart |= {"transitions": [], "final_states": []}
-        # data whose targets are ids until all histories are known, and prism's own attributes
+        self._chart: dict[str, Any] = {}
+        # data whose targets are ids until all are known, with prism's own attributes
         self._parts: list[tuple[dict[str, Any], str, dict[str, Any]]] = []
 
     def read(self, text: str) -> dict[str, Any]:
@@ -204,23 +216,28 @@ class _Reader:
             raise InputError(problem, line=error.lineno) from None
         if self._foreign:
             warn_standard(f"SCXML document: ignored what is of {', '.join(self._foreign)}")
+        transitions = self._chart["transitions"]
+        transitions.sort(key=lambda each: each.pop("place"))
+        places = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
         for data, key, own in self._parts:
-            places = [self._histories.get(each, _decoded(each)) for each in data[key]]
-            data[key] = places[0] if len(places) == 1 else places or None
+            line = data.pop("line")
+            self.lines[places.get(id(data), ("states", data.get("state", "")))] = line
+            for each in data[key]:
+                missing = f"{key} {each!r}, which no state has as its id,"
+                self._refuse(missing, each not in self._ids, line)
+            targets = [self._histories.get(each, _decoded(each)) for each in data[key]]
+            data[key] = targets[0] if len(targets) == 1 else targets or None
             data.update(own)
-        chart = self._chart
-        chart["initial"] = chart["initial"] or next((s["state"] for s in chart["states"]), [])
-        chart["transitions"].sort(key=lambda each: each.pop("place"))
-        return chart
+        return self._chart
 
-    def _refuse(self, what: str) -> NoReturn:
-        line = self._parser.CurrentLineNumber
-        raise DefinitionError(f"line {line}: {what} is not supported: remove it, or correct it")
+    def _refuse(self, what: str, when: bool = True, line: int = 0) -> None:
+        if when:
+            line = line or self._parser.CurrentLineNumber
+            raise DefinitionError(f"line {line}: {what} is not supported: remove it, or correct it")
 
     def _text(self, text: str) -> None:
         kind, data = self._around[-1]
-        if data is not None and not text.isspace():
-            self._refuse(f"text of <{kind}>")
+        self._refuse(f"text of <{kind}>", data is not None and not text.isspace())
 
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
@@ -234,74 +251,77 @@ class _Reader:
 
         is_default = kind == "transition" and around in ("initial", "history")
         reading = "default" if is_default else kind
-        if f"<{kind}>" not in _READ[around].split():
-            self._refuse(f"<{kind}> in <{around}>")
-        for each in names.values():
-            if each not in _READ[reading].split() and each not in foreign:
-                self._refuse(f"{each} of <{kind}>")
+        self._refuse(f"<{kind}> in <{around}>", f"<{kind}>" not in _READ[around].split())
         values = {names[each]: text for each, text in attributes.items()}
+        for each in values.keys() - foreign:
+            self._refuse(f"{each} of <{kind}>", each not in _READ[reading].split())
+        types = ("shallow", "deep") if kind == "history" else ("external", "internal")
+        self._refuse(f"type {values.get('type')!r}", values.get("type", types[0]) not in types)
         self._around.append((reading, self._data(reading, outer, values)))
+
+    def _end(self, _: str) -> None:
+        kind, data = self._around.pop()
+        if data is not None and kind in ("initial", "history"):
+            # SCXML, 3.6 and 3.10
+            self._refuse(f"<{kind}> without a <transition>", not _led(data))
 
     def _data(self, kind: str, outer: dict[str, Any], values: Mapping[str, str]) -> Any:
         """Return the data of an element by its attributes, and those of the one around it."""
         ids = values.get("initial", values.get("target", "")).split()
-        if "target" in values and not ids:
-            self._refuse("an empty target")
+        self._refuse("an empty target", "target" in values and not ids)
+        data: dict[str, Any] = {"line": self._parser.CurrentLineNumber}
         match kind:
             case "initial":
+                self._refuse("a second initial", bool(_led(outer)))
                 return outer
             case "default":
-                outer["default" if "history" in outer else "initial"] += ids
-                return {}
+                self._refuse("a transition without a target", not ids)
+                self._refuse("a second transition in <initial> or <history>", bool(_led(outer)))
+                _led(outer).extend(ids)
             case "transition":
-                for name in [None] if "event" not in values else values["event"].split() or [""]:
-                    self._add_transition(name, outer["state"], ids, values)
-                return {}
+                guard, is_internal = values.get("cond"), values.get("type") == "internal"
+                data |= {"source": outer["state"], "target": ids, "internal": is_internal}
+                data["guard"] = guard and guard.strip()
+                for event in [None] if "event" not in values else values["event"].split() or [""]:
+                    self._add_transition(event, {**data}, _own(values))
             case "scxml":
-                data = self._chart
-                data |= {"name": _decoded(values.get("name", DEFAULT_NAME)), "initial": ids}
+                lists: Any = {"states": [], "transitions": [], "final_states": []}
+                name = _decoded(values.get("name", DEFAULT_NAME))
+                data = self._chart = {"schema": 2, **data, **lists, "name": name, "initial": ids}
             case "history":
-                deep = self._is_of_type("deep", "shallow", values)
-                data = {"history": outer["state"], "deep": deep, "default": []}
+                is_deep = values.get("type") == "deep"
+                data |= {"history": outer["state"], "deep": is_deep, "default": []}
                 self._histories[self._id(kind, values)] = data
             case _:
-                data = {"state": _decoded(self._id(kind, values)), "states": [], "initial": ids}
+                data |= {"state": _decoded(self._id(kind, values)), "states": [], "initial": ids}
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
                 self._chart["final_states"] += [data["state"]] if kind == "final" else []
-        self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
+        if kind not in ("default", "transition"):
+            self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
         return data
-
-    def _is_of_type(self, kind: str, usual: str, values: Mapping[str, str]) -> bool:
-        """Return whether the type of an element is the first of two; the second is the default."""
-        if values.get("type", usual) not in (kind, usual):
-            self._refuse(f"type {values['type']!r}")
-        return values.get("type") == kind
 
     def _id(self, kind: str, values: Mapping[str, str]) -> str:
         """Return the id of a state or a history, or one that is made for it."""
         name = values.get("id") or f"{kind}{len(self._parts)}"
-        if name in self._ids or len(self._ids) == MOST_STATES:
-            self._refuse(f"a second {name!r}, or more than {MOST_STATES:,} states")
+        self._refuse(f"a second {name!r}", name in self._ids)
+        self._refuse(f"more than {MOST_STATES:,} states", len(self._ids) == MOST_STATES)
         self._ids.add(name)
         return name
 
-    def _add_transition(
-        self, name: str | None, source: str, targets: list[str], values: Mapping[str, str]
-    ) -> None:
-        transitions, own = self._chart["transitions"], _own(values)
-        place = own.pop("place", None)
+    def _add_transition(self, name: str | None, data: dict[str, Any], own: dict[str, Any]) -> None:
+        transitions, place = self._chart["transitions"], own.pop("place", None)
         is_exact = name is None or own.pop("exact", False)
-        data = {
-            "trigger": name and _decoded(name) if is_exact else {"descriptor": name},
-            "source": source,
-            "target": targets,
-            "guard": values["cond"].strip() if "cond" in values else None,
-            "internal": self._is_of_type("internal", "external", values),
-            "place": place if type(place) is int else len(transitions),
-        }
+        data["trigger"] = name and _decoded(name) if is_exact else {"descriptor": name}
+        data["place"] = place if type(place) is int else len(transitions)
         transitions.append(data)
         self._parts.append((data, "target", own))
+
+
+def _led(data: dict[str, Any]) -> list[str]:
+    """Return the ids to which a history, or the initial transition of a state, leads."""
+    ids: list[str] = data["default" if "history" in data else "initial"]
+    return ids
 
 
 def _own(values: Mapping[str, str]) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
 from prism.statechart._engine.rows import Moment, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart._parts import TIMING
 from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import Transition
@@ -158,51 +157,41 @@ def _line(item: Transition[Any], verdict: str, error: Exception | None) -> str:
 
 # Probable mistakes in a chart that is well defined
 
-FindingKind = Literal["unreachable", "no_way_out", "shadowed"]
-
-_MESSAGES: dict[FindingKind, str] = {
-    "unreachable": "state {state!r} cannot be reached from {initial!r}: add a transition that "
-    "leads to it, or remove it",
-    "no_way_out": "state {state!r} has no way out: add a transition that leaves it, or make it a "
-    "final state",
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A probable mistake in a chart.
 
     Args:
-        kind: ``unreachable``, ``no_way_out`` or ``shadowed``.
+        kind: ``unreachable`` or ``no_way_out``.
         state: The state it concerns.
         message: The mistake, and how to correct it.
-        transition: The transition it concerns, for ``shadowed``.
     """
 
-    kind: FindingKind
+    kind: Literal["unreachable", "no_way_out"]
     state: Any
     message: str
-    transition: Transition[Any] | None = None
 
     def __str__(self) -> str:
         """Return the message."""
         return self.message
 
 
-def find_flaws(chart: Definition[Any]) -> list[Finding]:
-    """Return everything that is probably wrong with a chart: see `Statechart.check`."""
-    tree, initial = chart.hierarchy, state_text(chart.initial)
-    sound: dict[FindingKind, set[Any]] = {
-        "unreachable": _reached(chart),
-        "no_way_out": {*_left(tree), *chart.arguments["final_states"]},
-    }
-    flaws = [
-        Finding(kind, state, _MESSAGES[kind].format(state=state_text(state), initial=initial))
-        for kind in sound
-        for state in chart.states
-        if state not in sound[kind]
-    ]
-    return [*flaws, *_shadowed(tree)]
+def find_flaws(chart: Definition[Any]) -> Iterator[Finding]:
+    """Yield everything that is probably wrong with a chart: see `Statechart.check`."""
+    initial, reached = state_text(chart.initial), _reached(chart)
+    for state in chart.states:
+        if state not in reached:
+            problem = f"state {state_text(state)!r} cannot be reached from {initial!r}"
+            cure = "add a transition that leads to it, or remove it"
+            yield Finding("unreachable", state, f"{problem}: {cure}")
+    left = {*_left(chart.hierarchy), *chart.arguments["final_states"]}
+    for state in chart.states:
+        if state not in left:
+            cure = "add a transition that leaves it, or make it a final state"
+            yield Finding(
+                "no_way_out", state, f"state {state_text(state)!r} has no way out: {cure}"
+            )
 
 
 def _reached(chart: Definition[Any]) -> set[Any]:
@@ -226,19 +215,3 @@ def _left(tree: Hierarchy) -> Iterator[Any]:
         for leaf in tree.leaves_at(outer):
             if ends not in ([], [leaf]):
                 yield tree.nodes[leaf].state
-
-
-def _shadowed(tree: Hierarchy) -> Iterator[Finding]:
-    unguarded: dict[tuple[int, str | None], Transition[Any]] = {}
-    for arc in tree.arcs:
-        item, key = arc.written, (arc.source, arc.written.trigger)
-        decides = not tree.decides.isdisjoint(tree.leaves_at(arc.source))
-        is_timed = any(getattr(item, name) is not None for name in TIMING)
-        if key in unguarded and not (decides or is_timed):
-            message = (
-                f"transition {item} can never fire: {unguarded[key]} comes earlier and has no "
-                "guard; remove it, put it first, or give the earlier one a guard"
-            )
-            yield Finding("shadowed", tree.nodes[arc.source].state, message, item)
-        if item.guard is None and item.probability is None:
-            unguarded.setdefault(key, item)

@@ -11,10 +11,13 @@ time-outs, by state, and 0 for time-outs that came while their guards refused.
 
 from __future__ import annotations
 
+import copyreg
 from collections import deque
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy, deepcopy
 from dataclasses import dataclass, field
+from numbers import Integral, Real
 from typing import Any
 from weakref import ref
 
@@ -27,9 +30,16 @@ def field_of(agent: Any, name: str) -> Any:
         return None
 
 
+def plain_number(value: Any) -> Any:
+    """Return a number, such as one of numpy's, as Python's own; return anything else as it is."""
+    if type(value) in (int, float, bool) or not isinstance(value, Real):
+        return value
+    return int(value) if isinstance(value, Integral) else float(value)
+
+
 def count_of(agent: Any, name: str) -> int | None:
     """Return a field that holds a whole number; a mock's, or anything else, is none."""
-    value = field_of(agent, name)
+    value = plain_number(field_of(agent, name))
     return value if type(value) is int else None
 
 
@@ -93,6 +103,24 @@ def count(memory: dict[str, Any], timed: Iterable[str]) -> None:
         memory["after"] = {state: after[state] for state in memory["ticks"] if after.get(state)}
 
 
+# Copies of an agent that was adopted
+
+
+def copy_apart(cls: type) -> None:
+    """Let copies of a class's objects have records and a memory of their own."""
+    copyreg.dispatch_table.setdefault(cls, _taken_apart)
+
+
+def _taken_apart(agent: Any) -> Any:
+    reduced = agent.__reduce_ex__(4)
+    fields = reduced[2] if len(reduced) > 2 else None
+    if not isinstance(fields, dict):
+        return reduced
+    own = {"state_history": copy, "state_memory": deepcopy}
+    copied = {name: own[name](value) for name, value in fields.items() if name in own}
+    return *reduced[:2], {**fields, **copied}, *reduced[3:]
+
+
 # What is kept beside an agent that has no room for it, or uses the name for something else
 
 
@@ -105,15 +133,11 @@ class Beside:
     records: deque[Any] | None = None
     # made for an agent without an id
     name: str | None = None
-    # ends the entry with the agent
+    # ends the entry with the agent; or the agent, whose address stays its own, if nothing can
     life: object = None
 
 
 _beside: dict[int, Beside] = {}
-_held: dict[int, object] = {}
-"""Agents to which there are no weak references, so that their addresses stay theirs."""
-
-_MOST_HELD = 10_000
 
 
 def kept_beside(agent: Any) -> Beside:
@@ -124,10 +148,7 @@ def kept_beside(agent: Any) -> Beside:
         try:
             entry.life = ref(agent, lambda _: _beside.pop(key, None))
         except TypeError:
-            _held[key] = agent
-            if len(_held) > _MOST_HELD:
-                oldest = next(iter(_held))
-                del _held[oldest], _beside[oldest]
+            entry.life = agent
     return _beside[key]
 
 

@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Real
 from os import urandom
 from sys import intern
 from typing import Any
 
-from prism.statechart.memory import kept_beside
+from prism.statechart.memory import field_of, kept_beside, plain_number
 from prism.statechart.states import joined
 
 Keys = str | tuple[str, ...] | None
@@ -91,7 +91,7 @@ def _plain(value: object) -> Any:
         return value
     if isinstance(value, Real):
         # a number of numpy's, for one, for which JSON has no form
-        return int(value) if isinstance(value, Integral) else float(value)
+        return plain_number(value)
     if isinstance(value, Mapping):
         keys = (str(key.value if isinstance(key, Enum) else key) for key in value)
         return dict(zip(keys, map(_inside, value.values()), strict=True))
@@ -118,14 +118,11 @@ def _inside(value: object) -> Any:
 
 def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
-    try:
-        for name, key in _identifiers(cls):
-            identifier = getattr(value, name, None)
-            if identifier is not None:
-                is_plain = isinstance(identifier, (str, int, float))
-                return {key: identifier if is_plain else str(identifier)}
-    except Exception:  # the id of a detached database row cannot be read
-        pass
+    for name, key in _identifiers(cls):
+        # None for that of a detached database row, which cannot be read
+        if (identifier := field_of(value, name)) is not None:
+            is_plain = isinstance(identifier, (str, int, float))
+            return {key: identifier if is_plain else str(identifier)}
     return {"type": cls.__name__}
 
 
@@ -153,11 +150,8 @@ def agent_name(agent: Any) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    try:
-        if name := given_name(agent):
-            return name
-    except Exception:  # the id of a detached database row cannot be read
-        pass
+    if name := given_name(agent):
+        return name
     beside = kept_beside(agent)
     if beside.name is None:
         beside.name = f"{type(agent).__name__}@{urandom(6).hex()}"
@@ -167,11 +161,8 @@ def agent_name(agent: Any) -> str:
 def given_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
-    for attribute in _names_of(cls):
-        value = getattr(agent, attribute, None)
-        if value is not None:
-            return str(value)
-    return None
+    values = (field_of(agent, name) for name in _names_of(cls))
+    return next((str(value) for value in values if value is not None), None)
 
 
 @lru_cache(maxsize=256)

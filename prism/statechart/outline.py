@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from itertools import chain
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
@@ -27,95 +27,68 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     """Return the outline of a chart with what lies inside what, and transitions as written.
 
     A transition that all other states but the final ones have in common becomes one arrow without
-    a source.
+    a source. A history has a mark in its composite.
     """
     tree, written = chart.hierarchy, chart.arguments
     decides, ends = (
         frozenset(map(state_text, written[each])) for each in ("decision_states", "final_states")
     )
-    outline = _Outline(tree)
+    name = partial(_name, tree)
+    marks = {name(each): each for each in tree.histories}
+    boxes, notes = dict[str, Box](), dict[str, tuple[str, ...]]()
+    for node in tree.nodes[1:]:
+        limit = chart.timeouts.get(node.state)
+        notes[name(node.number)] = (
+            *([f"time-out after {limit} ticks"] if limit else []),
+            *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
+            *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
+        )
+        if node.children:
+            histories = (mark for mark, at in marks.items() if at.composite == node.number)
+            inside, is_parallel = (*map(name, node.children), *histories), node.kind == "parallel"
+            initial = () if is_parallel else tuple(map(name, node.initial))
+            boxes[name(node.number)] = Box(inside, initial, is_parallel)
     return Diagram(
-        (*tree.texts[1:], *outline.marks.values()),
-        outline.arrows(set(tree.texts[1:]) - ends),
-        outline.name(tree.nodes[CHART].initial[0]),
+        (*tree.texts[1:], *marks),
+        _arrows(tree, set(tree.texts[1:]) - ends),
+        name(tree.nodes[CHART].initial[0]),
         chart.name,
         decides,
         ends,
-        outline.boxes(),
-        outline.notes(chart.timeouts),
-        {label: "H*" if at.deep else "H" for at, label in outline.marks.items()},
+        boxes,
+        notes,
+        {mark: "H*" if at.deep else "H" for mark, at in marks.items()},
     )
 
 
-class _Outline:
-    """The parts of the outline of a chart, by the texts of its states.
+def _name(tree: Hierarchy, target: int | HistoryAt) -> str:
+    """Return the text of a state, or the name of a history."""
+    if isinstance(target, HistoryAt):
+        return f"{tree.texts[target.composite]}, history{'*' * target.deep}"
+    return tree.texts[target]
+
+
+def _arrows(tree: Hierarchy, leaving: set[str]) -> tuple[Arrow, ...]:
+    """Return the transitions as written, those between the same states as one arrow.
 
     Args:
         tree: The chart's states and transitions.
-
-    Attributes:
-        marks: The names of the histories, each of which has a mark in its composite.
+        leaving: The states that are not final.
     """
+    # dicts serve as sets that keep the order of the definition
+    sources: dict[tuple[str, str], dict[str, None]] = {}
+    for arc in tree.arcs:
+        for end in arc.targets or (arc.source,):
+            leading = sources.setdefault((_name(tree, end), label_of(arc.written)), {})
+            leading[tree.texts[arc.source]] = None
 
-    def __init__(self, tree: Hierarchy) -> None:
-        self._tree = tree
-        targets = chain(*(arc.targets for arc in tree.arcs), *(node.initial for node in tree.nodes))
-        histories = dict.fromkeys(each for each in targets if isinstance(each, HistoryAt))
-        self.marks: dict[HistoryAt, str] = {
-            at: f"{tree.texts[at.composite]}, history {number}"
-            for number, at in enumerate(histories, start=1)
-        }
-
-    def name(self, target: int | HistoryAt) -> str:
-        """Return the text of a state, or the name of a history."""
-        return self.marks[target] if isinstance(target, HistoryAt) else self._tree.texts[target]
-
-    def boxes(self) -> dict[str, Box]:
-        """Return what lies inside each composite."""
-        return {
-            self.name(node.number): Box(
-                (
-                    *map(self.name, node.children),
-                    *(label for at, label in self.marks.items() if at.composite == node.number),
-                ),
-                () if node.kind == "parallel" else tuple(map(self.name, node.initial)),
-                node.kind == "parallel",
-            )
-            for node in self._tree.nodes[1:]
-            if node.children
-        }
-
-    def arrows(self, leaving: set[str]) -> tuple[Arrow, ...]:
-        """Return the transitions as written, those between the same states as one arrow.
-
-        Args:
-            leaving: The states that are not final.
-        """
-        # dicts serve as sets that keep the order of the definition
-        sources: dict[tuple[str, str], dict[str, None]] = {}
-        for arc in self._tree.arcs:
-            for end in map(self.name, arc.targets or (arc.source,)):
-                leading = sources.setdefault((end, label_of(arc.written)), {})
-                leading[self.name(arc.source)] = None
-
-        labels: dict[tuple[str | None, str], dict[str, None]] = {}
-        for (target, label), leading in sources.items():
-            others = leading.keys() - {target}
-            is_shared = len(others) >= _FEWEST_COLLAPSED and others == leaving - {target}
-            for source in [None] if is_shared else leading:
-                labels.setdefault((source, target), {})[label] = None
-        return tuple(Arrow(*ends, tuple(texts)) for ends, texts in labels.items())
-
-    def notes(self, timeouts: Mapping[Any, int]) -> dict[str, tuple[str, ...]]:
-        """Return the time-out, the entry and the exit actions of each state."""
-        return {
-            self.name(node.number): (
-                *(f"time-out after {timeouts[it]} ticks" for it in timeouts.keys() & {node.state}),
-                *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
-                *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
-            )
-            for node in self._tree.nodes[1:]
-        }
+    labels: dict[tuple[str | None, str], list[str]] = {}
+    for (target, label), leading in sources.items():
+        others = leading.keys() - {target}
+        is_shared = len(others) >= _FEWEST_COLLAPSED and others == leaving - {target}
+        for source in [None] if is_shared else leading:
+            labels.setdefault((source, target), []).append(label)
+    return tuple(Arrow(*ends, tuple(texts)) for ends, texts in labels.items())
 
 
 def label_of(item: Transition[Any]) -> str:

@@ -54,23 +54,20 @@ class Reporter:
     Args:
         chart: Name of the chart.
         logger: Where to write; None means structlog's own logger, once it is configured.
-        strict: Whether to raise faults of guards and actions instead.
 
     Attributes:
         logger: The chart's own logger, if it has one.
     """
 
-    def __init__(self, chart: str, logger: EventLogger | None, *, strict: bool) -> None:
+    def __init__(self, chart: str, logger: EventLogger | None) -> None:
         self._chart = chart
         self.logger: EventLogger | None = loggers.synchronous(logger)
-        self._strict = strict
 
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        who = {"chart": self._chart, "agent_id": agent_name(agent)}
         about = {"ticks_in_state": dwell, "context": identify(context)}
-        loggers.report(self.logger, "info", TRANSITION, {**who, **edge.ends(), **about})
+        self._report("info", TRANSITION, agent, **edge.ends(), **about)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -94,9 +91,8 @@ class Reporter:
             return
         names = [*filter(None, guards)]
         reason = {"reason": "guards" if names else "no_transition", "guards": names}
-        dwell = count_of(agent, "ticks_in_state")
-        about = {**reason, "ticks_in_state": dwell, "context": identify(context)}
-        self._report("debug", EVENT_REFUSED, agent, state=state, trigger=trigger, **about)
+        about = {"ticks_in_state": count_of(agent, "ticks_in_state"), "context": identify(context)}
+        self._report("debug", EVENT_REFUSED, agent, state=state, trigger=trigger, **reason, **about)
 
     def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: str) -> None:
         """Warn of an answer that no longer applied: ``moved``, or ``not_enabled``."""
@@ -105,9 +101,7 @@ class Reporter:
         self._report("warning", ANSWER_DISCARDED, agent, trigger=trigger, **texts, reason=reason)
 
     def failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
-        """Report a guard or an action that raised; raise the error in a strict chart."""
-        if self._strict:
-            raise error
+        """Report a guard or an action that raised."""
         about = {"exc_info": error, "error": loggers.describe(error)}
         self._report("error", event, agent, **about, **edge.ends())
 

@@ -87,7 +87,7 @@ class Statechart(Driving[StateT]):
     ) -> None:
         rest = (name, decision_states, timeouts, strict, final_states, description)
         definition = Definition(states, transitions, initial, *rest)
-        super().__init__(definition, Reporter(name, logger, strict=strict), clock)
+        super().__init__(definition, Reporter(name, logger), clock)
 
     # Other ways to make one
 
@@ -189,9 +189,10 @@ class Statechart(Driving[StateT]):
             DefinitionError: For the first element or attribute that is not read, with its line; or
                 as `from_dict`.
         """
-        from prism.statechart._scxml import from_scxml
+        from prism.statechart._scxml import read_scxml
 
-        return cls.from_dict(from_scxml(text), **options)
+        made: Statechart[Any] = read_scxml(text, partial(cls.from_dict, **options))
+        return made
 
     # Its parts
 
@@ -358,12 +359,11 @@ class Statechart(Driving[StateT]):
     def check(self) -> list[Finding]:
         """Return all probable mistakes of this chart.
 
-        This reports states that cannot be reached, states with no way out that are not final, and
-        transitions shadowed by an earlier unguarded one (outside decision states).
+        This reports states that cannot be reached, and states with no way out that are not final.
         """
         from prism.statechart.inspection import find_flaws
 
-        return find_flaws(self._as_it_runs)
+        return [*find_flaws(self._as_it_runs)]
 
     def explain(self, agent: Any, trigger: str, context: Any = None) -> Explanation:
         """Explain what an event would do to an agent, without changing or logging anything.
@@ -398,12 +398,8 @@ class Statechart(Driving[StateT]):
         """Hash the definition."""
         return hash(self.definition)
 
-    def __copy__(self) -> Self:
-        """Return the chart itself: it has no agents, so copies of agents may refer to one chart."""
-        return self
-
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return the chart itself, as `__copy__`."""
+        """Return the chart itself: it has no agents, so copies of agents may refer to one chart."""
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -13,6 +13,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._parts import (
+    TIMING,
     Action,
     Delay,
     Guard,
@@ -23,6 +24,7 @@ from prism.statechart._parts import (
     call_problems,
     timing_problems,
 )
+from prism.statechart.memory import plain_number
 from prism.statechart.names import Keys, pack, unpack
 from prism.statechart.states import joined, state_text
 
@@ -98,6 +100,8 @@ class Transition(Generic[StateT_co]):
             object.__setattr__(self, "source", tuple(source))
         if isinstance(target, tuple) and len(target) == 1:
             object.__setattr__(self, "target", target[0])
+        for name in TIMING:
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *timing_problems(self)]
         if source in ([], ()) or target == ():

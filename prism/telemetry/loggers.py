@@ -12,7 +12,6 @@ cannot have configured it.
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -99,20 +98,12 @@ class LateLogger:
 
 _standard = logging.getLogger(LOGGER_NAME)
 _standard_logger = StandardLogger(LOGGER_NAME)
-_INFO = logging.INFO
 
 
-def somebody_listens() -> bool:
-    """Return True if anybody listens to the transitions of charts without their own logger."""
+def somebody_listens(level: int = logging.INFO) -> bool:
+    """Return whether anybody may listen to charts without their own logger."""
     # every fire asks
-    if event_hooks or _is_configured():
-        return True
-    return _standard.isEnabledFor(_INFO)
-
-
-def somebody_wants_details() -> bool:
-    """Return True if anybody may listen to the details of charts without their own logger."""
-    return "structlog" in modules or _standard.isEnabledFor(logging.DEBUG)
+    return bool(event_hooks) or structlog_is_configured() or _standard.isEnabledFor(level)
 
 
 def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
@@ -132,7 +123,7 @@ def _logger_for(logger: Any, level: int) -> Any:
         if logger.is_silent:
             return None
         logger = logger.opened
-    if logger is None and not _is_configured():
+    if logger is None and not structlog_is_configured():
         return _standard_logger if _standard.isEnabledFor(level) else None
 
     if logger is None:
@@ -192,11 +183,10 @@ def report(
         observe("event", LogEvent, event, level, dict(keys))
     logger = _logger_for(preferred, logging.DEBUG if is_detail else logging.INFO)
     if logger is None:
-        is_silent = type(preferred) is LateLogger and preferred.is_silent
-        if is_silent or level not in ("warning", "error"):
+        if level not in ("warning", "error") or getattr(preferred, "is_silent", False):
             return
-        if level == "warning" and (counts := _unheard.get()) is not None:
-            _count_unheard(counts, event, keys)
+        if level == "warning" and (kinds := _unheard.get()) is not None:
+            _warn_once(kinds, event, keys)
             return
         logger = _standard_logger
     try:
@@ -207,31 +197,25 @@ def report(
         warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
 
 
-_unheard: ContextVar[Counter[str] | None] = ContextVar("prism_unheard", default=None)
-"""How many warnings of each kind no log has heard, while they are counted."""
+_unheard: ContextVar[set[str] | None] = ContextVar("prism_unheard", default=None)
+"""The kinds of warnings that no log has heard, while only the first of each is shown."""
 
 
 @contextmanager
-def counting_unheard() -> Iterator[None]:
-    """Of warnings that no log hears, tell the first of each kind, and their numbers at the end."""
-    counts = Counter[str]()
-    token = _unheard.set(counts)
+def warning_once() -> Iterator[None]:
+    """Of warnings that no log hears, show the first of each kind."""
+    token = _unheard.set(set())
     try:
         yield
     finally:
         _unheard.reset(token)
-        for kind, number in counts.items():
-            if number > 1:
-                warn_standard(f"{kind}: {number:,} times in all")
 
 
-def _count_unheard(counts: Counter[str], event: str, keys: Mapping[str, Any]) -> None:
+def _warn_once(kinds: set[str], event: str, keys: Mapping[str, Any]) -> None:
     reason = str(keys.get("reason") or "")
-    kind = f"{event}, {reason.partition(':')[0]}"
-    counts[kind] += 1
-    if counts[kind] == 1:
-        who = keys.get("agent_id")
-        warn_standard(f"{event} of {who}: {reason}; others of this kind are only counted")
+    if (kind := f"{event}, {reason.partition(':')[0]}") not in kinds:
+        kinds.add(kind)
+        warn_standard(f"{event} of {keys.get('agent_id')}: {reason}; others are only counted")
 
 
 def warn_standard(message: str) -> None:
@@ -250,28 +234,58 @@ def describe(error: BaseException) -> str:
 
 
 def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog, once it is imported."""
-    return _is_configured()
+    """Return whether the application has configured structlog, once it is imported.
+
+    After ``structlog.testing.capture_logs``, structlog says so, and may have only its defaults.
+    """
+    return _is_configured() and _configuration() != _defaults
 
 
 def _look_for_structlog() -> bool:
-    global _is_configured
+    global _is_configured, _defaults
+    structlog = modules.get("structlog")
     # structlog lacks the function while it is being imported
-    ask = getattr(modules.get("structlog"), "is_configured", None)
-    if ask is None:
+    ask: Callable[[], bool] | None = getattr(structlog, "is_configured", None)
+    if structlog is None or ask is None:
         return False
+    if ask():
+        configuration = structlog.get_config()
+        structlog.reset_defaults()
+        _defaults = _configuration()
+        structlog.configure(**configuration)
+    else:
+        _defaults = _configuration()
     _is_configured = ask
-    return _is_configured()
+    return ask()
 
 
 _is_configured: Callable[[], bool] = _look_for_structlog
 """structlog's function of that name, once structlog is imported."""
 
+_defaults: dict[str, Any] | None = None
+"""How structlog is configured by itself, once it is imported."""
+
+
+def _configuration() -> dict[str, Any]:
+    """Return structlog's configuration as it is now, since its list of processors may change."""
+    config: dict[str, Any] = modules["structlog"].get_config()
+    return {**config, "processors": [*config["processors"]]}
+
 
 def _configured_logger() -> Any:
     """Return structlog's logger as the application has configured it by now."""
-    structlog = modules["structlog"]
+    structlog, config = modules["structlog"], _configuration()
     # an asynchronous logger would have to be awaited
-    is_asynchronous = _is_asynchronous(structlog.get_config()["wrapper_class"])
+    is_asynchronous = _is_asynchronous(config["wrapper_class"])
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
-    return structlog.wrap_logger(None, wrapper_class=wrapper, logger_factory_args=(LOGGER_NAME,))
+    processors = [_with_callers_place(each) for each in config["processors"]]
+    return structlog.wrap_logger(None, processors, wrapper, logger_factory_args=(LOGGER_NAME,))
+
+
+def _with_callers_place(processor: Any) -> Any:
+    """Return a processor, such that what adds the place of an event adds that of the caller."""
+    structlog = modules["structlog"].processors
+    if type(processor) is not structlog.CallsiteParameterAdder:
+        return processor
+    parameters = {*map(structlog.CallsiteParameter, processor(None, "info", {}))}
+    return type(processor)(parameters, additional_ignores=["prism.", "transitions."])

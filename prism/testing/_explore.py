@@ -49,7 +49,7 @@ def _steps(draw: st.DrawFn) -> _Step:
     # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
     # step, those after it stay the same events, and loops can be cut out one step at a time
     is_steered = draw(_STEERED) > 0
-    reactions = machine.chart.valid_triggers(state) if _is_place(machine.chart, state) else []
+    reactions = machine.chart.valid_triggers(state) if _is_whole_state(machine.chart, state) else []
     of_state = machine.any_trigger.filter(reactions.__contains__)
     trigger = draw(of_state if is_steered and reactions else machine.any_trigger)
 
@@ -87,7 +87,7 @@ class Exploration(RuleBasedStateMachine):
         super().__init__()
         self.agent: Any = type(self).agent_factory()
         state = self.agent.state
-        if isinstance(state, self.chart.state_type) and not _is_place(self.chart, state):
+        if isinstance(state, self.chart.state_type) and not _is_whole_state(self.chart, state):
             # it is in a composite, and has not entered what is inside
             self.chart.begin(self.agent)
         self.path: str = state_text(self.agent.state)
@@ -202,7 +202,7 @@ def explore(
     return cast("type[Exploration]", machine)
 
 
-def _is_place(chart: Statechart[Any], state: Any) -> bool:
+def _is_whole_state(chart: Statechart[Any], state: Any) -> bool:
     """Return whether an agent can be in a state: not in one region alone."""
     try:
         chart.state_of(state)

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self
 
 from prism.errors import FieldValueError
 from prism.testing._faults import Exchange, Fault
-from prism.testing._wire import Asked, Said, count_tokens, first_tokens, likely_tokens
+from prism.testing._wire import Asked, Reply, count_tokens, first_tokens, likely_tokens
 
 _HOST = "127.0.0.1"
 _POLL_SECONDS = 0.01
@@ -228,19 +228,19 @@ class ModelServer(ABC):
             if self._free is not None:
                 self._free.release()
 
-    def _answer_to(self, question: Asked, fault: Fault | None) -> Said:
+    def _answer_to(self, question: Asked, fault: Fault | None) -> Reply:
         """Return what the model says, as many tokens as the reply may have."""
         read, most = count_tokens(question.prompt), self._most_tokens(question)
         if fault is not None and fault.content is not None:
-            return Said(fault.content, read, len(fault.content.split()))
+            return Reply(fault.content, read, len(fault.content.split()))
 
         text = self._content(question)
         if most is None or count_tokens(text) <= most:
-            return Said(text, read, len(text.split()))
+            return Reply(text, read, len(text.split()))
         kept, count = first_tokens(text, most)
-        return Said(kept, read, count, "length")
+        return Reply(kept, read, count, "length")
 
-    def _tokens_of(self, question: Asked, answer: Said, fault: Fault | None) -> list[Any] | None:
+    def _tokens_of(self, question: Asked, answer: Reply, fault: Fault | None) -> list[Any] | None:
         """Return the tokens of a reply with their alternatives, if the request asks for them."""
         if not (self.logprobs and question.body.get("logprobs")):
             return None

@@ -16,7 +16,7 @@ from prism.reasoner.texts import or_fallback, read_as
 from prism.statechart.names import agent_name, id_text
 from prism.statechart.states import state_text
 
-AskedT = TypeVar("AskedT")
+RequestT = TypeVar("RequestT")
 
 Answer = Enum | str
 """A state, or its text."""
@@ -32,7 +32,7 @@ TextScript = Sequence[Text] | Mapping[Any, Text | Sequence[Text]] | Callable[[Te
 """Texts in their order; rules, which map an agent's id, a key, the part of it behind a colon or a
 predicate to a text or a list of texts; or a function."""
 
-_LONGEST_SHOWN = 60
+_LONGEST = 60
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class _Rule:
         return [] if self.used or callable(self.replies) else [self.replies]
 
 
-class Scripted(ABC, Generic[AskedT]):
+class Scripted(ABC, Generic[RequestT]):
     """What doubles that follow a script have in common.
 
     Attributes:
@@ -76,7 +76,7 @@ class Scripted(ABC, Generic[AskedT]):
     def __init__(self, script: Any) -> None:
         super().__init__()
         self.complaints: list[str] = []
-        self._requests: list[AskedT] = []
+        self._requests: list[RequestT] = []
         if isinstance(script, Mapping):
             self._rules = [
                 _Rule(key, each if isinstance(each, self._single) else deque(each))
@@ -117,7 +117,7 @@ class Scripted(ABC, Generic[AskedT]):
                 f"after {calls} the script has {self._kinds[1]} left over: {'; '.join(left)}"
             )
 
-    def _next(self, request: AskedT) -> Any:
+    def _next(self, request: RequestT) -> Any:
         """Return the next reply of the first rule that matches a call and has a reply left."""
         __tracebackhide__ = True
         for rule in self._rules:
@@ -128,23 +128,23 @@ class Scripted(ABC, Generic[AskedT]):
 
         raise self._complaint(request, f"the script has no {self._kinds[1]} for it")
 
-    def _complaint(self, request: AskedT, problem: str) -> AssertionError:
+    def _complaint(self, request: RequestT, problem: str) -> AssertionError:
         call, prompt = self._described(request)
         complaint = f"{self._kinds[0]} {len(self._requests)}, {call}: {problem}\n{prompt}"
         self.complaints.append(complaint)
         return AssertionError(complaint)
 
-    def _expects(self, matcher: Any, request: AskedT) -> bool:
+    def _expects(self, matcher: Any, request: RequestT) -> bool:
         if callable(matcher):
             return bool(matcher(request))
         return _name_of(matcher) in self._names(request)
 
     @abstractmethod
-    def _names(self, request: AskedT) -> tuple[str, ...]:
+    def _names(self, request: RequestT) -> tuple[str, ...]:
         """Return the names by which a rule can match a call."""
 
     @abstractmethod
-    def _described(self, request: AskedT) -> tuple[str, str]:
+    def _described(self, request: RequestT) -> tuple[str, str]:
         """Return what a call is, and what its model would have been given."""
 
 
@@ -156,7 +156,7 @@ def _name_of(matcher: Any) -> str:
 
 def _reply_text(reply: Any) -> str:
     text = state_text(reply) if isinstance(reply, str | Enum) else repr(reply)
-    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
 class ScriptedReasoner(Scripted[Question], BaseReasoner):

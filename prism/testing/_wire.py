@@ -40,10 +40,10 @@ class Asked:
     def schema(self) -> Mapping[str, Any] | None:
         """JSON Schema for a chat's answer; None for a text."""
         schema = self.body.get("format")
-        asked_for = self.body.get("response_format")
-        if isinstance(asked_for, dict):
+        requested = self.body.get("response_format")
+        if isinstance(requested, dict):
             # in the form of OpenAI, or in that of llama-cpp-python
-            schema = asked_for.get("json_schema", asked_for).get("schema")
+            schema = requested.get("json_schema", requested).get("schema")
 
         return schema if isinstance(schema, dict) else None
 
@@ -67,7 +67,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Reply:
     """A model's reply to a question.
 
     Args:

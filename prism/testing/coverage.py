@@ -149,13 +149,13 @@ class Recorder(Instrument):
     def guard(self, details: GuardEvaluated, /) -> None:
         """Note the outcome of a guard."""
         use = self._use_of(details.chart)
-        for number in _places(details.number):
+        for number in _numbers(details.number):
             use.exercised |= {use.moves[number].source, (number, details.outcome)}
 
     def transition(self, details: TransitionDetails, /) -> None:
         """Note a transition that was made."""
         use = self._use_of(details.chart)
-        for number in _places(details.number):
+        for number in _numbers(details.number):
             use.exercised |= {*use.moves[number][:2], (number, "made")}
 
         # a target names only one of the states that a chart with composites enters
@@ -222,7 +222,7 @@ def _move(item: Any) -> Move:
     return Move(source, target, text + (f" [{guard}]" if guard else ""), guard is not None)
 
 
-def _places(number: int | tuple[int, ...]) -> tuple[int, ...]:
+def _numbers(number: int | tuple[int, ...]) -> tuple[int, ...]:
     return number if isinstance(number, tuple) else (number,)
 
 

@@ -53,7 +53,7 @@ class Player(Observer):
         self._orders: deque[dict[str, Any]] = deque()
         self._goes: Literal["pause", "tick", "round", "play"] = "pause"
         self._seconds = 0.0
-        self._told_at = 0.0
+        self._sent_at = 0.0
         self._kept = RunFolder.for_new(folder)
         self._run = Run(
             options["world"],
@@ -151,10 +151,10 @@ class Player(Observer):
     def _say_where(self) -> None:
         loop = self._loop
         now = asyncio.get_running_loop().time()
-        if self._goes == "play" and now - self._told_at < _SECONDS_BETWEEN_TELLS:
+        if self._goes == "play" and now - self._sent_at < _SECONDS_BETWEEN_TELLS:
             return
 
-        self._told_at = now
+        self._sent_at = now
         moment = loop.clock.moment
         state = "paused" if self._goes == "pause" else "playing"
         self._tell({"state": state, "round": moment.round, "tick": moment.tick})

@@ -15,7 +15,7 @@ from prism.analysis.growing import GrowingLog
 from prism.analysis.loading import MOST_BYTES
 from prism.drawing import Diagram
 from prism.errors import InputError
-from prism.files.records import shown_path
+from prism.files.records import printable_path
 from prism.runs import RunStatus, run_status
 from prism.watch._tail import BLOCK_BYTES, Changed, Tail
 
@@ -28,7 +28,7 @@ _REST, _MOST_SECONDS_BETWEEN = 20, 0.65
 _SECONDS_OF_STATUS = 0.5
 _MOST_NOTES = 20
 _ENDED = ("complete", "stopped")
-_SEEN_ANYHOW = ("unfinished", "empty")
+_SHOWN_ELSEWHERE = ("unfinished", "empty")
 _HEAD = """
 select min(round) as first, max(round) as rounds, arg_max(tick, line) as tick,
        max(round) filter (event = 'round.ended') as ended,
@@ -125,14 +125,14 @@ class Watched:
     def notes(self) -> list[str]:
         """Return what is wrong with the log, in words."""
         with self._lock:
-            of_log = [str(note) for note in self.log.notes if note.kind not in _SEEN_ANYHOW]
+            of_log = [str(note) for note in self.log.notes if note.kind not in _SHOWN_ELSEWHERE]
         wrong = self._problem, self.status.problem if self.status.state == "damaged" else None
         notes = [*self._notes, *of_log, *filter(None, wrong)]
         unfinished = self.tail.size - self.tail.position
         if self.status.state in _ENDED and 0 < unfinished < 1 << 16:
             notes.append(f"{self.path}: the last line is cut off and left out")
 
-        return [shown_path(note) for note in notes]
+        return [printable_path(note) for note in notes]
 
     def _counted(self) -> dict[str, Any]:
         (counts,) = self.rows(_HEAD)

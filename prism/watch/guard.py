@@ -94,7 +94,7 @@ class Guard:
         """Return what is wrong with where a request comes from; None if nothing is."""
         headers = request.headers
         host = headers.get("host", "")
-        if not self._is_own(host):
+        if not self._is_this_server(host):
             return "host"
 
         mode = headers.get("sec-fetch-mode", "navigate")
@@ -115,7 +115,7 @@ class Guard:
 
         return is_meant
 
-    def _is_own(self, host: str) -> bool:
+    def _is_this_server(self, host: str) -> bool:
         """Return True for an address that this server listens on, and no name that leads there."""
         name, _, port = host.lower().rpartition(":")
         # browsers leave out the port of http

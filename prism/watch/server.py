@@ -27,7 +27,7 @@ from prism import __version__
 from prism.analysis import read_log
 from prism.drawing import Diagram
 from prism.errors import InputError, PrismError
-from prism.files.records import shown_path
+from prism.files.records import printable_path
 from prism.report import make_report
 from prism.report.html import figures_script, library
 from prism.report.html import resource as report_resource
@@ -116,7 +116,7 @@ class Viewer:
 
 def _name_of(path: Path) -> str:
     whole = path.absolute()
-    return shown_path(whole.name if whole.is_dir() else whole.parent.name)
+    return printable_path(whole.name if whole.is_dir() else whole.parent.name)
 
 
 class _Pages:

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
-from prism.reasoner import TextCall, Wording, Written
+from prism.reasoner import Wording
 from prism.reasoner.prompts import remembered, transition_in_words
-from prism.statechart import Configuration, Statechart
+from prism.statechart import Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
-from prism.worlds._agent_set import NOBODY, AgentSet
+from prism.worlds._agent_set import NOBODY, AgentSet, leaves_in
 from prism.worlds.decisions import Asked, Message, Receiving, Writing, send
 from prism.worlds.fields import Declares, require_fields
 
@@ -91,11 +91,6 @@ class Agent(Declares):
         state: ClassVar[Any]
         neighbours: ClassVar[AgentSet[Self]]
         state_history: ClassVar[list[Any]]
-        _key: ClassVar[int]
-        _since: ClassVar[Any]
-        _due: ClassVar[Any]
-        _acts_from: ClassVar[int]
-        _passed_in: ClassVar[int]
 
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
@@ -245,14 +240,14 @@ class Agent(Declares):
         """
         return self.world._run_turns.fire(self, trigger, context)
 
-    def decide(
+    async def decide(
         self,
         trigger: str,
         context: Any = None,
         *,
         weights: Mapping[Any, float] | None = None,
         prompt: str | None = None,
-    ) -> Awaitable[Any]:
+    ) -> Any:
         """Fire an event, and let the reasoner decide if it enables several transitions.
 
         Use it with ``await`` in an ``async`` step. All decisions of a tick are asked together and
@@ -271,18 +266,17 @@ class Agent(Declares):
             The new state, or None if no transition applied or the agent had moved before the answer
             arrived.
         """
-        return Asked(self, trigger, context, weights, prompt)
+        return await Asked(self, trigger, context, weights, prompt)
 
-    def write(
+    async def write(
         self,
         prompt: str,
         *,
         template: Any = None,
         schema: Mapping[str, Any] | None = None,
         max_length: int | None = None,
-        language: str | None = None,
         key: str = "text",
-    ) -> Awaitable[Any]:
+    ) -> Any:
         """Ask the run's writer for a text.
 
         Use it with ``await`` in an ``async`` step. All texts and decisions of a tick are requested
@@ -294,7 +288,6 @@ class Agent(Declares):
             template: The text to use if there is no writer or it fails, which the log records.
             schema: JSON Schema of an answer that is more than a plain text.
             max_length: The maximum number of characters. A longer text is cut after a word.
-            language: Such as ``"German"``.
             key: The purpose of the text, for the log.
 
         Returns:
@@ -312,19 +305,15 @@ class Agent(Declares):
                 "template=...)"
             )
 
-        limits = {"max_length": max_length, "language": language}
-        own = {name: value for name, value in limits.items() if value is not None}
-        wording: Wording = replace(turns.answers.wording, **own)
+        wording: Wording = turns.answers.wording
+        if max_length is not None:
+            wording = replace(wording, max_length=max_length)
         if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
             prompt = f"{words}\n\n{prompt}"
         call = wording.call(
             self, key, prompt, persona=self.persona(), schema=schema, fallback=template
         )
-        return Writing(self, call).value()
-
-    def answer(self, call: TextCall) -> Awaitable[Written]:
-        """Ask the run's writer to answer a call of your own, and say where its text is from."""
-        return Writing(self, call)
+        return (await Writing(self, call)).value
 
     def receive(self) -> Awaitable[Message | None]:
         """Wait, within the tick, for the next message.
@@ -348,14 +337,11 @@ class Agent(Declares):
     def remember(self, text: str) -> None:
         """Store a note in the agent's memory for a model; the last 50 are kept.
 
-        The ``memory`` of `Reasoner` puts them into prompts.
+        The ``memory`` of `Reasoner` puts them into prompts. In a ``together`` world it is stored at
+        the end of the tick.
         """
-        if self.world.together and self.world._run_turns.acting not in (None, self):
-            raise SimulationError(
-                f"{type(self.world).__name__} is a together world, in which the order of agents "
-                "must not matter: an agent may note only for itself"
-            )
-        self._note(text)
+        turns = self.world._run_turns
+        turns.defer(lambda: self._note(text), turns.acting or self)
 
     def _note(self, text: str) -> None:
         if not self._notes:
@@ -389,9 +375,8 @@ class Agent(Declares):
                 "before add; afterwards, change its state with fire"
             )
         chart = type(self).chart
-        leaves = state.leaves if isinstance(state, Configuration) else (state,)
-        are_states = all(any(leaf is each for each in chart.definition.states) for leaf in leaves)
-        if not are_states or (chart.definition.is_nested and not chart.can_be_in(state)):
+        are_own = all(map(chart.definition.leaves_of, leaves_in(state)))
+        if not (are_own and chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         me: Any = self

@@ -8,13 +8,13 @@ from math import fsum
 from operator import attrgetter
 from typing import Any, SupportsIndex, TypeVar, overload
 
-from prism.errors import FieldValueError, SimulationError, UnknownStateError
+from prism.errors import UnknownStateError
+from prism.randomness import RandomStream
 from prism.statechart import Configuration
 
 AgentT = TypeVar("AgentT")
 KindT = TypeVar("KindT")
 OtherT = TypeVar("OtherT")
-ValueT = TypeVar("ValueT")
 
 
 class AgentSet(tuple[AgentT, ...]):
@@ -28,42 +28,27 @@ class AgentSet(tuple[AgentT, ...]):
 
     __slots__ = ()
 
-    @overload
-    def where(
-        self,
-        chosen: Callable[[AgentT], object] | None = None,
-        *,
-        kind: type[KindT],
-        state: Enum | Iterable[Enum] | None = None,
-    ) -> AgentSet[KindT]: ...
-    @overload
     def where(
         self,
         chosen: Callable[[AgentT], object] | None = None,
         *,
         state: Enum | Iterable[Enum] | None = None,
-    ) -> AgentSet[AgentT]: ...
-    def where(
-        self,
-        chosen: Callable[[Any], object] | None = None,
-        *,
-        kind: type[Any] | None = None,
-        state: Enum | Iterable[Enum] | None = None,
-    ) -> AgentSet[Any]:
+    ) -> AgentSet[AgentT]:
         """Return the agents that meet all conditions, in their order.
 
         Args:
             chosen: A condition: ``lambda person: person.age > 60``.
-            kind: Their class.
             state: Their state or one that contains it, or several of these.
 
         Raises:
             UnknownStateError: If no agent's chart has such a state.
         """
-        agents: AgentSet[Any] = self if state is None else AgentSet(in_state(self, state))
-        if kind is not None:
-            agents = AgentSet(agent for agent in agents if isinstance(agent, kind))
+        agents = self if state is None else AgentSet(in_state(self, state))
         return agents if chosen is None else AgentSet(filter(chosen, agents))
+
+    def of(self, kind: type[KindT]) -> AgentSet[KindT]:
+        """Return the agents of a class, in their order."""
+        return AgentSet(agent for agent in self if isinstance(agent, kind))
 
     def count(self, state: Any) -> int:
         """Return the number of agents in a state.
@@ -79,34 +64,21 @@ class AgentSet(tuple[AgentT, ...]):
         Raises:
             ValueError: If there are fewer.
         """
-        if number and not self:
-            raise ValueError(f"cannot draw {number} of 0 agents")
-        return AgentSet(_stream_of(self).sample(_in_own_order(self), number) if self else ())
+        stream, agents = _drawing_from(self)
+        return AgentSet(stream.sample(agents, number))
 
     def shuffled(self) -> AgentSet[AgentT]:
         """Return all agents in random order."""
-        return AgentSet(_stream_of(self).shuffled(_in_own_order(self)) if self else ())
-
-    def values(self, of: str | Callable[[AgentT], ValueT]) -> list[Any]:
-        """Return a value of each agent: of a field by its name, or of a function."""
-        return [*map(attrgetter(of) if isinstance(of, str) else of, self)]
-
-    def sum(self, of: str | Callable[[AgentT], float]) -> float:
-        """Return the sum of a number of each agent. It does not depend on their order."""
-        return fsum(self.values(of))
+        stream, agents = _drawing_from(self)
+        return AgentSet(stream.shuffled(agents))
 
     def mean(self, of: str | Callable[[AgentT], float]) -> float:
         """Return the mean of a number of each agent. It does not depend on their order.
 
         Args:
             of: Name of a field, or a function of an agent.
-
-        Raises:
-            FieldValueError: If the set is empty.
         """
-        if not self:
-            raise FieldValueError(f"mean({of!r}) of an empty set")
-        return self.sum(of) / len(self)
+        return fsum(map(attrgetter(of) if isinstance(of, str) else of, self)) / len(self)
 
     @overload
     def __getitem__(self, index: SupportsIndex, /) -> AgentT: ...
@@ -137,27 +109,18 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
     Raises:
         UnknownStateError: If no chart of theirs has the state.
     """
-    if isinstance(state, Enum):
-        # by identity, since states of two charts are equal if they have the same text
-        matching = [agent for agent in agents if agent.state is state]
-        if matching:
-            return matching
-    if isinstance(state, Configuration):
-        cls = type(state.leaves[0])
-        return [
-            agent for agent in agents if agent.state == state and type(agent.state.leaves[0]) is cls
-        ]
-
-    states = (state,) if isinstance(state, (Enum, str)) else tuple(state)
+    # by identity, since states of two charts are equal if they have the same text
+    if isinstance(state, Enum) and (matching := [each for each in agents if each.state is state]):
+        return matching
     if not agents:
         return []
-    charts = {type(agent): type(agent).chart.definition for agent in agents}.values()
-    inside = [[*chart.leaves_of(each)] for chart in charts for each in states]
-    for each in states:
-        if not any(chart.leaves_of(each) for chart in agents[0].world.charts):
-            raise unknown_state(each, agents[0].world.charts)
-    wanted = {id(leaf) for leaves in inside for leaf in leaves}
-
+    charts = agents[0].world.charts
+    wanted: set[int] = set()
+    for each in (state,) if isinstance(state, (Enum, str)) else state:
+        leaves = [leaf for chart in charts for leaf in chart.leaves_of(each)]
+        if not leaves:
+            raise unknown_state(each, charts)
+        wanted.update(map(id, leaves))
     return [agent for agent in agents if not wanted.isdisjoint(map(id, leaves_in(agent.state)))]
 
 
@@ -174,16 +137,13 @@ def leaves_in(state: Any) -> tuple[Any, ...]:
     return tuple(state.leaves) if isinstance(state, Configuration) else (state,)
 
 
-def _in_own_order(agents: AgentSet[Any]) -> Sequence[Any]:
-    """Return agents in an order that does not depend on that of the set."""
-    ordered: Sequence[Any] = agents[0].world._run_turns.population.canonical(agents)
-    return ordered
+def _drawing_from(agents: AgentSet[Any]) -> tuple[RandomStream, Sequence[Any]]:
+    """Return the stream of the agent whose step is running, or else the world's, and agents.
 
-
-def _stream_of(agents: AgentSet[Any]) -> Any:
-    """Return the random stream of the agent whose step is running, or else the world's."""
-    turns = getattr(agents[0].world, "_run_turns", None)
-    if turns is None:
-        raise SimulationError("agents can be drawn only in a run, whose seed decides")
-
-    return turns.world.random if turns.acting is None else turns.acting.random
+    Their order does not depend on that of the set.
+    """
+    if not agents:
+        return RandomStream(0), ()
+    turns = agents[0].world._run_turns
+    drawing: Any = turns.world if turns.acting is None else turns.acting
+    return drawing.random, turns.population.canonical(agents)

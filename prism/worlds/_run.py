@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 
 import orjson
 
@@ -29,6 +29,7 @@ from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults, rounds_as_html
 from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
 from prism.worlds.arguments import (
+    MOST,
     Arguments,
     RunsAlone,
     askers_of,
@@ -36,15 +37,20 @@ from prism.worlds.arguments import (
     is_own,
     parameter_values,
     plain_value,
-    require_seed,
     require_whole,
-    treatments_of,
     writer_of,
 )
 from prism.worlds.loop import Loop
 from prism.worlds.world import World, outlines_of
 
-WorldT_co = TypeVar("WorldT_co", covariant=True)
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    WorldT_co = TypeVar("WorldT_co", bound=World[Any], covariant=True, default=Any)
+else:
+    from typing import TypeVar
+
+    WorldT_co = TypeVar("WorldT_co", covariant=True)
 
 Agents = int | str | Path | Iterable[Any] | None
 
@@ -111,6 +117,15 @@ class Run(Generic[WorldT_co]):
     repeats: Repeats | None = None
     before: Before | None = None
     is_alone = False
+    rounds: int
+    ticks: int
+    seed: int
+    log_agents: int | None
+    takes: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("agents", "rounds", "ticks", "seed", "parameters", "log_agents")),
+        **dict.fromkeys(("writer", "logger", "clock")),
+        "treatments": (),
+    }
     _unasked = POLICY
     """The entry of ``run.json`` for a run that asks no model."""
 
@@ -122,25 +137,28 @@ class Run(Generic[WorldT_co]):
             key = key_of(world) if cls is Run else None
             return super().__new__(cls if key is None else alone(key))
 
-    @overload
     def __init__(
-        self, world: type[WorldT_co], agents: Agents = None, **options: Unpack[Arguments]
-    ) -> None: ...
-    @overload
-    def __init__(
-        self: Run[Any], world: str | Path | type[RunsAlone], agents: Agents = None, **options: Any
-    ) -> None: ...
-    @overload
-    def __init__(
-        self, world: WorldT_co, agents: Agents = None, **options: Unpack[Arguments]
-    ) -> None: ...
-    def __init__(self, world: Any, agents: Agents = None, **options: Any) -> None:
-        if unknown := options.keys() - Arguments.__annotations__.keys():
-            raise TypeError(f"Run() got an unexpected keyword argument {min(unknown)!r}")
-        cls, self._address = class_of(world)
-        self.world_class: type[World[Any]] = cls
+        self,
+        world: type[WorldT_co] | WorldT_co | type[RunsAlone] | str | Path,
+        agents: Agents = None,
+        **options: Unpack[Arguments],
+    ) -> None:
+        named: dict[str, Any] = {**options, **({} if agents is None else {"agents": agents})}
+        decider = decider_of(named.pop("model", None), named.pop("reasoner", None))
+        if unknown := named.keys() - self.takes:
+            problem = f"is no argument of a run of {world}: leave it out"
+            raise InputError(problem, field=min(unknown))
+        self._arguments = {"world": world, "reasoner": decider, **named}
+        self.reasoner: Any = decider
+        self._loop: Any = None
+        self._take(world, **{**self.takes, **named})
+
+    def _take(self, world: Any, **named: Any) -> None:
+        """Store the arguments, and refuse those that do not fit together."""
+        self.world_class: type[World[Any]]
+        self.world_class, self._address = class_of(world)
         self._is_class = not isinstance(world, World)
-        self._parameters: Any = options.get("parameters") or {}
+        self._parameters: Any = named["parameters"] or {}
         if self._parameters and not self._is_class:
             name = self.world_class.__name__
             problem = f"belong to the given {name}: pass the class, or leave them"
@@ -148,25 +166,20 @@ class Run(Generic[WorldT_co]):
         self._world: World[Any] | None = self._new_world() if self._is_class else world
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
-        self._loop: Any = None
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock = options.get("logger"), options.get("clock")
+        self._logger, self._clock = named["logger"], named["clock"]
 
-        rounds, ticks = options.get("rounds"), options.get("ticks")
-        self.rounds: int = self.world_class.rounds if rounds is None else rounds
-        self.ticks: int = self.world_class.ticks if ticks is None else ticks
-        self.log_agents: int | None = options.get("log_agents")
-        for name, least in {"rounds": 1, "ticks": 1, "log_agents": 0}.items():
-            if (value := getattr(self, name)) is not None:
-                setattr(self, name, require_whole(name, value, least))
-        self.seed: int = require_seed(options.get("seed", 0))
-        self._agents = population_of(agents)
-        self.treatments: tuple[str, ...] = treatments_of(options.get("treatments", ()))
-        self.reasoner: Any = decider_of(options.pop("model", None), options.get("reasoner"))
-        self.writer: Any = writer_of(self.reasoner, options.get("writer"))
+        for name, least in {"rounds": 1, "ticks": 1, "seed": -MOST, "log_agents": 0}.items():
+            value = getattr(self.world_class, name, None) if named[name] is None else named[name]
+            setattr(self, name, value if value is None else require_whole(name, value, least))
+        self._agents = population_of(named["agents"])
+        if isinstance(named["treatments"], str):
+            problem = f"must be a list of texts, such as [{named['treatments']!r}]"
+            raise InputError(problem, field="treatments")
+        self.treatments: tuple[str, ...] = tuple(named["treatments"])
+        self.writer: Any = writer_of(self.reasoner, named["writer"])
         if isinstance(self.writer, WriterOptions):
             require_model_of(self.reasoner, self.writer)
-        self._arguments = {"world": world, "agents": agents, **options, "reasoner": self.reasoner}
 
     # Carrying it out
 
@@ -252,8 +265,6 @@ class Run(Generic[WorldT_co]):
             changes: Arguments by name, as the class takes them.
         """
         arguments = {**self._arguments, **changes}
-        if "parameters" in changes and not self._is_class and "world" not in changes:
-            arguments["world"] = self.world_class
         if "model" in changes and "reasoner" not in changes:
             arguments["reasoner"] = None
         again = type(self)(**arguments)
@@ -411,18 +422,15 @@ class Run(Generic[WorldT_co]):
 
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
-        source = self._where().rpartition(":")[0]
-        files = {source: Path(file_of(self.world_class))}
-        if isinstance(self._agents, Path):
-            files[str(self._agents)] = self._agents
-        for decider in (self.reasoner, getattr(self.before, "decider", None)):
-            if isinstance(decider, PolicyOptions):
-                files[str(decider.policy)] = Path(decider.policy)
-
-        for name in self.world_class.input_files:
-            if (value := self._values.get(name)) is not None:
-                files[str(value)] = Path(str(value))
-        return {name: digest(path) for name, path in files.items()}
+        cls, deciders = self.world_class, (self.reasoner, getattr(self.before, "decider", None))
+        paths: list[Any] = [self._agents] if isinstance(self._agents, Path) else []
+        paths += [each.policy for each in deciders if isinstance(each, PolicyOptions)]
+        paths += filter(None, (self._values.get(name) for name in cls.input_files))
+        return {
+            # that of the code which runs, also if the file was edited since
+            self._where().rpartition(":")[0]: cls._source or digest(Path(file_of(cls))),
+            **{str(path): digest(Path(path)) for path in paths},
+        }
 
     # Making it
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from math import ceil, floor, hypot
+from math import ceil, hypot
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
@@ -18,7 +18,6 @@ PlaceT = TypeVar("PlaceT")
 Position = tuple[float, float]
 
 _BY_ID = attrgetter("agent_id")
-_ROUNDING = 1e-9
 _DIGITS = 4
 
 
@@ -39,7 +38,9 @@ class _Ground(Generic[AgentT, PlaceT]):
         return place
 
     def _settle(self, agent: AgentT, place: PlaceT) -> None:
-        """Put an agent into a place, and note that it is to be removed when it leaves the run."""
+        """Put an agent that is there into a place, which it leaves when it leaves the run."""
+        if agent.has_left:
+            return
         self.remove(agent)
         self._places[agent] = place
         self._inside.setdefault(self._cell_at(place), {})[agent] = None
@@ -47,12 +48,12 @@ class _Ground(Generic[AgentT, PlaceT]):
             vars(agent)["_spaces"] = {**agent._spaces, self: None}
 
     def _place_of(self, agent: AgentT) -> PlaceT:
-        if agent in self._places:
-            return self._places[agent]
-        problem = "is nowhere in this space: put it somewhere first"
-        if agent.has_left:
-            problem = "has left the run: bear others, and look around, before it leaves"
-        raise FieldValueError(f"{agent!r} {problem}")
+        if agent not in self._places:
+            problem = (
+                "is nowhere in this space: put it somewhere first, and use it before it leaves"
+            )
+            raise FieldValueError(f"{agent!r} {problem}")
+        return self._places[agent]
 
 
 class Space(_Ground[AgentT, int]):
@@ -119,8 +120,6 @@ class Space(_Ground[AgentT, int]):
         Raises:
             FieldValueError: If the cell does not exist, or is full.
         """
-        if agent.has_left:
-            return
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(
                 f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
@@ -249,10 +248,8 @@ class Plane(_Ground[AgentT, Position]):
         Raises:
             FieldValueError: If it is not a position, or outside a plane that does not wrap.
         """
-        if agent.has_left:
-            return
         if self.wraps:
-            x, y = _wrapped(x, self.width), _wrapped(y, self.height)
+            x, y = x % self.width, y % self.height
         if not (0 <= x <= self.width and 0 <= y <= self.height):
             raise FieldValueError(
                 f"({x!r}, {y!r}) is not in a plane of {self.width} by {self.height}"
@@ -284,14 +281,6 @@ class Plane(_Ground[AgentT, Position]):
             if other is not agent and hypot(*away(here, positions[other])) <= distance
         ]
         return AgentSet(sorted(near, key=_BY_ID))
-
-    def distance(self, one: AgentT, other: AgentT) -> float:
-        """Return the shortest distance between two agents.
-
-        Raises:
-            FieldValueError: If one of them has no position.
-        """
-        return hypot(*self.towards(one, other))
 
     def towards(self, one: AgentT, other: AgentT) -> tuple[float, float]:
         """Return the shortest way from one agent to another, to the right and down.
@@ -331,27 +320,16 @@ class Plane(_Ground[AgentT, Position]):
 
     def _cells_around(self, here: Position, distance: float) -> Iterable[Iterable[AgentT]]:
         """Return the agents of each cell of which some part may lie within a distance."""
-        cells = self._inside
-        across = self._span(here[0] / self.width, distance / self.width, self._columns)
-        along = self._span(here[1] / self.height, distance / self.height, self._rows)
+        cells, columns, rows = self._inside, self._columns, self._rows
+        across = int(min(distance / self.width, 1) * columns) + 1
+        along = int(min(distance / self.height, 1) * rows) + 1
         # a large distance covers everybody
-        if len(across) * len(along) > len(cells):
+        if (2 * across + 1) * (2 * along + 1) > len(cells):
             return cells.values()
-        return [cells[cell] for cell in product(across, along) if cell in cells]
-
-    def _span(self, middle: float, away: float, number: int) -> Sequence[int]:
-        """Return the columns, or rows, that are near, from shares of the width, or height."""
-        # a position at the edge of a cell may be rounded into the next one
-        first = floor((middle - away) * number - _ROUNDING)
-        last = floor((middle + away) * number + _ROUNDING)
-        if last - first + 1 >= number:
-            return range(number)
+        column, row = self._cell_at(here)
+        near: Iterable[tuple[int, int]] = product(
+            range(column - across, column + across + 1), range(row - along, row + along + 1)
+        )
         if self.wraps:
-            return [column % number for column in range(first, last + 1)]
-        return range(max(0, first), min(number, last + 1))
-
-
-def _wrapped(value: float, length: float) -> float:
-    # the remainder of a tiny negative number is rounded to the length itself
-    rest = value % length
-    return 0.0 if rest == length else rest
+            near = dict.fromkeys((x % columns, y % rows) for x, y in near)
+        return [cells[cell] for cell in near if cell in cells]

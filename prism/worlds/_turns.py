@@ -26,8 +26,8 @@ from prism.telemetry.events import TREATMENT_ASSIGNED
 from prism.worlds._agent import Agent
 from prism.worlds._events import Events
 from prism.worlds._population import Population
-from prism.worlds._waves import Waiting, advance, outside, settle_all, unawaited
-from prism.worlds.decisions import Answers, Asked, Waits
+from prism.worlds._waves import Waiting, advance, outside, settle_all
+from prism.worlds.decisions import Answers, Waits
 from prism.worlds.kinds import Kind
 from prism.worlds.treatments import Assignments
 from prism.worlds.world import World
@@ -60,7 +60,6 @@ class Turns:
         stopped: When and why the run was stopped, or None.
         made: Events that made a transition when they were fired, by trigger.
         missed: Those that made none, by trigger and state.
-        unawaited: Decisions that were requested but not yet awaited, in their order.
         part_of_tick: The part of the tick that has passed; 1 unless events happen at rates.
     """
 
@@ -85,7 +84,6 @@ class Turns:
         self.stopped: dict[str, Any] | None = None
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
-        self.unawaited: dict[Asked, None] = {}
         self.part_of_tick: float = 1.0
         self.assignments: Assignments = Assignments(run.seed)
         self._networks = 0
@@ -404,11 +402,7 @@ class Turns:
         """Begin a step; return what it waits for."""
         self.acting = agent
         running = step(self.world, agent)
-        if running is not None:
-            return advance(self, agent, running, None)
-        if self.unawaited:
-            raise unawaited(self.unawaited)
-        return None
+        return None if running is None else advance(self, agent, running, None)
 
     def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""

@@ -7,7 +7,7 @@ the steps go on, in waves until none waits. So a run never depends on which answ
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Iterable
+from collections.abc import Generator
 from types import coroutine
 from typing import Any
 
@@ -45,8 +45,6 @@ def advance(
     try:
         waits = running.send(value) if error is None else running.throw(error)
     except StopIteration:
-        if turns.unawaited:
-            raise unawaited(turns.unawaited) from None
         return None
     except AttributeError:
         if not hasattr(running, "send"):
@@ -119,12 +117,3 @@ def _pass_on(future: Any) -> Generator[Any, Any, None]:
     The step sees itself whether the future failed.
     """
     yield future
-
-
-def unawaited(decisions: Iterable[Asked]) -> SimulationError:
-    """Return the error about the first of the decisions that nobody awaited."""
-    decision = next(iter(decisions))
-    return SimulationError(
-        f"the decision of {decision.agent!r} on {decision.trigger!r} was not awaited, so it was "
-        f"never made: write  await agent.decide({decision.trigger!r})  in an async step"
-    )

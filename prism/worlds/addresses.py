@@ -15,7 +15,7 @@ from typing import Any
 
 from prism._faults import Place, place_of
 from prism.errors import InputError, PrismError
-from prism.worlds.world import World, source_digest
+from prism.worlds.world import World
 
 EXAMPLES = "prism.examples"
 FEED = "prism.social:Feed"
@@ -64,20 +64,21 @@ def object_at(address: str) -> Any:
         InputError: If there is no such module, file or class.
     """
     source, _, name = address.rpartition(":")
-    classes = {
-        each: value
-        for each, value in vars(module_at(source)).items()
-        if isinstance(value, type) and value is not World
-    }
-    # not an instance: another process would make one without its parameters
-    cls = classes.get(name)
-    if cls is None or not (issubclass(cls, World) or hasattr(cls, "_prism_run_alone")):
-        worlds = (each for each, value in classes.items() if issubclass(value, World))
-        listed = ", ".join(worlds) or "no world"
+    # no instances: another process would make one without its parameters
+    classes = {each: cls for each, cls in vars(module_at(source)).items() if _can_run(cls)}
+    if name not in classes:
+        listed = ", ".join(classes) or "none"
         problem = f"{source} has no world or agent {name!r}: it has {listed}"
         raise InputError(problem, field="world")
 
-    return cls
+    return classes[name]
+
+
+def _can_run(value: Any) -> bool:
+    """Return whether a value is the class of a world, or of an agent that is run alone."""
+    if not isinstance(value, type) or value is World:
+        return False
+    return issubclass(value, World) or hasattr(value, "_prism_run_alone")
 
 
 def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
@@ -101,35 +102,22 @@ def module_at(source: str) -> ModuleType:
         InputError: If there is none, or it cannot be imported.
     """
     try:
-        return _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
+        is_file = source.endswith(".py")
+        return _load_file(Path(source)) if is_file else importlib.import_module(source)
     except PrismError:
         raise
     except Exception as error:
-        message, place = f"{type(error).__name__}: {error}", place_of(error)
+        message, place = str(error), place_of(error)
         if isinstance(error, SyntaxError):
             # whose text has its place, too
-            message = f"{type(error).__name__}: {error.msg}"
+            message = error.msg
             place = Place(str(error.filename), error.lineno or 1, "", error.text or "")
-        if place is None or Path(place.file) != Path(source).absolute():
-            message = f"importing {source} failed: {message}"
+        message = f"importing {source} failed: {type(error).__name__}: {message}"
         if place is None:
             raise InputError(message, field="world") from error
         excerpt = f": {place.text.strip()}" if place.text else ""
         near = min(os.path.relpath(place.file), place.file, key=len)
         raise InputError(f"{message}{excerpt}", path=near, line=place.line) from error
-
-
-def _load_module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
-            raise
-        raise InputError(
-            f"there is no module {name!r} (no {error.name!r} on Python's path): install it, or "
-            "name the file, as in  rumour.py:Rumour",
-            field="world",
-        ) from None
 
 
 def _load_file(path: Path) -> ModuleType:
@@ -181,7 +169,7 @@ def file_of(cls: type[Any]) -> str:
     """Return the file in which a class is defined.
 
     Raises:
-        InputError: If it is in none, or the file has changed since.
+        InputError: If it is in none.
     """
     file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
     # what is piped into Python has the file <stdin>
@@ -190,12 +178,6 @@ def file_of(cls: type[Any]) -> str:
             f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
             field="world",
         )
-    if getattr(cls, "_source", None) not in (None, source_digest(cls)):
-        raise InputError(
-            f"has changed since {cls.__name__} was imported: start Python anew, or reload it",
-            path=file,
-        )
-
     return file
 
 

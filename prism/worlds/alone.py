@@ -7,12 +7,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar
 
-from prism.errors import InputError
 from prism.files.records import digest
-from prism.reasoner import BaseWriter
-from prism.telemetry.loggers import EventLogger
 from prism.worlds._run import Run
-from prism.worlds.arguments import decider_of, plain_value, require_seed, require_whole
+from prism.worlds.arguments import MOST, plain_value, require_whole
 from prism.worlds.fields import state
 from prism.worlds.guests import Guest
 from prism.worlds.loop import Loop
@@ -36,7 +33,7 @@ class Alone(World[Any]):
         outcomes: What came of each round so far.
     """
 
-    agent: Any = state(None)
+    agent: Any
     outcomes: list[Any] = state(list)
 
     def populate(self, agents: int) -> list[Soloist]:  # noqa: ARG002 - there is one
@@ -45,27 +42,12 @@ class Alone(World[Any]):
 
     def tick_ends(self) -> None:
         """End the run if the agent says so."""
-        reason = self.agent.reason_to_end(self.outcomes)
-        if reason is not None:
-            self.stop(reason)
+        if self.agent.stopped is not None:
+            self.stop(self.agent.stopped)
 
 
 class AloneLoop(Loop):
-    """Runs a single agent, a turn or a cycle a round.
-
-    Args:
-        run: The run.
-        agent: The agent.
-        writer: Answers its prompts.
-        logger: Where events go.
-    """
-
-    def __init__(
-        self, run: AloneRun, agent: Any, writer: BaseWriter, logger: EventLogger | None
-    ) -> None:
-        world = Alone()
-        world.agent = agent
-        super().__init__(run, world, None, writer, logger)
+    """Runs a single agent, a turn or a cycle a round."""
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Run all rounds, and close the agent."""
@@ -88,9 +70,7 @@ class AloneRun(Run[Any]):
 
     Args:
         world: The file that the agent is read from.
-        agents: None, as there is one.
-        model: The model that writes.
-        given: The other arguments by name: those in ``takes``, and ``reasoner``.
+        options: The model that writes, and the arguments in ``takes``.
 
     Attributes:
         key: The key of ``run.json`` that keeps the file.
@@ -99,8 +79,7 @@ class AloneRun(Run[Any]):
         agent_id: Name of the agent.
 
     Raises:
-        InputError: If an argument only applies to worlds, one is missing or out of range, or a
-            value cannot be written as JSON.
+        InputError: If an argument is missing or out of range, or JSON cannot hold a value.
     """
 
     key: ClassVar[str]
@@ -117,25 +96,15 @@ class AloneRun(Run[Any]):
     file: Path
     agent_id: str
 
-    def __init__(self, world: Any, agents: Any = None, *, model: Any = None, **named: Any) -> None:
-        """Store the arguments, and refuse those that do not fit together."""
-        named |= {} if agents is None else {"agents": agents}
-        if unknown := named.keys() - {*self.takes, "reasoner"}:
-            problem = f"is for a world, and {world} is run alone: leave it out"
-            raise InputError(problem, field=min(unknown))
-        named["reasoner"] = decider_of(model, named.get("reasoner"))
-        self._loop: Any = None
-        self._arguments = {"world": world, **named}
-        vars(self).update(self._arguments, **{**self.takes, **named})
+    def _take(self, world: Any, **named: Any) -> None:
+        vars(self).update(named)
         self.file = Path(world) if isinstance(world, str) else world
         self._check()
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
         self.rounds: int = require_whole("rounds", self.rounds, 1)
-        require_seed(self.seed)
-        if not self.agent_id:
-            raise InputError("must not be empty", field="agent_id")
+        require_whole("seed", self.seed, -MOST)
 
     def __repr__(self) -> str:
         """Show the file."""

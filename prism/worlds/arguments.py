@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -21,6 +20,8 @@ from prism.statechart import Decider
 from prism.telemetry.loggers import EventLogger
 from prism.worlds.fields import Declares, Field, by_class, hints_of, unknown_name
 
+MOST = 2**53
+
 
 class Arguments(TypedDict, total=False):
     """The arguments of a `Run` by name."""
@@ -36,25 +37,14 @@ class Arguments(TypedDict, total=False):
     logger: EventLogger | None
     clock: SimulatedClock | None
     log_agents: int | None
+    agent_id: str
+    memory: str | Path
 
 
 class RunsAlone(Protocol):
     """An agent whose class runs alone, such as a ``CognitiveAgent``."""
 
     _prism_run_alone: ClassVar[str]
-
-
-def treatments_of(treatments: Any) -> tuple[str, ...]:
-    """Return the treatments of a run.
-
-    Raises:
-        InputError: If they are something else.
-    """
-    # a text is a sequence of letters
-    if isinstance(treatments, str):
-        problem = f"must be a list of texts, such as [{treatments!r}]"
-        raise InputError(problem, field="treatments")
-    return tuple(treatments)
 
 
 def decider_of(model: Any, reasoner: Any) -> Any:
@@ -88,28 +78,18 @@ def is_own(service: Any) -> bool:
     return service is not None and not hasattr(service, "to_config")
 
 
-def require_whole(name: str, value: int, least: int) -> int:
-    """Return a number of rounds, ticks or agents.
+def require_whole(name: str, value: Any, least: int) -> int:
+    """Return a seed, or a number of rounds, ticks or agents.
 
     Raises:
-        FieldValueError: If it is not a whole number of at least so much.
+        InputError: If it is not a whole number from ``least`` to 2**53, up to which every reader of
+            JSON reads it exactly.
     """
     # numpy's whole numbers are whole numbers, too
-    if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
-        raise FieldValueError(f"{name} must be a whole number, {least} or more, got {value!r}")
-    return int(value)
-
-
-def require_seed(value: int) -> int:
-    """Return a seed.
-
-    Raises:
-        InputError: If it is not a whole number that every reader of JSON reads exactly.
-    """
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not is_whole or abs(value) > 2**53:
-        problem = f"must be a whole number between -2^53 and 2^53, got {value!r}"
-        raise InputError(problem, field="seed")
+    if not is_whole or not least <= value <= MOST:
+        problem = f"must be a whole number from {least:,} to {MOST:,}, got {value!r}"
+        raise InputError(problem, field=name)
     return int(value)
 
 
@@ -152,8 +132,6 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
     """
     parameters = parameters_of(cls)
     for name in values:
-        if name in cls.fields and name not in parameters:
-            raise TypeError(f"{cls.__name__}.{name} is state, not a parameter: set it in setup")
         if name not in parameters:
             raise TypeError(unknown_name(cls, name, "parameter", parameters))
 
@@ -174,12 +152,21 @@ def read_value(cls: type[Declares], name: str, value: Any) -> Any:
     adapter = _adapter(cls, name)
     if adapter is None:
         return value
-    for each in _readings(value):
+    readings = [(adapter.validate_python, value)]
+    if isinstance(value, str):
+        # a text may stand for a value in JSON, or for the items of a tuple
+        readings += [
+            (adapter.validate_json, "null" if value.strip().lower() == "none" else value),
+            (adapter.validate_python, [each.strip() for each in value.split(",")]),
+        ]
+    problems = []
+    for read, each in readings:
         try:
-            return adapter.validate_python(each)
+            return read(each)
         except ValidationError as error:
-            problem = error.errors()[0]
+            problems += error.errors()
 
+    problem = problems[0]
     kind = FieldValueError if "than" in problem["type"] else FieldTypeError
     has_comma = isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", value)
     cure = ": write a decimal point, not a comma" if has_comma else ""
@@ -198,20 +185,6 @@ def _adapter(cls: type[Declares], name: str) -> Any:
         return TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
     except Exception:
         return None
-
-
-def _readings(value: Any) -> list[Any]:
-    """Return what a text may stand for: itself, a value in JSON, or the items of a tuple."""
-    if not isinstance(value, str):
-        return [value]
-    readings: list[Any] = [value]
-    if value.strip().lower() == "none":
-        readings.append(None)
-    try:
-        readings.append(json.loads(value))
-    except ValueError:
-        readings.append([each.strip() for each in value.split(",")])
-    return readings
 
 
 def plain_value(value: Any) -> Any:

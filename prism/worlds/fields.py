@@ -21,6 +21,8 @@ MISSING: Any = object()
 STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
 """Marks of methods."""
 
+_MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
+
 
 @dataclass(frozen=True, slots=True)
 class Field:
@@ -84,14 +86,9 @@ def param(
         most: Largest value.
 
     Raises:
-        DefinitionError: If the default is a list, dict or set, or is drawn.
+        DefinitionError: If the default is a list, dict or set.
     """
     refuse_shared(default, "a tuple")
-    if isinstance(default, Field):
-        raise DefinitionError(
-            "a parameter has one value: declare state(...), and draw it in setup with self.random"
-        )
-
     return cast(ValueT, Field(default, help=help, least=least, most=most))
 
 
@@ -124,13 +121,6 @@ def uniform(low: float, high: float) -> float:
     return draw(lambda stream: stream.between(low, high))
 
 
-def one_of(*options: ValueT) -> ValueT:
-    """Declare a value that is drawn once for each agent from several equally likely ones."""
-    for option in options:
-        refuse_shared(option, "tuples")
-    return draw(lambda stream: stream.choice(options))
-
-
 # to a type checker, `uniform(0, 1)` is an ordinary default, so no field specifiers are named
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Declares:
@@ -161,7 +151,8 @@ class Declares:
             # a new default, whose type is that of the base
             if name in cls.fields and name not in fields and not callable(value):
                 fields[name] = replace(cls.fields[name], default=value, make=None, draw=None)
-        for name in fields:
+        marks = [name for mark in _MARKS for name in marked(cls, mark) if name in vars(cls)]
+        for name in (*fields, *marks):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
@@ -258,13 +249,10 @@ def during(
     Raises:
         DefinitionError: If no state is given, or the rate is no function and has a largest value.
     """
-    if not states:
-        raise DefinitionError("@during() names no state: name those in which agents take the step")
-    for each in states:
-        if not isinstance(each, Enum):
-            raise DefinitionError(
-                f"@during needs states of a chart, got {each!r}: write the member of the enum"
-            )
+    if not states or not all(isinstance(each, Enum) for each in states):
+        names = ", ".join(map(repr, states)) or "none"
+        problem = f"@during needs states of a chart, got {names}: write the members of its enum"
+        raise DefinitionError(problem)
     if most is not None and not (callable(rate) and 0 <= most < inf):
         raise DefinitionError(f"@during(most={most!r}) is the largest value of a rate's function")
 

@@ -15,6 +15,7 @@ from prism.reasoner.texts import ForwardingWriter
 from prism.statechart import Statechart
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
+from prism.worlds.decisions import Writing
 
 ObjectT = TypeVar("ObjectT")
 
@@ -188,7 +189,7 @@ class TurnWriter(ForwardingWriter):
                 f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
                 "Run(..., writer=...), or --writer ollama:MODEL on the command line"
             )
-        return [await self._guest.answer(call) for call in calls]
+        return [await Writing(self._guest, call) for call in calls]
 
     def announce(self, *_calls: Any, **_options: Any) -> None:
         """Log nothing, as the run logs the texts."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import floor, isfinite
-from typing import Any, get_type_hints
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart import Configuration, Definition, Statechart
@@ -16,7 +16,7 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds.fields import MEASURE, PICTURE, RATE, STEP, TREATMENT, marked, unknown_name
+from prism.worlds.fields import RATE, STEP, hints_of, marked, unknown_name
 from prism.worlds.guests import Guest, GuestChart
 from prism.worlds.world import World, defines, kinds_of
 
@@ -179,13 +179,8 @@ def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any
 
 def _kind_wanted(method: Any) -> type:
     """Return the class of agents that a step declares as the type of its argument."""
-    try:
-        hints = get_type_hints(method)
-    except Exception:  # imported for type checkers only, or defined in a function
-        return Agent
-
     names = list(inspect.signature(method).parameters)
-    wanted = hints.get(names[1]) if len(names) > 1 else None
+    wanted = hints_of(method).get(names[1]) if len(names) > 1 else None
     return wanted if isinstance(wanted, type) and issubclass(wanted, Agent) else Agent
 
 
@@ -275,13 +270,8 @@ def _kind_problems(cls: Any) -> Iterator[str]:
 
 
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
-    for attribute in (STEP, MEASURE, TREATMENT, PICTURE):
-        for name in marked(cls, attribute):
-            if hasattr(World, name):
-                yield f"{cls.__name__}.{name} would hide World.{name}: give it another name"
-    for name in ("tick", "close_round"):
-        if not inspect.iscoroutinefunction(getattr(cls, name)):
-            yield f"{cls.__name__}.{name} must be async: write  async def {name}(self)"
+    if not inspect.iscoroutinefunction(cls.tick):
+        yield f"{cls.__name__}.tick must be async: write  async def tick(self)"
     if is_by_rate(cls) and defines(cls, "tick"):
         yield (
             f"{cls.__name__} has steps with rates, which need no tick of its own: leave out tick, "

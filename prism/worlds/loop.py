@@ -21,7 +21,7 @@ from prism.runs.options import ALL_OTHERS
 from prism.runs.running import run_to_end
 from prism.statechart.names import identify
 from prism.telemetry import events
-from prism.telemetry.loggers import EventLogger, counting_unheard
+from prism.telemetry.loggers import EventLogger, warning_once
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._events import Events
 from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
@@ -143,7 +143,7 @@ class Loop:
             )
 
         self.has_run = True
-        with self.clock.bound(), counting_unheard():
+        with self.clock.bound(), warning_once():
             with self._explaining():
                 self._begin()
             for number in range(1, self.rounds + 1):

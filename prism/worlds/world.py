@@ -9,7 +9,7 @@ from inspect import get_annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
-from prism.errors import AgentError, DefinitionError, InputError, SimulationError
+from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
 from prism.files.records import digest
 from prism.randomness import RandomStream
 from prism.statechart import Definition, Statechart
@@ -147,6 +147,11 @@ class World(Declares, Generic[AgentT]):
 
     @network.setter
     def network(self, network: Network[AgentT]) -> None:
+        if not isinstance(network, Network):
+            raise FieldTypeError(
+                f"{type(self).__name__}.network must be a Network, got {network!r}: write  "
+                "self.network = from_edges(self, graph)"
+            )
         vars(self)["_network"] = network
         network.wire()
 
@@ -273,10 +278,10 @@ class World(Declares, Generic[AgentT]):
         kinds: Sequence[Any] = kinds_of(type(self))
         if len(kinds) != 1:
             name, names = type(self).__name__, " | ".join(kind.__name__ for kind in kinds)
-            problem = f"{name} is a world of {names}:"
-            if not kinds:
-                problem = f"{name} names no kind of agents: write  class {name}(World[...]),  or"
-            raise DefinitionError(f"{problem} define populate(self, agents), which returns them")
+            raise DefinitionError(
+                f"{name} is a world of {names or 'no kind'}: define populate(self, agents), which "
+                f"returns its agents, or write  class {name}(World[Kind])"
+            )
 
         return [kinds[0]() for _ in range(agents)]
 
@@ -367,7 +372,4 @@ def defines(cls: type[World[Any]], hook: str) -> bool:
 def source_digest(cls: type[Any]) -> str | None:
     """Return a digest of the file that defines a class, as it is now; None if there is none."""
     file = getattr(sys.modules.get(cls.__module__), "__file__", None)
-    try:
-        return None if file is None else digest(Path(file))
-    except InputError:
-        return None
+    return digest(Path(file)) if file and Path(file).exists() else None

@@ -190,27 +190,6 @@ def test_no_copy_shares_a_history_or_a_memory(agent: Any, clone: Any) -> None:
     assert agent.state_memory == {"history": {"scrolling": ["idle"]}}
 
 
-class Late(type):
-    """A metaclass that adds fields to a class once it has been made, as Django's does."""
-
-    def __init__(cls, *arguments: Any) -> None:
-        super().__init__(*arguments)
-        cls.state = cls.column = None
-
-
-def test_a_field_that_is_added_late_is_written() -> None:
-    """Whether a class has a state of its own is known when it has its first object."""
-
-    class Walker(StatechartMixin, metaclass=Late):
-        pass
-
-    agent: Any = Walker()
-    agent.state = "idle"
-    chart = Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE)
-    assert chart.fire(agent, "go") is S.RESTING
-    assert (agent.state, type(agent.state)) == ("resting", str)
-
-
 def test_the_charts_memory_is_never_that_of_another_object() -> None:
     """Also if the class looks up in the other object whatever it lacks."""
     other = Agent()

@@ -362,15 +362,8 @@ def test_a_column_has_one_type(column: list[str], values: list[Any], write: Writ
 
 def test_a_table_may_have_tabs(write: Write) -> None:
     """A file of tab-separated values has lists, numbers and truth values as one with commas."""
-    path = write("a.tsv", "agent_id\tinterests\tage\nann\ttea, chess\t31\nbo\ttea\t\n")
-    ann, bo = load_population(path).agents
+    rows = ("agent_id\tinterests\tage\ttimeout_threshold", "ann\ttea, chess\t31\t9", "bo\ttea\t\t")
+    ann, bo = load_population(write("a.tsv", "\n".join(rows))).agents
     assert (ann.interests, ann.attributes) == (["tea", "chess"], {"age": 31})
+    assert ann.timeout_threshold == 9 != bo.timeout_threshold
     assert bo.attributes == {"age": None}
-
-
-def test_personas_keep_what_prism_does_not_use(data: Path) -> None:
-    """What Reddit personas say of age and country becomes attributes."""
-    path = data / "oasis" / "user_data_36.json"
-    people = json.loads(path.read_text(encoding="utf-8"))
-    for agent, person in zip(load_population(path).agents, people, strict=True):
-        assert agent.attributes.items() >= {(key, person[key]) for key in ("age", "country")}

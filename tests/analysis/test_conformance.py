@@ -78,7 +78,7 @@ def test_each_step_has_its_faults(
     checked = check_log(log_of([stepped(line)]), chart)
     found = checked.violations.project("format('{}: {}; {}', kind, found, allowed)").fetchall()
     assert found == [(fault,)] * (fault is not None)
-    assert (checked.checked, sum(checked.found.values())) == (1, len(found))
+    assert (checked.checked, sum(checked.counts.values())) == (1, len(found))
 
 
 def test_a_step_begins_where_the_last_one_ended(log_of: LogOf) -> None:
@@ -94,7 +94,7 @@ def test_real_run_agrees_with_its_chart(folder: Path, events: list[dict[str, Any
     checked = check_log(read_log(folder), social_media_chart())
     steps = ("agent.joined", "statechart.transition", "reasoner.decision")
     assert checked.checked == sum(event["event"] in steps for event in events)
-    assert (checked.found, checked.violations.fetchall(), checked.other_charts) == ({}, [], {})
+    assert (checked.counts, checked.violations.fetchall(), checked.other_charts) == ({}, [], {})
 
 
 def test_transitions_of_other_charts_are_left_out(log_of: LogOf) -> None:
@@ -106,7 +106,7 @@ def test_transitions_of_other_charts_are_left_out(log_of: LogOf) -> None:
         make.move("x", "q", "p", chart="other"),
     ]
     checked = check_log(log_of(lines), DOORS)
-    assert (checked.found, checked.checked, checked.other_charts) == ({}, 2, {"other": 2})
+    assert (checked.counts, checked.checked, checked.other_charts) == ({}, 2, {"other": 2})
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_leads_back_to_its_state_begins_the_limit_anew(
     chart = Statechart(Door, [*ends, knock], Door("b"), timeouts={Door("b"): 3}, name="doors")
     line = make.move("x", "b", "a", "go", ticks_in_state=9, chart="doors")
     checked = check_log(log_of([make.joined("x", "b"), line]), chart)
-    assert checked.found == found
+    assert checked.counts == found
 
 
 @pytest.mark.parametrize("ready_after", [0, 6])
@@ -152,7 +152,7 @@ def test_agent_whose_guard_blocks_its_time_out_is_allowed(ready_after: int, tmp_
             chart.tick(agent)
     checked = check_log(read_log(tmp_path / "log.jsonl"), chart)
     assert agent.state == "b"
-    assert (checked.checked, checked.found) == (2, {})
+    assert (checked.checked, checked.counts) == (2, {})
 
 
 async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ async def test_what_the_engine_does_in_regions_is_allowed(tmp_path: Path) -> Non
         choice = {"trigger": "closes", "options": ["home+feed"], "chosen": "home+feed"}
         log.logger.info("reasoner.decision", state="nowhere", agent_id="x", **choice)
     found = check_log(read_log(tmp_path / "log.jsonl"), chart)
-    assert (found.checked > 100, found.found) == (True, {"unknown_state": 1})
+    assert (found.checked > 100, found.counts) == (True, {"unknown_state": 1})
 
 
 def test_an_agent_whose_time_out_leads_back_may_stay(log_of: LogOf) -> None:
@@ -178,4 +178,4 @@ def test_an_agent_whose_time_out_leads_back_may_stay(log_of: LogOf) -> None:
     again = Transition("timeout", Door("a"), Door("a"))
     chart = Statechart(Door, [*MOVES, again], Door("a"), name="c", timeouts={Door("a"): 2})
     log = log_of([make.move("x", "a", "b", ticks_in_state=9)])
-    assert check_log(log, chart).found == {}
+    assert check_log(log, chart).counts == {}

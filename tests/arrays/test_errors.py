@@ -54,7 +54,7 @@ def test_a_guard_may_return_one_value_for_all() -> None:
     assert world_of(lambda world, _: world.level > 0.4).fire(SOME, "wakes").all()
 
 
-WRONG: dict[str, tuple[type[PrismError], Callable[[ArrayWorld], Any], str]] = {
+WRONG: dict[str, tuple[type[Exception], Callable[[ArrayWorld], Any], str]] = {
     "a mask for agents": (
         FieldTypeError,
         lambda w: w.fire(w.agents > 3, "wakes"),
@@ -67,8 +67,8 @@ WRONG: dict[str, tuple[type[PrismError], Callable[[ArrayWorld], Any], str]] = {
     ),
     "nobody": (FieldValueError, lambda w: w.fire([10], "wakes"), "no agent 10: .* 0 to 9"),
     "from the end": (FieldValueError, lambda w: w.random([-1]), "no agent -1"),
-    "another event": (DefinitionError, lambda w: w.fire(SOME, "weaks"), "'weaks' of wakes"),
-    "a text for a state": (DefinitionError, lambda w: w.where("clam"), "no chart has the state"),
+    "another event": (KeyError, lambda w: w.fire(SOME, "weaks"), "weaks"),
+    "a text for a state": (KeyError, lambda w: w.where("clam"), "clam"),
     "a negative weight": (
         FieldValueError,
         lambda w: w.decide(SOME, "wakes", {Mood.KEEN: [1, -1, 1]}),

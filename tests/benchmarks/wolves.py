@@ -74,8 +74,8 @@ class Pasture(World[Sheep | Wolf]):
 
     async def tick(self) -> None:
         """Give turns to the sheep, then to the wolves."""
-        await self.activate(self.agents.where(kind=Sheep).shuffled())
-        await self.activate(self.agents.where(kind=Wolf).shuffled())
+        await self.activate(self.agents.of(Sheep).shuffled())
+        await self.activate(self.agents.of(Wolf).shuffled())
 
     @during(Life.ALIVE)
     def live(self, animal: Animal) -> None:
@@ -115,12 +115,12 @@ class Pasture(World[Sheep | Wolf]):
     @measure
     def sheep(self) -> int:
         """Return the number of sheep."""
-        return len(self.agents.where(kind=Sheep))
+        return len(self.agents.of(Sheep))
 
     @measure
     def wolves(self) -> int:
         """Return the number of wolves."""
-        return len(self.agents.where(kind=Wolf))
+        return len(self.agents.of(Wolf))
 
     @measure
     def grown(self) -> int:

@@ -69,7 +69,7 @@ def _rumours(people: int, turns: int) -> list[Table]:
     found: dict[str, list[tuple[float, float]]] = {name: [] for name in ways}
     names = list(ways)
     for turn in range(turns):
-        edges = _edges_of(Run(_crowd(people), people, seed=turn))
+        edges = Run(_crowd(people), people, seed=turn).world.network.pairs()
         for name in names[turn % len(names) :] + names[: turn % len(names)]:
             found[name].append(ways[name](turn, (people, edges)))
 
@@ -101,12 +101,6 @@ def _agreement(shares: Sequence[Measurement]) -> Claim:
 
 def _crowd(people: int) -> Crowd:
     return Crowd(begun=people // 100, tiring=0.1)
-
-
-def _edges_of(run: Run[Crowd]) -> list[tuple[int, int]]:
-    """Return the network of a run, as pairs of places in the population."""
-    places = {id(agent): place for place, agent in enumerate(run.agents)}
-    return [(places[id(one)], places[id(other)]) for one, other in run.world.network.edges()]
 
 
 def _prism(seed: int, given: Any, *, logs: bool = False) -> tuple[float, float]:

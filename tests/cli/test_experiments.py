@@ -99,7 +99,7 @@ def test_a_batch_whose_model_decides_nothing_has_failed(plan: Prism) -> None:
         ended = plan("batch", "plan.toml", "--workers", 1, "--out", "out")
     assert (ended.status, "1 of 1 runs are complete" in ended.out) == (1, True)
     assert re.search(r"0 of \d+ decisions are by the model\.", ended.out)
-    assert "no decision is the model's in 1 run, such as all/seed-0" in ended.err
+    assert "the model made no decision in 1 run, such as all/seed-0" in ended.err
 
 
 def test_a_policy_takes_the_place_of_who_decided(prism: Prism) -> None:

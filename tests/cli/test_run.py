@@ -279,9 +279,9 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
     [
         (("agent.yaml",), "agent.yaml: asks a model in look, rest: name the model"),
         (("nowhere.yaml",), "nowhere.yaml: there is no such file"),
-        (("agent.yaml", "--agents", 3), "--agents is for a world, and agent.yaml is run alone"),
-        (("agent.yaml", "--policy", "p.json"), "--policy is for a world, and agent.yaml is run"),
-        (("config.json", "--memory", "m", "--set", "n=1", "--model", "m"), "--set is for a world"),
+        (("agent.yaml", "--agents", 3), "--agents is no argument of a run of agent.yaml"),
+        (("agent.yaml", "--policy", "p.json"), "--policy is no argument of a run of agent.yaml"),
+        (("config.json", "--memory", "m", "--set", "n=1", "--model", "m"), "--set is no argument"),
         (("bad.yaml", "--model", "m"), "should be 'llm', 'code'"),
     ],
 )

@@ -62,4 +62,5 @@ def test_options_of_a_world_are_not_for_a_run(here: Path) -> None:
     """Each is refused in one line."""
     prism = Prism(here)
     assert "--seed is only for a world" in prism("watch", "runs/first", "--seed", 1).err
+    assert "No module named 'nowhere'" in prism("watch", "nowhere:World").err
     assert "--chart is for runs" in prism("watch", "rumour", "--chart", "social_feed").err

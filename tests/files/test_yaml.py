@@ -44,9 +44,9 @@ def test_an_alias_shares_nothing_with_its_anchor() -> None:
 def test_every_value_has_a_place() -> None:
     """Lines and columns are counted from 1; an entry of a mapping begins with its key."""
     document = parse_yaml("a: 1\nlist:\n  - name: x\n    code: |\n      1\n")
-    assert document.places["list", 0, "code"] == (4, 5)
+    assert document.positions["list", 0, "code"] == (4, 5)
     assert document.blocks["list", 0, "code"] == 4
-    assert document.places["list", 0] == (3, 5)
+    assert document.positions["list", 0] == (3, 5)
 
 
 @pytest.mark.parametrize(

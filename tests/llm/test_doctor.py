@@ -29,9 +29,9 @@ async def test_a_good_server_passes(serve: Serve) -> None:
     server = serve(choose=idle)
     found = await findings(server, "tiny")
     assert [(check.what, check.ok) for check in found] == [(step, True) for step in STEPS]
-    assert found[0].found.startswith(f"{server.host} has tiny, one of ")
+    assert found[0].result.startswith(f"{server.host} has tiny, one of ")
     for check in found[-2:]:
-        assert check.found.startswith("answers idle 100%, scrolling 0%, composing 0% on average")
+        assert check.result.startswith("answers idle 100%, scrolling 0%, composing 0% on average")
         assert not check.is_doubtful
 
 
@@ -41,8 +41,8 @@ async def test_a_model_that_takes_the_first_place_is_found_out(serve: Serve) -> 
     found = await findings(serve(choose=lambda asked: next(iter(asked.options), "Hello.")), "tiny")
     for check in found[-2:]:
         assert (check.ok, check.is_doubtful) == (True, True)
-        assert "the order changes up to 100% of an answer" in check.found
-        assert "the places have the same shares to 100%" in check.found
+        assert "the order changes up to 100% of an answer" in check.result
+        assert "equal by position to 100%" in check.result
 
 
 @BOTH
@@ -51,9 +51,9 @@ async def test_letters_that_say_little_are_told(serve: Serve) -> None:
     server = serve()
     server.fail_always(Fault.weighs({"A": 0.02, "Sure": 0.9}))
     (letter,) = [check for check in await findings(server, "tiny") if check.what == "letter"]
-    assert letter.found.startswith("the letters have 2% of the probability, so runs ask for names")
+    assert letter.result.startswith("the letters have 2% of the probability, so runs ask for names")
     found = await findings(serve(logprobs=False), "tiny")
-    assert "gives no log-probabilities" in found[-2].found
+    assert "gives no log-probabilities" in found[-2].result
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ async def test_each_kind_of_trouble_is_found(
         server.fail_always(fault, path=path)
     found = await findings(server, "tiny", timeout=0.5)
     assert (found[-1].what, found[-1].ok) == (last, False)
-    assert words in found[-1].found
+    assert words in found[-1].result
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ async def test_a_model_that_ollama_does_not_list_is_not_there(
     found = await findings(serve(models=["tiny", model] if is_there else ["tiny"]), model)
     assert found[0].ok is is_there
     if not is_there:
-        assert f"not among its 1 models: tiny; run  ollama pull {model}" in found[0].found
+        assert f"not among its 1 models: tiny; run  ollama pull {model}" in found[0].result

@@ -110,7 +110,7 @@ async def test_a_forgotten_dialect_is_an_error_that_says_so(
         with pytest.raises(ModelMissingError, match=there):
             await model.as_client().chat(HELLO)
         (check,) = [each async for each in model.diagnose()]
-    assert (check.ok, check.found.endswith(there)) == (False, True)
+    assert (check.ok, check.result.endswith(there)) == (False, True)
     run = Run("vaccination", 10, model=f"tiny@{server.host}")
     with pytest.raises(ModelMissingError, match=there):
         await asyncio.to_thread(run.keep, tmp_path / "run")

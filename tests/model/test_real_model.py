@@ -145,7 +145,7 @@ async def test_the_doctor_says_what_the_order_decides(
         checks = {check.what: check async for check in model.diagnose()}
     assert all(check.ok for check in checks.values())
     assert {"letter", "name"} <= checks.keys()
-    assert "the order changes up to" in checks["letter"].found
+    assert "the order changes up to" in checks["letter"].result
     assert any(checks[kind].is_doubtful for kind in ("letter", "name"))
 
 

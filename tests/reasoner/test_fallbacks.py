@@ -83,16 +83,15 @@ async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> N
     assert "reasoner.decision" in caplog.text
 
 
-def test_a_run_that_no_log_hears_tells_each_kind_of_fallback_once(
+def test_a_run_that_no_log_hears_shows_each_kind_of_fallback_once(
     server: FakeOllama, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The first in one line, and how many there were at the end."""
+    """In one line; how many there were is in the results."""
     server.fail_always(Fault.says("I would rather not."))
     model = prism.Model("tiny", server.host, stop_at_fallbacks="never")
     prism.Run("vaccination", 6, rounds=2, seed=1, model=model).run()
-    first, last = (each for each in caplog.messages if "reasoner.decision" in each)
+    (first,) = (each for each in caplog.messages if "reasoner.decision" in each)
     assert re.match("reasoner.decision of parent_[1-6]: UselessReplyError: the reply 'I w", first)
-    assert last == "reasoner.decision, UselessReplyError: 12 times in all"
 
 
 def detached(*_: object) -> Any:

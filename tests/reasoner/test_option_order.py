@@ -99,7 +99,7 @@ async def test_a_junk_rotation_says_nothing_of_letters(server: FakeOllama, conne
 async def test_all_rotations_are_asked_and_averaged(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
-    """A model that takes the first place gives each option the same chance, and this is logged."""
+    """A model that takes the first position gives all options one chance, and this is logged."""
     three = [replace(question, options=OPTIONS[:3]) for question in questions(60)]
     server.fail_always(Fault.weighs({"A": 0.9}))
     decisions = await Reasoner(connect(), rotations="all").decide_many(three)
@@ -144,17 +144,17 @@ async def test_a_rotation_without_an_answer_is_left_out(
 async def test_a_run_counts_the_places_that_a_model_takes(
     fault: Fault | None, server: FakeOllama, connect: Connect
 ) -> None:
-    """A model that prefers the first place takes it in every list whose order was drawn."""
+    """A model that prefers the first position takes it in every list whose order was drawn."""
     if fault is not None:
         server.fail_always(fault)
     mode: Any = "auto" if fault else "chat"
     router = Router({"all": Reasoner(connect(), mode=mode, rotations="drawn")})
     await router.decide_many(questions(60))
-    assert router.places == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
+    assert router.positions == {str(n): [12, *[0] * (n - 1)] for n in range(2, 7)}
 
 
 @pytest.mark.parametrize(
-    ("places", "explained"),
+    ("positions", "explained"),
     [
         ({"2": [35, 0]}, "35 of 35"),
         ({"3": [100, 50, 50], "2": [30, 70]}, "170 of 300"),
@@ -168,8 +168,10 @@ async def test_a_run_counts_the_places_that_a_model_takes(
         ({}, None),
     ],
 )
-def test_a_place_that_explains_the_choices_is_told(places: Any, explained: str | None) -> None:
+def test_a_position_that_explains_the_choices_is_told(
+    positions: Any, explained: str | None
+) -> None:
     """A chi-square test finds it in many choices, an exact one in few, both at p < .001."""
-    told = list(spent_lines({"calls": 0, "tokens": 0, "places": places}))[1:]
-    said = f"beware: the place in the list explains {explained} choices (p < .001)"
+    told = list(spent_lines({"calls": 0, "tokens": 0, "positions": positions}))[1:]
+    said = f"beware: the position in the list explains {explained} choices (p < .001)"
     assert told == ([said] if explained else [])

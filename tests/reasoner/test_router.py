@@ -50,8 +50,8 @@ async def test_a_run_ends_when_its_model_fails(
     router = Router({"all": Sometimes()}, stop_at=stop_at)
     if ended is None:
         await router.decide_many(crowd(400))
-        # a copy of an answer says nothing more about places
-        assert router.places == {}
+        # a copy of an answer says nothing more about positions
+        assert router.positions == {}
         return
     with pytest.raises(TooManyFallbacksError, match=ended):
         await router.decide_many(crowd(400))

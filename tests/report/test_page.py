@@ -203,20 +203,20 @@ def test_a_log_without_rounds_is_drawn_by_time(page_of: PageOf) -> None:
 
 
 @pytest.mark.parametrize(
-    ("places", "is_noted"), [([40, 0, 0], True), ([14, 13, 13], False)], ids=["first", "chance"]
+    ("positions", "is_noted"), [([40, 0, 0], True), ([14, 13, 13], False)], ids=["first", "chance"]
 )
 def test_the_place_in_the_list_is_told_if_it_explains_choices(
-    places: list[int], is_noted: bool, page_of: PageOf
+    positions: list[int], is_noted: bool, page_of: PageOf
 ) -> None:
     """A model that takes what comes first is named at the top; one that chooses is not."""
     options, events = ["a", "b", "c"], [make.started()]
-    for number, place in enumerate(place for place, n in enumerate(places) for _ in range(n)):
+    for number, place in enumerate(place for place, n in enumerate(positions) for _ in range(n)):
         facts = {"source": "model", "rotation": number % 3}
         events.append(make.decision("ada", options, options[(place + number) % 3], **facts))
     page = page_of(events)
-    rows = page.rows("places-in-the-list")[1:]
-    assert [int(row[2]) for row in rows] == [count for count in places if count]
-    noted = "the place in the list explains 40 of 40 choices (p < .001)"
+    rows = page.rows("positions-in-the-list")[1:]
+    assert [int(row[2]) for row in rows] == [count for count in positions if count]
+    noted = "the position in the list explains 40 of 40 choices (p < .001)"
     assert any(noted in note.text for note in page.all("div", role="note")) == is_noted
 
 

@@ -29,7 +29,10 @@ FACTORIAL: dict[str, Any] = {
     "rounds": 5,
     "seeds": 4,
     "vary": {"friends": [2, 6]},
-    "arm": [{"name": "plain"}, {"name": "warned", "treatments": ["warning@2"]}],
+    "arm": [
+        {"name": "plain"},
+        {"name": "warned", "treatments": ["warning@2"], "parameters": {"rewired": 0.2}},
+    ],
 }
 
 
@@ -96,15 +99,22 @@ def compared(runs: Path, folder: Path, *groups: Any, **options: Any) -> tuple[Di
 
 
 def test_groups_are_compared_as_scipy_would(runs: Path, tmp_path: Path) -> None:
-    """Groups of unequal variance and size have the interval and the p-value of Welch."""
+    """Groups of unequal variance and size have the interval and the p-value of Welch.
+
+    So have values whose squares are no numbers of a computer, in a unit of their own.
+    """
     first, second = [1, 2, 3, 4], [2, 8, 14]
-    each = ([[value] for value in values] for values in (first, second))
-    (row,) = compared(runs, tmp_path, *each, paired=False, confidence=0.9)
+    each = ([[value, value * 1e-200, value * 1e200] for value in ns] for ns in (first, second))
+    row, *others = compared(runs, tmp_path, *each, paired=False, confidence=0.9)
     expected = stats.ttest_ind(second, first, equal_var=False)
     assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.9)))
-    assert (row.p, row.p_holm) == pytest.approx((expected.pvalue, expected.pvalue))
+    assert (row.p, row.p_holm) == pytest.approx((expected.pvalue, 3 * expected.pvalue))
     scale = ((np.var(first, ddof=1) + np.var(second, ddof=1)) / 2) ** 0.5
     assert row.effect == pytest.approx((8 - 2.5) / scale)
+    for other, unit in zip(others, (1e-200, 1e200), strict=True):
+        assert (other.low / unit, other.high / unit, other.p) == pytest.approx(
+            (row.low, row.high, row.p)
+        )
 
 
 def test_sums_that_differ_in_their_last_bits_are_the_same(runs: Path, tmp_path: Path) -> None:
@@ -228,7 +238,7 @@ def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> 
     for words in (
         *("in 16 runs (seeds 0 to 3), rounds 1 to 5,", "4 pairs of the same seed at each setting."),
         *("Each run had 30 agents.", "Varied in every combination: friends (2, 6)."),
-        "Arms: plain (no treatment), warned (warning in round 2).",
+        "Arms: plain (no treatment), warned (rewired = 0.2, warning in round 2).",
         *("Measures: reached.", "have 95% intervals and p-values (Student's)"),
         *("corrected by Holm's method", "Of 16 runs, 16 completed and 0 failed.", "scipy 1."),
     ):
@@ -246,9 +256,17 @@ from prism.worlds import measure
 
 
 class Told(Rumour):
-    @measure(label="Share who know 100 % & {more}_", unit="%")
+    @measure(label="Share who know <100 % & {more}_", unit="%")
     def known(self) -> float:
-        return self.reached() + len(self.agents) * 0.0
+        return 1e9 * self.reached()
+
+    @measure
+    def share_spreader(self) -> float:
+        return -1.0 - self.reached()
+
+    @measure
+    def known_mean(self) -> float | None:
+        return None if self.round == 5 else 7.0
 """
 
 
@@ -289,13 +307,20 @@ def test_a_comparison_names_a_file_that_was_edited_between_runs(tmp_path: Path) 
 def test_measures_have_the_words_of_their_world(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The title of a measure stands in tables and in LaTeX, which compiles with no package."""
+    """The title of a measure stands in tables and in LaTeX, which compiles with no package.
+
+    Its name is its own, also where a share or a mean would have it, and its value the last round's.
+    """
     monkeypatch.chdir(tmp_path)
     Path("told.py").write_text(LABELLED)
     done = batch(Plan({**FACTORIAL, "world": "told.py:Told"}), "out", keep="tables", workers=1)
-    found = compare(done.folder, measures=["known"])
-    assert found.differences[0].title == "Share who know 100 % & {more}_ (%)"
-    assert r"Share who know 100 \% \& \{more\}\_ (\%), friends=2" in found.latex()
+    found = compare(done.folder)
+    rows = {row.measure: row for row in found.differences}
+    assert [*rows] == ["reached", "known", "share_spreader"]
+    assert rows["known"].title == "Share who know <100 % & {more}_ (%)"
+    assert rows["share_spreader"].difference == pytest.approx(-rows["reached"].difference)
+    assert r"Share who know \textless{}100 \% \& \{more\}\_ (\%), friends=2" in found.latex()
+    assert r" \times 10^{" in found.latex()
     if pdflatex := shutil.which("pdflatex"):
         document = rf"\documentclass{{article}}\begin{{document}}{found.latex()}\end{{document}}"
         Path("all.tex").write_text(document)

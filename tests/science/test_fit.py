@@ -150,7 +150,7 @@ def test_samples_that_fail_are_far_from_every_target(tmp_path: Path) -> None:
     plan = adoption(tmp_path, seeds=1, agents=20, parameters={"faulty": True})
     found = fit(plan, tmp_path / "out", samples=20)
     assert found.batch.failed
-    assert all(found.points[number - 1][0] <= 0.5 for number in found.kept.places + 1)
+    assert all(found.points[number - 1][0] <= 0.5 for number in found.kept.indices + 1)
     trace = tmp_path / "out" / found.batch.failed[0].name / "traceback.txt"
     assert "AssertionError: too much" in trace.read_text()
 
@@ -178,7 +178,7 @@ def test_a_target_is_of_an_arm_and_may_be_how_much_runs_differ(tmp_path: Path) -
     assert weak["mean"] < strong["mean"]
     assert [each["statistic"] for each in (weak, strong, deviation)] == ["mean", "mean", "sd"]
     values = found.batch.results().df().groupby("configuration")["adopted"].std()
-    sample = found.kept.places[0] + 1
+    sample = found.kept.indices[0] + 1
     assert deviation["low"] <= values[f"weak,sample-{sample:05}"] <= deviation["high"]
 
 

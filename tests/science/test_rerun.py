@@ -169,6 +169,23 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
         rerun(run, tmp_path / "b", from_round=3, model={"prompt": "{situation}"})
 
 
+class Ignorant:
+    """Believes nothing, as a client of another library."""
+
+    async def run(self, prompt: str) -> str:
+        """Reply."""
+        return json.dumps({"next_state": "ignorant"})
+
+
+def test_a_policy_decides_after_a_client_that_is_gone(tmp_path: Path) -> None:
+    """The rounds before are in the journal, so the client is not needed again."""
+    Run(Rumour, 20, rounds=5, model=Model(client=Ignorant())).keep(tmp_path / "run")
+    (policy := tmp_path / "policy.json").write_text('{"ignorant": {"hears": {"spreader": 1}}}')
+    rerun(tmp_path / "run", tmp_path / "b", from_round=3, reasoner=PolicyOptions(policy))
+    chosen = [(each["round"] > 2, each["chosen"]) for each in events_of(tmp_path / "b")]
+    assert {*chosen} == {(False, "ignorant"), (True, "spreader")}
+
+
 @pytest.mark.slow
 def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
     """A parameter that only a prompt names makes the model be asked."""

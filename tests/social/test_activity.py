@@ -2,14 +2,15 @@
 
 import json
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from prism import Run
-from prism.agents import SocialAgent
-from prism.social import Feed
+from prism.agents import SocialAgent, synthetic_population
+from prism.social import Feed, Reader
 
 AGENTS = [SocialAgent(f"a{number}") for number in range(1000)]
 
@@ -55,7 +56,7 @@ class Watched(Feed):
 
     ticks = 1
     ticks_per_hour: int = 1
-    hours: Any = "file"
+    hours: Any = "diurnal"
     posts_per_tick: float = 0.0
     common_topics: int = 0
 
@@ -69,38 +70,48 @@ class Watched(Feed):
         return []
 
 
-def owl(*frequency: Any) -> SocialAgent:
-    return SocialAgent("owl", attributes={"activity_level_frequency": [*frequency]})
-
-
-def test_agents_are_awake_in_the_hours_of_their_file() -> None:
-    """The busiest hour is awake for certain, an hour of 0 never; half of it every other day."""
-    feed = Watched(first_posts=())
-    Run(feed, [owl(*[0] * 9, 4, 2, *[0] * 13)], rounds=24 * 40).run()
-    hours = Counter(hour % 24 for hour in feed.visits)
-    assert hours.keys() == {9, 10}
-    assert hours[9] == 40
-    assert 12 < hours[10] < 28
-
-
 def test_few_are_awake_at_night() -> None:
-    """Those who sleep do not open their feeds."""
-    feed = Watched(hours="diurnal", first_posts=())
-    Run(feed, AGENTS, rounds=6).run()
-    assert 0.15 < sum(feed.visits.values()) / 6000 < 0.4
+    """Those who sleep do not open their feeds; the seed decides in which hour a run begins."""
+
+    def awake(seed: int) -> list[int]:
+        feed = Watched(first_posts=())
+        Run(feed, AGENTS[:250], rounds=24, seed=seed).run()
+        return [feed.visits[hour] for hour in range(24)]
+
+    days = [awake(seed) for seed in range(4)]
+    assert all(0.1 < min(day) / 250 < 0.24 and max(day) / 250 > 0.93 for day in days)
+    assert len({day.index(min(day)) for day in days}) > 2
+    assert awake(0) == days[0]
 
 
-def test_the_hour_in_which_a_run_begins_may_be_drawn() -> None:
-    """Many of the 24 come up, and the hour of a seed is always the same."""
+class Growing(Feed):
+    """A feed that others join."""
 
-    def first(seed: int) -> int:
-        feed = Watched(first_posts=(), first_hour=None)
-        Run(feed, [owl(*[0] * 9, 4, *[0] * 14)], rounds=24, seed=seed).run()
-        return min(feed.visits)
+    late: Any = ()
 
-    hours = [first(seed) for seed in range(20)]
-    assert len({*hours}) > 10
-    assert hours[:2] == [first(seed) for seed in range(2)]
+    def round_begins(self) -> None:
+        """Let them join."""
+        for agent in self.late:
+            self.add(agent)
+
+
+def place(reader: Reader, others: Sequence[Reader]) -> float:
+    """Return the share of others who are more active."""
+    return sum(each.activity > reader.activity for each in others) / len(others)
+
+
+def test_who_joins_is_as_active_as_those_of_its_rank() -> None:
+    """By archetype first, and within one in the order that the ids draw."""
+    agents = synthetic_population(1100, seed=1).agents
+    feed = Growing(first_posts=(), late=agents[1000:])
+    Run(feed, agents[:1000], rounds=1, ticks=1, seed=1).run()
+    first, late = feed.agents[:1000], feed.agents[1000:]
+    whole = Growing(first_posts=())
+    Run(whole, agents, seed=1).prepare(None)
+    places = {reader.agent_id: place(reader, whole.agents) for reader in whole.agents}
+    for reader in late:
+        assert reader.activity in {each.activity for each in first}
+        assert place(reader, first) == pytest.approx(places[reader.agent_id], abs=0.01)
 
 
 def test_no_time_passes_for_those_who_sleep(tmp_path: Path) -> None:

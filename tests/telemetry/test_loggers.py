@@ -67,8 +67,17 @@ def run_python(code: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(line, env=environment, capture_output=True, text=True, check=True)
 
 
+CAPTURED = """
+from structlog.testing import capture_logs
+with capture_logs() as events:
+    agent = SimpleNamespace(state=S.IDLE)
+    Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE).fire(agent, "go")
+assert [each["event"] for each in events] == ["statechart.transition"]
+"""
+
+
 @pytest.mark.parametrize(
-    "setup", ["", "import structlog", "import structlog; structlog.get_logger()"]
+    "setup", ["", "import structlog", "import structlog; structlog.get_logger()", CAPTURED]
 )
 @pytest.mark.sampled(4)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
@@ -185,6 +194,15 @@ async def test_a_logger_of_coroutines_is_refused() -> None:
     for logger in (structlog.get_logger(), structlog.get_logger().bind(user="u1")):
         with pytest.raises(DefinitionError, match=r"AsyncBoundLogger.info is a coroutine"):
             chart_of(logger=logger)
+
+
+def test_the_place_of_an_event_is_that_of_the_programs_code() -> None:
+    """structlog would name a line of prism, which says nothing to whoever searches a log."""
+    heard = LogCapture()
+    structlog.configure(processors=[structlog.processors.CallsiteParameterAdder(), heard])
+    resting()
+    (event,) = heard.entries
+    assert (event["func_name"], event["pathname"]) == ("resting", __file__)
 
 
 @pytest.mark.parametrize("cached", [True, False])

@@ -75,5 +75,5 @@ ada.state = Mood.CALM  # type: ignore[assignment]  # pyright: ignore[reportAttri
 SocialAgent()  # type: ignore[call-arg]  # pyright: ignore[reportCallIssue]
 Reasoner(Silent(), mode="guess")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Model("llama3.2", 3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType, reportCallIssue]
+Run(Feed(first_posts=()), [ada], reasoner=Mute())  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 Feed(posts_per_tick="often")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]

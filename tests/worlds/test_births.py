@@ -60,7 +60,8 @@ def test_sets_counts_spaces_and_networks_have_who_is_there(tmp_path: Path) -> No
     assert world.count(Life.ALIVE) == len(there) == done.run.finished[-1].states["alive"]
     assert {*world.place.cells} == there
     beside = {frozenset((cell, other)) for cell in there for other in cell.neighbours}
-    assert {*map(frozenset, world.network.edges())} == beside
+    agents = world.agents
+    assert {frozenset((agents[a], agents[b])) for a, b in world.network.pairs()} == beside
     assert set().union(*beside) <= there
     # newcomers have the neighbours of their parents
     assert len(beside) > 100
@@ -220,7 +221,7 @@ def test_time_in_state_is_counted_from_birth(home: type[Home], when: str, tmp_pa
     assert dwell == [
         *(("old", 3, 0, 0, 1.0), ("open", 0, 0, 1, 80.0), ("young", 3, 0, 0, LIMIT + 1)),
     ]
-    assert check_log(log, Person.chart).found == {}
+    assert check_log(log, Person.chart).counts == {}
     there = log.sql("select agent_id from agents where left_round is null").fetchall()
     assert there == [("keeper_1",)]
     for number, states in log.sql(
@@ -420,7 +421,7 @@ def come_back(yard: Any, person: Person) -> None:
     [
         (Acting, lambda yard, one: yard.add(one), AgentError, "has joined a run already"),
         (Acting, lambda yard, _: yard.add(Person), AgentError, "must get an agent, got <class"),
-        (Acting, come_back, FieldValueError, "in young> has left the run: bear others"),
+        (Acting, come_back, FieldValueError, "is nowhere in this space: .* before it leaves"),
         (
             ActingAlone,
             lambda yard, _: yard.add(Person()),

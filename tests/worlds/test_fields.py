@@ -12,7 +12,7 @@ from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValue
 from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, measure, param, state
+from prism.worlds import Agent, World, during, param, state
 
 
 class Level(StrEnum):
@@ -68,29 +68,11 @@ def test_agents_and_worlds_take_any_attribute() -> None:
     assert (world.talks[0], agent.height, agent.age) == (1, 3, 3)
 
 
-class Queue(Rumour):
-    """A world that counts what it calls turns."""
-
-    rounds = 3
-    turns: int = state(0)
-
-    def tick_ends(self) -> None:
-        """Count."""
-        self.turns += 1
-
-
-def test_a_world_may_have_turns_of_its_own() -> None:
-    """What a run keeps in a world takes no ordinary name."""
-    run = Run(Queue, 10)
-    run.run()
-    assert run.world.turns == 3
-
-
 @pytest.mark.parametrize(
     ("make", "problem"),
     [
         (lambda: Rumour(tirng=1), "no parameter 'tirng': it has .* did you mean 'tiring'"),  # type: ignore[call-arg]
-        (lambda: Schelling(town=None), "Schelling.town is state, not a parameter"),
+        (lambda: Schelling(town=None), "no parameter 'town': it has width"),
         (lambda: Places(), "Places needs size"),  # type: ignore[call-arg]
         (lambda: Person(trsut=1), "Person has no field 'trsut': .* did you mean 'trust'"),  # type: ignore[call-arg]
     ],
@@ -158,12 +140,16 @@ def test_a_field_without_a_value_names_the_agent_class() -> None:
             "class Hiding(World[Plain]): rounds: int = 5",
             "Hiding.rounds would hide what every World",
         ),
+        (
+            "from prism import measure\nclass Hiding(World[Plain]): count = measure(lambda _: 0)",
+            "Hiding.count would hide what every World",
+        ),
         ("class Sharing(Agent): items: list = []", r"\[\] would be shared by all .* state\(list\)"),
         ("class Untyped(World[Plain]): growth = 0.4", "growth has no type: write  growth: float"),
         ("class Made(Agent): __init__ = lambda self: None", "Made.__init__: declare fields"),
         ("state([])", r"use state\(list\)"),
         ("param({})", "would be shared by all"),
-        ("during()", "names no state"),
+        ("during()", "needs states of a chart, got none"),
         ("during('on')", "needs states of a chart, got 'on'"),
     ],
 )
@@ -195,15 +181,6 @@ class Two(World[Plain]):
         """Do nothing."""
 
 
-class Hiding(World[Plain]):
-    """A measure with the name of what every world has."""
-
-    @measure
-    def count(self) -> int:  # type: ignore[override]
-        """Hide it."""
-        return 0
-
-
 @pytest.mark.parametrize(
     ("world", "make", "problems"),
     [
@@ -214,7 +191,6 @@ class Hiding(World[Plain]):
             lambda: Plain(age=1),
             ["a state that no agent's chart has: <Mind.SPREADER", "two steps of a Plain in 'low'"],
         ),
-        (Hiding, lambda: Plain(age=1), ["Hiding.count would hide World.count"]),
     ],
 )
 def test_what_does_not_fit_is_refused_before_the_run(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism import Run
-from prism.errors import FieldValueError
+from prism.errors import FieldTypeError, FieldValueError
 from prism.examples.rumour import Person
 from prism.worlds import Network, World, from_edges, small_world
 from tests.kit.modules import Later
@@ -42,7 +42,7 @@ def test_networks_are_mutual_and_their_seeds(seed: int, agents: int) -> None:
         assert all(agent in other.neighbours for other in agent.neighbours)
 
     ends = sum(len(agent.neighbours) for agent in world.agents)
-    assert 2 * len(network.pairs()) == 2 * len(list(network.edges())) == ends
+    assert 2 * len(network.pairs()) == ends
     again, _ = network_of(lambda world: small_world(world, 4, 0.5), agents, seed)
     assert again.pairs() == network.pairs()
 
@@ -77,7 +77,8 @@ def test_edges_are_taken_by_id_place_or_graph(edges: Any) -> None:
     taken = edges() if callable(edges) else edges
     network, world = network_of(lambda world: from_edges(world, taken), 3)
     first, second, third = world.agents
-    assert list(network.edges()) == [(first, second), (second, third)]
+    assert network.pairs() == [(0, 1), (1, 2)]
+    assert (first.neighbours, third.neighbours) == ((second,), (second,))
 
 
 def test_connections_come_and_go() -> None:
@@ -93,15 +94,14 @@ def test_connections_come_and_go() -> None:
     ("make", "problem"),
     [
         (lambda world: small_world(world, 3, 0), "neighbours must be even"),
-        (lambda world: small_world(world, 4, 1.5), "rewired must be from 0 to 1"),
         (lambda world: from_edges(world, [(0, 9)]), "9 is not an agent"),
-        (lambda world: from_edges(world, {(0, 1)}), "edges in a set have a different order"),
         (lambda world: from_edges(world, [(1, 1)]), "cannot be connected to itself"),
+        (lambda _: networkx.path_graph(3), "must be a Network, got <.*write  self.network = from_"),
     ],
 )
 def test_what_no_network_can_be_is_refused(make: Make, problem: str) -> None:
     """Numbers out of their range and strangers are refused."""
-    with pytest.raises(FieldValueError, match=problem):
+    with pytest.raises((FieldValueError, FieldTypeError), match=problem):
         network_of(make, 8)
 
 

@@ -7,13 +7,12 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import SimulationError
 from prism.llm import Model
 from prism.reasoner import PolicyReasoner, Question
 from prism.testing import FakeOllama
 from prism.worlds import during
 from tests.kit.servers import chats_of
-from tests.kit.worlds import Gossip, Mood, Teller, run_in
+from tests.kit.worlds import Gossip, Mood, Teller, run_in, run_logged
 
 
 def believe_some(asked: Any) -> str:
@@ -82,11 +81,14 @@ class Quiet(Gossip):
 
     @during(Mood.CALM)
     async def hear(self, teller: Teller) -> None:
-        """Note something for somebody else."""
-        teller.neighbours[0].remember("psst")
+        """Note something for a neighbour, and what has been noted so far."""
+        other = teller.neighbours[0]
+        other.remember("psst")
+        self.log("noted", notes=len(other.memories(9)))
 
 
-def test_what_cannot_be_noted_is_refused() -> None:
-    """In a together world an agent's step notes nothing for another."""
-    with pytest.raises(SimulationError, match="an agent may note only for itself"):
-        Run(Quiet(), 3).run()
+def test_notes_of_a_together_world_are_stored_at_the_end_of_the_tick(tmp_path: Path) -> None:
+    """In its first tick, nobody has what others note then."""
+    done = run_logged(tmp_path, Quiet(), 3, rounds=1)
+    assert {each["notes"] for each in done.events("world.noted") if each["tick"] == 1} == {0}
+    assert any(each["notes"] for each in done.events("world.noted"))

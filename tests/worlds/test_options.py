@@ -38,7 +38,7 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
-        ({"world": "nowhere:World"}, "there is no module 'nowhere'"),
+        ({"world": "nowhere:World"}, "No module named 'nowhere'"),
         ({"world": "prism.examples.rumour:Rumor"}, "no world or agent 'Rumor': it has Rumour"),
         ({"world": "prism.examples.rumour:Person"}, "no world or agent 'Person'"),
         ({"world": f"{__name__}:MADE"}, "no world or agent 'MADE': it has Rumour"),
@@ -46,7 +46,9 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
         ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),
-        ({"seed": 2**60}, "between"),
+        ({"seed": 2**60}, "field 'seed': must be a whole number from -9,007"),
+        ({"rounds": 0}, "field 'rounds': must be a whole number from 1 to"),
+        ({"memory": "m"}, "field 'memory': is no argument of a run of <class .*Rumour"),
         ({"world": None}, "field 'world': must be a world, got None"),
         ({"world": Person}, "field 'world': must be a world, got <class"),
         ({"world": Rumour(), "parameters": {"friends": 4}}, "belong to the given Rumour: pass"),

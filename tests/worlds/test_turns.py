@@ -110,7 +110,7 @@ def test_time_passes_once_a_tick_in_any_number_of_stages() -> None:
     for stages in (1, 3):
         run = Run(Stages(stages=stages), [kind() for _ in range(200)], seed=1)
         states.append([each.states for each in run.run().rounds])
-        turns.append(run.agents.sum("level"))
+        turns.append(sum(agent.level for agent in run.agents))
     assert states[0] == states[1]
     assert turns == [1600, 4800]
 

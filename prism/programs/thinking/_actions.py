@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar, Literal, TypeVar, Union, overload
 
 from pydantic import (
@@ -100,14 +100,18 @@ class Action:
         Args:
             description: What it does, instead of its own description.
         """
+        sentence = (description or self.description).rstrip(".")
+        return f"{self.name}: {sentence}. Fields: {self._listed_fields or 'none'}."
+
+    @cached_property
+    def _listed_fields(self) -> str:
+        """The fields and their types, kept since each cycle builds several prompts."""
         schema = self.model.model_json_schema()
         parts, defs = schema["properties"], schema.get("$defs", {})
-        fields = ", ".join(
+        return ", ".join(
             f"{name}{'' if each.is_required() else ' (optional)'}: {_kind_of(parts[name], defs)}"
             for name, each in self.fields.items()
         )
-        sentence = (description or self.description).rstrip(".")
-        return f"{self.name}: {sentence}. Fields: {fields or 'none'}."
 
     def values_of(self, asked: AskedAction) -> dict[str, Any]:
         """Return the values of its fields that a reply gives, checked.

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from prism.errors import InputError, PromptTooLongError
-from prism.programs._layer import ProgramResults, Step, writer_of
+from prism.programs._layer import Step, writer_of
 from prism.programs.thinking._actions import (
     Acting,
     Action,
@@ -38,9 +39,7 @@ from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
 from prism.worlds.guests import Services
 
-MOST_CYCLES_OF_ROUND = 4
 _MOST_NEWS = 50
-_REPEATS_ACTION = "it repeats an earlier action with the same result"
 
 
 class CognitiveAgent(Acting):
@@ -62,8 +61,6 @@ class CognitiveAgent(Acting):
 
     Attributes:
         actions: Its actions, by name.
-        last: The result of its last cycle; None before the first.
-        stopped: Why the last run ended early; None if it did not.
         world: The world in which it is acting; None outside of one.
 
     Raises:
@@ -86,9 +83,8 @@ class CognitiveAgent(Acting):
         self.config = config
         self.memory: Memory = memory
         self.actions: Mapping[str, Action] = actions_of(type(self))
-        self.last: Cycle | None = None
-        self.stopped: str | None = None
         self.world: Any = None
+        self._cycles: deque[Cycle] = deque(maxlen=100)
         self._count = count
         self._noted: dict[str, Any] = {}
         self._prompt: Prompt | None = None
@@ -142,10 +138,10 @@ class CognitiveAgent(Acting):
             FieldValueError: If neither is given.
         """
         number, done = number_of_cycles(self.config, cycles), list[Cycle]()
+        self._cycles.clear()
         self.stopped = None
         while len(done) < number and self.stopped is None:
             done.append(await self.cycle())
-            self.stopped = reason_to_stop(done)
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
         return done
@@ -154,14 +150,17 @@ class CognitiveAgent(Acting):
         """Run one cycle, which is a turn, and commit the memory, even if an error is raised.
 
         The memory changes after the reply has arrived. If the model fails, that is not an error but
-        a failed cycle.
+        a failed cycle. Five useless cycles in a row make the agent stop.
 
         Raises:
             AgentError: If a cycle of this agent is under way.
         """
+        self.stopped = None
         await self.turn()
-        assert self.last is not None
-        return self.last
+        self.stopped = reason_to_stop(self._cycles)
+        if self.stopped is not None:
+            self._say(events.COGNITION_STOPPED, is_warning=True, reason=self.stopped)
+        return self._cycles[-1]
 
     async def begin_turn(self) -> None:
         """Take the state from the memory, where somebody may have changed it; begin a cycle."""
@@ -195,7 +194,8 @@ class CognitiveAgent(Acting):
         if fault is not None:
             self._note(outcome="failed", reason=describe(fault), failure=type(fault).__name__)
         memory.state = self.state.value
-        self.last = cycle = Cycle(**self._noted, next_state=memory.state)
+        cycle = Cycle(**self._noted, next_state=memory.state)
+        self._cycles.append(cycle)
         cycle.tell(memory.own)
         memory.end_cycle()
         if cycle.failure == PromptTooLongError.__name__:
@@ -211,17 +211,6 @@ class CognitiveAgent(Acting):
         """Take a round of a run, which is a cycle."""
         return await self.cycle()
 
-    def reason_to_end(self, rounds: Sequence[Cycle]) -> str | None:
-        """Return why a run ends early after these cycles; None if it continues."""
-        return reason_to_stop(rounds)
-
-    def results(self, rounds: Sequence[Cycle]) -> ProgramResults:
-        """Return the results of a run with these cycles, and log why it ended early."""
-        results, cycle = super().results(rounds), self.memory.cycle
-        if (reason := results.stopped) is not None:
-            self.say(events.COGNITION_STOPPED, is_warning=True, cycle=cycle, reason=reason)
-        return results
-
     def final(self) -> dict[str, Any]:
         """Return how many cycles the memory has seen, and how much it holds."""
         memory = self.memory
@@ -234,18 +223,20 @@ class CognitiveAgent(Acting):
 
     # In a world
 
-    async def act(self, world: Any) -> None:
-        """Take a turn in a world: perceive the news, and think until an action is carried out.
+    async def turn_in(self, world: Any) -> None:
+        """Perceive the news, and think until an action is carried out, or the agent stops.
 
-        This takes at least two cycles, and at most four. News that the agent has not acted on is
-        shown again in its next turn.
+        This takes at most four cycles. News that the agent has not acted on is shown again in its
+        next turn.
         """
         self.tell(*self.perceive(world))
         self.world = world
         try:
-            for _ in range(MOST_CYCLES_OF_ROUND):
+            for _ in range(4):
                 if (await self.cycle()).has_acted:
                     self.tell(instead=True)
+                    return
+                if self.stopped is not None:
                     return
         finally:
             self.world = None
@@ -347,7 +338,7 @@ class CognitiveAgent(Acting):
 
         deed = json.dumps([asdict(request), asdict(done)], sort_keys=True)
         if self.memory.is_recent(deed) and done.reason is None:
-            done = replace(done, reason=_REPEATS_ACTION)
+            done = replace(done, reason="it repeats an earlier action with the same result")
         done = replace(done, fields=dict(request.fields))
         self._note(action=done)
         about = {"tags": "", "reason": None, "fields": {}, **done.to_dict()}
@@ -388,9 +379,7 @@ class CognitiveAgent(Acting):
             output_tokens=cost.output_tokens,
             soft_limit=self._pager.soft,
             hard_limit=self._pager.hard,
-            memories=len(self.memory.working),
-            thoughts=len(self.memory.thoughts),
-            stored=len(self.memory.storage),
+            **self.final(),
             defects=[cycle.repeats] if cycle.repeats else [],
         )
 

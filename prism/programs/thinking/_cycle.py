@@ -27,8 +27,6 @@ MOST_USELESS = 5
 MOST_IDLE = 20
 """How many cycles in a row without an action that has an effect end a run."""
 
-_MOST_REASON = 300
-
 
 class CognitiveState(StrEnum):
     """The states of a thinking agent."""
@@ -139,7 +137,7 @@ class Cycle:
 
 
 def _short(text: str) -> str:
-    return shortened(text, _MOST_REASON)
+    return shortened(text, 300)
 
 
 def reason_to_stop(cycles: Sequence[Cycle]) -> str | None:
@@ -188,7 +186,5 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     most = config.iterate.max_iterations if config.iterate.enable else None
     bounds = [each for each in (cycles, most) if each is not None]
     if not bounds:
-        raise FieldValueError(
-            "give the number of cycles: the configuration has no iterate.max_iterations"
-        )
+        raise FieldValueError("give a number of cycles: iterate.max_iterations has none")
     return min(bounds)

@@ -14,7 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from prism.programs._documents import require_content
+from prism.programs._documents import OWN_WORDS, require_content
 from prism.programs.thinking._memory import as_tag, to_text
 from prism.reasoner.replies import spoken
 from prism.reasoner.texts import whole_characters
@@ -85,7 +85,7 @@ def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable
         instructions: What the prompt says besides the memory, which is no content of a reply.
         schema: The JSON Schema of the replies, whose values are no placeholders.
     """
-    fixed = folded(instructions)
+    fixed = folded(f"{instructions} {HOW_AGAIN[state]}")
 
     def read(text: str) -> AgentReply:
         # problems do not quote the reply: small models would write it again
@@ -112,10 +112,10 @@ def _content_in(state: str, reply: AgentReply) -> Mapping[str, Any]:
 def _require_own_words(content: Mapping[str, Any], fixed: str) -> None:
     for name, text in content.items():
         if isinstance(text, str) and len(text) >= _LEAST_COPIED and folded(text) in fixed:
-            raise ValueError(f"{name} repeats the instructions; write words of your own there")
+            raise ValueError(f"{name} repeats the instructions; {OWN_WORDS}")
     tags, value = (folded(str(content.get(name) or "")) for name in ("tags", "value"))
     if value and value == tags:
-        raise ValueError("value only repeats the tags; write words of your own there")
+        raise ValueError(f"value only repeats the tags; {OWN_WORDS}")
 
 
 def folded(text: str) -> str:

@@ -133,11 +133,6 @@ class WorkflowAgent(ProgramAgent[Step]):
         """Give conditions and code the time of a turn."""
         self.variables.seconds_left = TURN_SECONDS
 
-    async def act(self, world: Any) -> None:  # noqa: ARG002 - what a subclass looks at
-        """Take a turn in a world, unless the workflow has stopped."""
-        if self.failure is None:
-            await self.turn()
-
     def final(self) -> dict[str, Any]:
         """Return what it has done and has at the end of a run."""
         return {"actions": dict(self.actions), "context": dict(self.context)}

@@ -17,7 +17,7 @@ from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner.prompts import number_in_words
-from prism.reasoner.replies import quoted, read_choice, spoken
+from prism.reasoner.replies import read_choice, spoken
 from prism.reasoner.wording import read_data
 
 StepKind = Literal["llm", "code", "transition"]
@@ -261,7 +261,7 @@ def reply_of(step: StepFile) -> StepReply:
 def _read_text(text: str) -> str:
     reply = spoken(text).strip()
     if is_placeholder(reply):
-        raise ValueError(f"the reply {quoted(reply)} is empty, or only a placeholder")
+        raise ValueError("the reply is empty, or only a placeholder")
     return reply
 
 
@@ -327,4 +327,4 @@ def _decided(text: str, answers: list[str]) -> str:
     try:
         return str(read_choice(answer, answers, key="decision"))
     except ReasonerError:
-        raise ValueError(f"the answer {quoted(text)} is none of {', '.join(answers)}") from None
+        raise ValueError(f"the answer is none of {', '.join(answers)}") from None

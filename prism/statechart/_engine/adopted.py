@@ -9,7 +9,6 @@ from inspect import ismethod
 from typing import Any
 
 from prism.errors import DefinitionError
-from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
@@ -50,7 +49,7 @@ class AdoptedEngine(Driving[Any]):
         self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         # past the constructor of a chart, which would make a Machine of its own
-        Engine.__init__(self, definition, Reporter(title, logger, strict=False), clock, machine)
+        Engine.__init__(self, definition, Reporter(title, logger), clock, machine)
         for model in machine.models:
             self.adopt(model)
 
@@ -60,12 +59,12 @@ class AdoptedEngine(Driving[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be pickled, and is only known while the chart is used."""
-        return {**vars(self), "_events": {}, "_described": None, "_built": None}
+        return {**vars(self), "_events": [], "_described": None, "_built": None}
 
-    @property
-    def definition(self) -> Definition[Any]:
-        """The Machine as it is now, as a definition."""
-        return self._as_it_runs
+    # the Machine as it is now
+    definition: Any = property(lambda chart: chart._as_it_runs)
+    _rows: Any = property(lambda chart: rows_of(chart.definition))
+    _require_known_state: Any = Engine._value
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
@@ -87,14 +86,14 @@ class AdoptedEngine(Driving[Any]):
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""
-        machine, events = self._machine, self._events.get(id(model))
-        if not events:
+        machine, event = self._machine, self._event_of(model)
+        if event is None:
             type(machine).set_state(machine, state, model)
             return
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
-        edge = shared_edge(before, self._value(model), events[-1].event.name)
-        self._write(model, edge, partial(_write, dwell), adapter.context_of(events[-1]))
+        edge = shared_edge(before, self._value(model), event.event.name)
+        self._write(model, edge, partial(_write, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
@@ -125,7 +124,8 @@ class AdoptedEngine(Driving[Any]):
         """
         before, made = self._value(agent), self._made
         if trigger not in self._machine.events:
-            self._refuse(agent, trigger, next(iter(args), kwargs or None))
+            source = self._machine.get_model_state(agent)
+            self._refuse(agent, source, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         now = self._value(agent)
         # a queue does not tell
@@ -137,11 +137,6 @@ class AdoptedEngine(Driving[Any]):
         """Return the targets whose conditions pass now, with the arguments that `fire` takes."""
         return super().enabled_targets(agent, trigger, Arguments(args, kwargs))
 
-    _rows: Any = property(lambda chart: rows_of(chart.definition))
-
-    def _require_known_state(self, agent: Any) -> Any:
-        return self._value(agent)
-
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(
@@ -149,11 +144,7 @@ class AdoptedEngine(Driving[Any]):
             "and fire_to are for charts that are written as a Statechart"
         )
 
-    afire: Any = _is_not_for_it
-    begin: Any = _is_not_for_it
-    bound: Any = _is_not_for_it
-    extended: Any = _is_not_for_it
-    fire_to: Any = _is_not_for_it
+    afire = begin = bound = extended = fire_to = _is_not_for_it
 
 
 def _require_adoptable(machine: Any) -> None:

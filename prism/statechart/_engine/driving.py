@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Set
 from functools import partial
 from itertools import takewhile
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError, ReasonerError
 from prism.statechart._engine.firing import Engine
@@ -17,9 +17,6 @@ from prism.statechart.reporting import Decider, Options, announce
 from prism.statechart.states import SEPARATOR, leaf_texts, state_text
 from prism.statechart.transitions import Edge, StateT
 from prism.telemetry.loggers import EventLogger
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.running import Steps
 
 
 class Driving(Engine[StateT]):
@@ -70,8 +67,8 @@ class Driving(Engine[StateT]):
 
     def enter(self, agent: Any, context: Any = None) -> StateT:
         """Enter the current state of an agent, as `begin` enters the initial one."""
-        if self._steps is not None:
-            self._steps.begin(agent, context)
+        if self.schedule is not None:
+            self.schedule.begin(agent, context)
         state: StateT = self._member(agent.state)
         return state
 
@@ -98,17 +95,19 @@ class Driving(Engine[StateT]):
         ticks = count_of(agent, "ticks_in_state")
         if ticks is not None:
             agent.ticks_in_state = ticks = ticks + 1
-        if self._steps is not None:
+        if self.schedule is not None:
             # rates and composites need no count of the agent's
-            moved: StateT | None = self._steps.tick(agent, ticks or 1, context)
+            moved: StateT | None = self.schedule.tick(agent, ticks or 1, context)
             return moved
 
         limits: Any = self._definition.timeouts
         threshold = count_of(agent, "timeout_threshold") or self._usual_limit
-        limit = limits.get(state_text(state), threshold)
-        if not (ticks and limit and ticks > limit and self._arcs(agent, self._timeout_trigger)):
+        limit, late = limits.get(state_text(state), threshold), self._timeout_trigger
+        if not (ticks and limit and ticks > limit):
             return None
-        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
+        if not self._arcs(self._machine.get_model_state(agent), late):
+            return None
+        return self.fire(agent, late, *(() if context is None else (context,)))
 
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
@@ -116,12 +115,6 @@ class Driving(Engine[StateT]):
                 f"chart {self._definition.name!r}: {name} inside an action of the same agent "
                 f"would {problem} instead"
             )
-
-    @property
-    def schedule(self) -> Steps:
-        """What makes the ticks of a chart with composites, timers and rates."""
-        steps: Steps = self._steps
-        return steps
 
     # Decisions
 
@@ -134,12 +127,12 @@ class Driving(Engine[StateT]):
         edges: Iterable[Edge]
         if not self._has_trigger(trigger):
             return []
-        if self._steps is not None:
-            edges = self._steps.enabled(agent, trigger, context)
+        if self.schedule is not None:
+            edges = self.schedule.enabled(agent, trigger, context)
         else:
             edges = (
                 self._edge_of(arc, trigger)
-                for arc in self._arcs(agent, trigger)
+                for arc in self._arcs(self._machine.get_model_state(agent), trigger)
                 if passes(self._machine, trigger, arc, agent, context)
             )
         return distinct(edge.to_state for edge in edges)
@@ -209,7 +202,6 @@ class Driving(Engine[StateT]):
         context: Any = None,
         *,
         asked_in: StateT | None = None,
-        quiet: bool = False,
     ) -> StateT | None:
         """Make the transition to one given target, if the event enables it now.
 
@@ -224,35 +216,29 @@ class Driving(Engine[StateT]):
             asked_in: State in which the agent was asked; if it is in another one now, the answer no
                 longer applies. In a chart with regions, those that do not react to the event do not
                 count.
-            quiet: Log no discarded answer: the caller reports the result itself.
 
         Returns:
             As `fire`; None if no enabled transition leads to the target, or it was queued.
         """
-        if self._firing and self._is_queued(
-            agent,
-            trigger,
-            partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in, quiet=quiet),
-        ):
+        again = partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in)
+        if self._firing and self._is_queued(agent, trigger, again):
             return None
+        leads: Any = target
         now = self._require_known_state(agent)
         state = now if asked_in is None else asked_in
         is_there = state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}
-        leads = target if state == now or not is_there else self._same_change(state, target, now)
+        if is_there and state != now:
+            # the same change, though other regions have moved
+            before, after, leaves = ({*leaf_texts(each)} for each in (state, target, now))
+            leading = leaves - (before - after) | after - before
+            texts = self._definition.hierarchy.texts
+            leads = SEPARATOR.join(text for text in texts if text in leading)
         made = self.fire(agent, trigger, context, leads) if is_there else None
         # of an event that the chart does not have there is a warning already
-        is_event = type(trigger) is str and trigger in self._triggers
-        if made is None and is_event and not quiet:
+        if made is None and type(trigger) is str and trigger in self._triggers:
             reason = "not_enabled" if is_there else "moved"
             self._reporter.discarded(agent, trigger, state, target, reason)
         return made
-
-    def _same_change(self, asked_in: Any, target: Any, now: Any) -> Any:
-        """Return where the change that was chosen leads once other regions have moved."""
-        before, after, leaves = ({*leaf_texts(each)} for each in (asked_in, target, now))
-        texts = self._definition.hierarchy.texts
-        leading = leaves - (before - after) | after - before
-        return SEPARATOR.join(text for text in texts if text in leading)
 
     def has_moved(self, agent: Any, asked_in: Any, trigger: str, record: Any) -> bool:
         """Return whether an agent has moved since it was asked, even if it has come back.
@@ -272,10 +258,9 @@ class Driving(Engine[StateT]):
 
     def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""
-        if self._steps is None or not self.can_be_in(state):
+        if self.schedule is None or not self.can_be_in(state):
             return {*leaf_texts(state)}
-        leaves: Set[str] = self._steps.rows.leaves_asked(state, trigger)
-        return leaves
+        return self.schedule.rows.leaves_asked(state, trigger)
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:

@@ -14,15 +14,17 @@ from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
+from logging import DEBUG
 from threading import get_ident
 from types import CoroutineType
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 from prism import errors
 from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
+from prism.statechart._engine.writing import write_own, write_plain
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import SEPARATOR, state_text
@@ -30,7 +32,10 @@ from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import somebody_listens, somebody_wants_details, warn_standard
+from prism.telemetry.loggers import somebody_listens, warn_standard
+
+if TYPE_CHECKING:
+    from prism.statechart._engine.running import Steps
 
 MOST_STEPS = 1000
 """Fires, and steps without an event, that may follow one fire before the engine stops them."""
@@ -88,11 +93,12 @@ class Engine(Generic[StateT]):
 
     Attributes:
         name: Name in logs and messages.
+        schedule: What makes the steps and ticks of a chart with composites, timers or rates.
     """
 
     # what runs a flat chart, and what runs one with composites; None for the other kind
     _machine: Any = None
-    _steps: Any = None
+    schedule: Steps | None = None
     # by the states of agents
     _rows: Any
     # where agents have their state
@@ -115,12 +121,10 @@ class Engine(Generic[StateT]):
         self._reporter, self._has_logger = reporter, reporter.logger is not None
         self._clock = clock
         self._warned_of: set[str] = set()
-        # transitions, and events of the Machine, that are under way, by the address of the agent
+        # transitions that are under way, by the address of the agent, and events of the Machine
         self._firing: dict[int, Run] = {}
-        self._events: dict[int, list[EventData]] = {}
+        self._events: list[EventData] = []
         self._writers: dict[type, writing.Writer] = {}
-        # None for a class of which writing runs code of the application's
-        self._quiet_writers: dict[type, writing.Writer | None] = {}
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
         self._is_slow = True
@@ -135,8 +139,8 @@ class Engine(Generic[StateT]):
             # loaded only where there are composites
             from prism.statechart._engine.running import Steps
 
-            self._steps = Steps(self, definition.hierarchy)
-            self._rows = self._steps.rows
+            self.schedule = Steps(self, definition.hierarchy)
+            self._rows = self.schedule.rows
         instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
     @property
@@ -184,10 +188,12 @@ class Engine(Generic[StateT]):
         return self._definition.hierarchy.triggers if machine is None else machine.events
 
     def _has_trigger(self, trigger: Any) -> bool:
-        """Return whether any transition has a trigger; refuse one that none has, or warn once."""
-        machine, tree = self._machine, self._definition.hierarchy
-        has = tree.reacts_to if machine is None else machine.events.__contains__
-        if isinstance(trigger, str) and has(trigger):
+        """Return whether any transition has a trigger; refuse one that none has, or warn once.
+
+        A trigger that the Machine has lost is no mistake: no state reacts to it.
+        """
+        is_written = self._definition.hierarchy.reacts_to
+        if isinstance(trigger, str) and (is_written(trigger) or trigger in self._triggers):
             return True
         problem = f"chart {self.name!r}: {unknown_trigger_problem(trigger, self._triggers)}"
         if self._definition.strict:
@@ -208,25 +214,17 @@ class Engine(Generic[StateT]):
     def _require_known_state(self, agent: Any) -> Any:
         state = self._value(agent)
         # a member of another enum is found, too, if it has the text of a state
-        kind = self._definition.state_type
-        is_foreign = type(state) is not kind and isinstance(state, Enum)
-        if not is_foreign and self.can_be_in(state):
-            return state
-
-        subject = f"agent {agent_name(agent)!r} is in state {state!r}, which"
-        if is_foreign:
-            subject += (
-                f" is no member of {kind.__module__}.{kind.__qualname__} (set  state_type = "
-                "chart.state_type  in the agent's class), and"
-            )
-        raise self._unknown_state(subject)
+        is_foreign = isinstance(state, Enum) and type(state) is not self._definition.state_type
+        if is_foreign or not self.can_be_in(state):
+            raise self._unknown_state(f"agent {agent_name(agent)!r} is in state {state!r}, which")
+        return state
 
     def _unknown_state(self, subject: str) -> errors.UnknownStateError:
         listing = ", ".join(map(state_text, self._definition.states))
         if self._definition.hierarchy.has_regions:
             listing += f", or a configuration with one leaf per region, joined by {SEPARATOR!r}"
         return errors.UnknownStateError(
-            f"{subject} is not in chart {self.name!r}: use one of {listing}"
+            f"{subject} is not in chart {self.name!r}: use a member of chart.state_type ({listing})"
         )
 
     # Where agents are
@@ -319,8 +317,10 @@ class Engine(Generic[StateT]):
     def _fail(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
         """Report a guard or an action that raised; a strict chart raises it, now or in the end."""
         run = self._firing.get(id(agent))
-        if run is None or run.errors is None or not self._definition.strict:
+        if not self._definition.strict:
             self._reporter.failed(event, error, agent, edge)
+        elif run is None or run.errors is None:
+            raise error
         else:
             run.errors.append(error)
 
@@ -341,11 +341,10 @@ class Engine(Generic[StateT]):
             self._reporter.moved(agent, edge, dwell, context)
 
     def _writer_of(self, agent: Any) -> writing.Writer:
-        cls = type(agent)
-        if cls not in self._writers:
-            writer = self._writers[cls] = writing.writer_of(agent)
-            self._quiet_writers[cls] = writing.quiet_writer(cls, writer)
-        return self._writers[cls]
+        writer = self._writers.get(type(agent))
+        if writer is None:
+            writer = self._writers[type(agent)] = writing.writer_of(agent)
+        return writer
 
     # What is observed of the Machine
 
@@ -365,14 +364,11 @@ class Engine(Generic[StateT]):
         return self._complete(data.model, partial(self._run_event, data, run))
 
     def _run_event(self, data: EventData, run: Callable[[], Any]) -> Any:
-        events = self._events.setdefault(id(data.model), [])
-        events.append(data)
+        self._events.append(data)
         try:
             return run()
         finally:
-            events.pop()
-            if not events:
-                del self._events[id(data.model)]
+            self._events.remove(data)
             self._end_event(data)
 
     def _end_event(self, data: EventData) -> None:
@@ -383,17 +379,22 @@ class Engine(Generic[StateT]):
         elif data.state is not None and (
             data.error is None or type(data.error) is adapter.MachineError
         ):
-            self._refuse(data.model, data.event.name, adapter.context_of(data))
+            target = getattr(data.event, "target", None)
+            self._refuse(data.model, data.state, data.event.name, adapter.context_of(data), target)
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
         target = state if isinstance(state, adapter.State) else self._machine.get_state(state)
-        events = self._events.get(id(model))
-        if not events:
+        event = self._event_of(model)
+        if event is None:
             writing.set_state(model, target.value)
             return
-        edge = self._edge_of(events[-1].transition, events[-1].event.name)
-        self._commit(model, edge, self._writer_of(model), adapter.context_of(events[-1]))
+        edge = self._edge_of(event.transition, event.event.name)
+        self._commit(model, edge, self._writer_of(model), adapter.context_of(event))
+
+    def _event_of(self, model: Any) -> Any:
+        """Return the event of the Machine that is under way for an agent, the innermost one."""
+        return next((each for each in reversed(self._events) if each.model is model), None)
 
     def _number_of(self, arc: Any) -> int | None:
         """Return the place of a transition in the definition; None if the application added it."""
@@ -466,13 +467,13 @@ class Engine(Generic[StateT]):
         try:
             state = agent.state
             arcs, listed, steps, source, member = self._rows[state][trigger]
-            write = self._quiet_writers[type(agent)]
+            write = self._writers[type(agent)]
         except (AttributeError, KeyError, TypeError, ValueError):
             # not `_through` from here: errors of guards would have this one as their context
             arcs, listed = (), None
         # a state may be text, or, by mistake, another enum's member with the text of a state
         if arcs != listed or member is not state or source.on_exit:
-            if type(agent) not in self._quiet_writers:
+            if type(agent) not in self._writers:
                 # the first agent of a class goes the same way as all others, even if a guard fires
                 self._require_known_state(agent)
                 self._writer_of(agent)
@@ -482,17 +483,18 @@ class Engine(Generic[StateT]):
         for arc, dest, end, edge in steps:
             if target is not None and edge.to_state != target:
                 continue
-            if arc.prepare or arc.after or end.on_enter or arc.dest is not dest:
+            conditions, before = arc.conditions, arc.before
+            if (
+                (arc.prepare or arc.after or end.on_enter or arc.dest is not dest)
+                or (before and (before[0].__class__ is not ActionCallback or len(before) > 1))
+                or (conditions and conditions[0].__class__ is not GuardCondition)
+                or len(conditions) > 1
+            ):
                 return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
-
-            conditions = arc.conditions
             if not conditions:
                 break
-            condition = conditions[0]
-            if condition.__class__ is not GuardCondition or len(conditions) > 1:
-                return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
             # a function in an attribute is called faster by a name of its own; so is the clock
-            guard: Any = condition.func
+            guard: Any = conditions[0].func
             try:
                 passes = guard(agent, context)
                 if passes:
@@ -504,16 +506,17 @@ class Engine(Generic[StateT]):
         else:
             if not (arcs or target is not None or self._ignores(source)):
                 return self._through(agent, trigger, context)
-            if self._has_logger or somebody_wants_details():
-                self._refuse(agent, trigger, context)
+            if self._has_logger or somebody_listens(DEBUG):
+                self._refuse(agent, source, trigger, context, target)
             return None
 
         # code of the application's may fire in turn, which `_act` queues, or have moved the agent
-        if arc.before or write is None or agent.state is not state or dest is None:
+        if before or write is write_plain or write is write_own or agent.state is not state:
             return self._act(agent, arc, edge, write, context)
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
-            writing.restart_time(agent)
+            if dest is not None:
+                writing.restart_time(agent)
             return edge.to_state  # type: ignore[no-any-return]
         clock = self._clock
         dwell = write(agent, edge, clock(), context)
@@ -539,25 +542,24 @@ class Engine(Generic[StateT]):
             rest: The transitions that are still to be tried; None for all of the event's.
         """
         made: StateT | None
-        if self._steps is not None:
-            made = self._steps.fire(agent, trigger, context, target)
+        if self.schedule is not None:
+            made = self.schedule.fire(agent, trigger, context, target)
             return made
 
-        state = self._require_known_state(agent)
+        state, machine = self._require_known_state(agent), self._machine
+        source = machine.get_model_state(agent)
         if not self._has_trigger(trigger):
-            self._refuse(agent, trigger if isinstance(trigger, str) else repr(trigger), context)
+            text = trigger if isinstance(trigger, str) else repr(trigger)
+            self._refuse(agent, source, text, context)
             return None
-        machine = self._machine
-        event = machine.events[trigger]
+        event = machine.events.get(trigger) or machine.event_cls(trigger, machine)
         if rest is None:
             # they may have changed since they were read
             self._rows[state].pop(trigger, None)
         if not target is rest is None:
-            arcs = self._arcs(agent, trigger) if rest is None else rest
-            if target is not None:
-                arcs = [arc for arc in arcs if self._edge_of(arc, trigger).to_state == target]
+            arcs = self._arcs(source, trigger, target) if rest is None else rest
             event = copy(event)
-            event.transitions = {machine.get_model_state(agent).name: arcs}
+            event.transitions, event.target = {source.name: arcs}, target
 
         data = EventData(None, event, machine, agent, (context,), {})
         if not machine._process(partial(event._trigger, data)):
@@ -566,16 +568,9 @@ class Engine(Generic[StateT]):
         return made
 
     def _act(
-        self, agent: Any, arc: Any, edge: Edge, quiet: writing.Writer | None, context: Any
+        self, agent: Any, arc: Any, edge: Edge, write: writing.Writer, context: Any
     ) -> StateT | None:
         """Make a transition during which code of the application's may run."""
-        if any(each.__class__ is not ActionCallback for each in arc.before):
-            passed = copy(arc)
-            passed.conditions = []
-            return self._through(agent, edge.trigger, context, rest=[passed])
-
-        # looked up before the action runs, since it refuses classes that the chart cannot drive
-        write = quiet or self._writer_of(agent)
 
         def make() -> None:
             for each in arc.before:
@@ -593,16 +588,19 @@ class Engine(Generic[StateT]):
         source = states[arc.source].value
         return shared_edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _refuse(self, agent: Any, trigger: str, context: Any) -> None:
+    def _refuse(
+        self, agent: Any, source: adapter.State, trigger: str, context: Any, target: Any = None
+    ) -> None:
         """Log an event that made no transition, if anybody listens to details."""
-        arcs = self._arcs(agent, trigger)
-        guards = (adapter.callback_name(each.func) for arc in arcs for each in arc.conditions)
-        state = state_text(self._value(agent))
-        self._reporter.refused(agent, state, trigger, guards, context)
+        arcs = self._arcs(source, trigger, target)
+        conditions = [each for arc in arcs for each in arc.conditions]
+        guards = (adapter.callback_name(each.func) for each in conditions)
+        self._reporter.refused(agent, state_text(source.value), trigger, guards, context)
 
-    def _arcs(self, agent: Any, trigger: str) -> Sequence[Any]:
-        """Return the Machine's transitions of an event from an agent's state."""
-        source = self._machine.get_model_state(agent).name
+    def _arcs(self, source: adapter.State, trigger: str, target: Any = None) -> Sequence[Any]:
+        """Return the Machine's transitions of an event from a state, of any or of one target."""
         event = self._machine.events.get(trigger)
-        arcs: Sequence[Any] = () if event is None else event.transitions.get(source, ())
-        return arcs
+        arcs: Sequence[Any] = () if event is None else event.transitions.get(source.name, ())
+        if target is None:
+            return arcs
+        return [arc for arc in arcs if self._edge_of(arc, trigger).to_state == target]

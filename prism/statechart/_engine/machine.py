@@ -289,7 +289,7 @@ def snapshot_of(machine: Machine) -> list[Any]:
 
 
 def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
-    """Return a Machine's states and transitions as a definition.
+    """Return a Machine's states, transitions and conditions as a definition, without callbacks.
 
     A final state of a Machine can be left, which one of a definition cannot; such a state counts as
     any other.
@@ -316,7 +316,7 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
                 members[arc.source],
                 None if arc.dest is None else members[arc.dest],
                 _guard_of(machine, trigger, arc),
-                _action_of(arc),
+                next((each.func for each in arc.before if type(each) is ActionCallback), None),
             )
             for trigger, arc in arcs
         ],
@@ -343,18 +343,3 @@ def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
         ("" if each.target else "not ") + callback_name(each.func) for each in conditions
     )
     return guard
-
-
-def _action_of(arc: Arc) -> Any:
-    """Return the callbacks of a transition as one action, which names them and runs none."""
-    callbacks: list[Any] = [*arc.before, *arc.after]
-    if len(callbacks) == 1 and type(callbacks[0]) is ActionCallback:
-        return callbacks[0].func
-    if not callbacks:
-        return None
-
-    def action(agent: Any, context: Any) -> None:
-        """Do nothing: the Machine runs the callbacks."""
-
-    action.__qualname__ = ", ".join(map(callback_name, callbacks))
-    return action

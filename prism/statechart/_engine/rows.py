@@ -8,7 +8,7 @@ a `Reaction`. All is made on first use, and the latest is kept.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
 from itertools import chain, groupby, islice, product
@@ -20,7 +20,7 @@ from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
-from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.states import SEPARATOR, leaf_texts, state_text
 from prism.statechart.transitions import ALWAYS, Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
@@ -166,7 +166,7 @@ class NestedRows:
     def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
         """Yield the steps that are possible from a state, guards and memory ignored."""
         reaction = self.reaction(state, trigger)
-        return iter(()) if reaction is None else reaction.enabled(_Anything(self.tree, None, None))
+        return iter(()) if reaction is None else reaction.enabled()
 
     # Steps
 
@@ -243,6 +243,7 @@ def _reacts(trigger: str | None, event: object) -> bool:
     return event is EVENTLESS if trigger is None else is_meant(event, trigger)
 
 
+@dataclass
 class Moment:
     """What decides between the transitions of an agent at an event: guards, chance and histories.
 
@@ -250,52 +251,42 @@ class Moment:
         tree: The chart's states and transitions.
         agent: The agent.
         context: The event's context.
+        judged: Called with a transition and its guard's verdict if the guard raised; with any while
+            somebody observes charts.
 
-    Attributes:
         verdicts: Of the guards that have been asked, each once, though several regions share it.
     """
 
-    def __init__(self, tree: Hierarchy, agent: Any, context: Any) -> None:
-        self.verdicts: dict[Arc, Verdict] = {}
-        self._tree, self._agent, self._context = tree, agent, context
+    tree: Hierarchy
+    agent: Any
+    context: Any
+    judged: Callable[[Arc, Verdict], object] = lambda *_: None
+    verdicts: dict[Arc, Verdict] = field(default_factory=dict)
 
     def passes(self, arc: Arc) -> bool:
         """Return whether the guard of a transition passes."""
         verdict = self.verdicts.get(arc)
         if verdict is None:
-            verdict = evaluate(arc.written.guard, self._agent, self._context)
+            verdict = evaluate(arc.written.guard, self.agent, self.context)
             self.verdicts[arc] = verdict
             if engine_hooks or verdict.error is not None:
                 self.judged(arc, verdict)
         return verdict is PASSED
 
-    def judged(self, arc: Arc, verdict: Verdict) -> None:
-        """Look at the verdict of a guard that raised; of any while somebody observes charts."""
-
     def draw(self) -> float:
         """Return a random number below 1."""
-        number: float = random_of(self._agent).random()
+        number: float = random_of(self.agent).random()
         return number
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""
-        tree, kept = self._tree, {}
-        for text, leaves in remembered(self._agent).get("history", {}).items():
+        tree, kept = self.tree, {}
+        for text, leaves in remembered(self.agent).get("history", {}).items():
             at = tree.numbers.get(text, CHART)
             numbers = tuple(sorted(tree.numbers.get(leaf, CHART) for leaf in leaves))
             if at and tree.is_configuration(numbers, at):
                 kept[at] = numbers
         return kept
-
-
-class _Anything(Moment):
-    """Any moment: all guards pass, and nothing is remembered."""
-
-    def passes(self, arc: Arc) -> bool:  # noqa: ARG002 - whichever it is
-        return True
-
-    def histories(self) -> Memory:
-        return {}
 
 
 @dataclass(slots=True)
@@ -329,15 +320,26 @@ class Reaction:
                 break
         return self._together(tuple(chosen), moment) if chosen else None
 
-    def enabled(self, moment: Moment) -> Iterator[Edge]:
-        """Yield the steps of all transitions that pass now, in definition order."""
-        passing = [arcs for group in self.groups if (arcs := [*filter(moment.passes, group)])]
+    def enabled(self, moment: Moment | None = None) -> Iterator[Edge]:
+        """Yield the steps of all transitions that pass now, or ever, in definition order."""
+        passes = None if moment is None else moment.passes
+        passing = [arcs for group in self.groups if (arcs := [*filter(passes, group)])]
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
             yield self._together(tuple(dict.fromkeys(chosen)), moment)
 
-    def _together(self, arcs: tuple[Arc, ...], moment: Moment) -> Edge:
+    def leading(self, target: Any, moment: Moment) -> list[Arc]:
+        """Return the transitions that may lead to a target, be it together; to any for None."""
+        arcs = [*dict.fromkeys(chain(*self.groups))]
+        if target is None:
+            return arcs
+        before, after = {*leaf_texts(self.state)}, {*leaf_texts(target)}
+        ends = {arc: {*leaf_texts(self._together((arc,), moment).to_state)} for arc in arcs}
+        # in a chart with regions a change may be a part of several
+        return [a for a, end in ends.items() if end == after or before != end <= before | after]
+
+    def _together(self, arcs: tuple[Arc, ...], moment: Moment | None) -> Edge:
         """Return the step of transitions that are enabled together."""
-        memory = tuple(moment.histories().items()) if self.rows.tree.kept else ()
+        memory = tuple(moment.histories().items()) if moment and self.rows.tree.kept else ()
         return self.rows.step(self.state, self.trigger, arcs, memory)
 
 

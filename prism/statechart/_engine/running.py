@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate, chain
+from itertools import accumulate
 from math import expm1, isfinite
 from operator import index
 from typing import Any
@@ -71,9 +71,9 @@ class Steps:
         if step is not None:
             return self.run(agent, step, context)
 
-        arcs = dict.fromkeys(chain(*reaction.groups)) if reaction else ()
+        arcs = reaction.leading(target, self._moment(agent, context)) if reaction else ()
         guards = (shown_name(arc.written.guard, "guard") for arc in arcs)
-        self._chart._reporter.refused(agent, state_text(agent.state), trigger, guards, context)
+        self._chart._reporter.refused(agent, state_text(state), trigger, guards, context)
         if self._chart.definition.strict and reaction is target is None:
             name, where = self._chart.name, state_text(state)
             raise MachineError(f"{name}: Can't trigger event {trigger} from state {where}!")
@@ -106,13 +106,26 @@ class Steps:
 
     def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
         """Return the step that is enabled now; None if no guard passes, or by chance."""
-        return None if reaction is None else reaction.first(_Asking(self, agent, context))
+        return None if reaction is None else reaction.first(self._moment(agent, context))
 
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
         reaction = self.rows.reaction(agent.state, trigger)
         if reaction is not None:
-            yield from reaction.enabled(_Asking(self, agent, context))
+            yield from reaction.enabled(self._moment(agent, context))
+
+    def _moment(self, agent: Any, context: Any) -> Moment:
+        # a guard may move the agent before it fails
+        judged = partial(self._judged, agent, agent.state, context)
+        return Moment(self.rows.tree, agent, context, judged)
+
+    def _judged(self, agent: Any, state: Any, context: Any, arc: Arc, verdict: Verdict) -> None:
+        """Tell who observes guards about one, and report one that raised."""
+        if engine_hooks and arc.written.guard is not None:
+            about = self._chart.definition, (arc.number,), agent, context
+            observe("guard", GuardEvaluated, *about, *verdict)
+        if verdict.error is not None:
+            self._report(verdict.error, agent, state, arc)
 
     def _report(self, error: Exception, agent: Any, state: Any, arc: Arc) -> None:
         """Report a function of a transition that failed in a state of the agent's."""
@@ -304,23 +317,6 @@ class Steps:
         except Exception as error:
             self._report(error, agent, state, arc)
             return 0
-
-
-class _Asking(Moment):
-    """The moment of an event that a chart answers."""
-
-    def __init__(self, steps: Steps, agent: Any, context: Any) -> None:
-        super().__init__(steps.rows.tree, agent, context)
-        self._steps = steps
-        # a guard may move the agent before it fails
-        self._state = agent.state
-
-    def judged(self, arc: Arc, verdict: Verdict) -> None:
-        if engine_hooks and arc.written.guard is not None:
-            about = self._steps._chart.definition, (arc.number,), self._agent, self._context
-            observe("guard", GuardEvaluated, *about, *verdict)
-        if verdict.error is not None:
-            self._steps._report(verdict.error, self._agent, self._state, arc)
 
 
 def _checked(value: Any) -> float:

@@ -21,7 +21,7 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import count_of, field_of, kept_beside, known_beside
+from prism.statechart.memory import copy_apart, count_of, field_of, kept_beside, known_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -108,34 +108,30 @@ _warned_of: WeakSet[type] = WeakSet()
 def writer_of(agent: Any) -> Writer:
     """Return the writer for agents of a class, of which one is at hand.
 
+    By `write_own` and `write_plain`, code of the application's may run.
+
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
             and context.
         AttributeError: If the class takes no new state.
     """
-    cls = type(agent)
+    cls: Any = type(agent)
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
         return writer
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
         return write_own
-    _require_writable(agent)
-    return write_plain
-
-
-def quiet_writer(cls: Any, writer: Writer) -> Writer | None:
-    """Return the writer for agents that are known to run no code of the application's thereby."""
-    if writer is write_own or cls.__setattr__ is not object.__setattr__:
-        return None
-    if writer is not write_plain:
-        return writer
-    names = ("state", "ticks_in_state", "state_history")
-    fields = [inspect.getattr_static(cls, name, None) for name in names]
-    is_quiet = all(
-        inspect.ismemberdescriptor(field) or not inspect.isdatadescriptor(field) for field in fields
-    )
-    return write_usual if is_quiet else None
+    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
+    is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
+    has_code = cls.__setattr__ is not object.__setattr__
+    # a frozen class refuses both, and so do models: let them say so before an action has run
+    if is_read_only or has_code:
+        agent.state = agent.state
+        if count_of(agent, "ticks_in_state") is not None:
+            agent.ticks_in_state += 0
+    set_by = [each for each in fields if not inspect.ismemberdescriptor(each)]
+    return write_plain if has_code or any(map(inspect.isdatadescriptor, set_by)) else write_usual
 
 
 def _require_arguments(cls: Any) -> None:
@@ -149,18 +145,6 @@ def _require_arguments(cls: Any) -> None:
             f"{cls.__name__}.transition_to cannot write a transition ({error}): "
             "define it as  def transition_to(self, new_state, trigger, context=None)"
         ) from None
-
-
-def _require_writable(agent: Any) -> None:
-    """Let an object that takes no new state or ticks say so before an action has run."""
-    cls: Any = type(agent)
-    fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
-    is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
-    # a frozen class refuses both, and so do models
-    if is_read_only or cls.__setattr__ is not object.__setattr__:
-        agent.state = agent.state
-        if count_of(agent, "ticks_in_state") is not None:
-            agent.ticks_in_state += 0
 
 
 def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
@@ -242,3 +226,4 @@ def add_missing_fields(agent: Any, names: Iterable[str] = FIELDS) -> None:
     for name in names:
         if not hasattr(agent, name):
             setattr(agent, name, values[name])
+            copy_apart(type(agent))

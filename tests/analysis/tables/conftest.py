@@ -41,7 +41,7 @@ async def walk() -> None:
     for _ in range(5):
         await agent.turn()
 
-    assert agent.failure == "step 'go': E: gone"
+    assert agent.stopped == "step 'go': E: gone"
 
 
 async def think() -> None:

@@ -50,7 +50,7 @@ def test_one_id_on_two_charts_is_two_agents(log_of: LogOf) -> None:
     tickets = state_enum("Tickets", ["open", "closed"])
     moves = [Transition("close", tickets("open"), tickets("closed"))]
     found = check_log(log, Statechart(tickets, moves, tickets("open"), name="ticket"))
-    assert (found.checked, found.found) == (2, {})
+    assert (found.checked, found.counts) == (2, {})
 
 
 def test_the_log_of_a_loop_has_no_columns_of_a_feed(log_of: LogOf) -> None:

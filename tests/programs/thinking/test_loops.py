@@ -6,8 +6,11 @@ from itertools import count, cycle
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
+from prism import Run
 from prism.errors import FieldValueError
+from prism.examples.council import Council
 from prism.programs.thinking import CognitiveAgent, Config, Memory, action
 from prism.reasoner import TextCall, Written
 from tests.kit.cognition import action as acts
@@ -62,6 +65,26 @@ async def test_what_is_repeated_ends_the_run(deeds: tuple[str, ...], new_thought
     cycles = await agent.run(100)
     assert len(cycles) <= 2 * (len(deeds) + 6)
     assert "5 cycles in a row had no effect; the last one: " in str(agent.stopped)
+
+
+@pytest.mark.parametrize(
+    ("agents", "rounds", "ended"),
+    [(1, 6, "all agents have stopped; member_1: 5 cycles"), (2, 8, "None")],
+)
+def test_in_a_world_it_stops_alone_and_the_last_one_ends_the_run(
+    agents: int, rounds: int, ended: str
+) -> None:
+    """A stopped agent is asked nothing more; log and results say why."""
+    posts = [json.dumps({"name": "post", "arguments": {"text": each}}) for each in "abcdefgh"]
+    say = {"member_1": model(posts[0]), "member_2": model(*posts)}
+    writer = writer_of(lambda call: say[call.agent_id](call))
+    with capture_logs() as events:
+        results = Run(Council, agents, rounds=8, writer=writer).run()
+    assert [call.agent_id for call in writer.calls].count("member_1") == 12
+    assert len(results.rounds) == rounds
+    assert ended in str(results.stopped)
+    [stopped] = [event for event in events if event["event"] == "cognition.stopped"]
+    assert stopped["reason"].startswith("5 cycles in a row had no effect; the last one: it repeats")
 
 
 async def test_what_brings_something_new_goes_on() -> None:

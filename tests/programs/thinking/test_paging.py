@@ -1,9 +1,7 @@
 """Prompts stay within their limits, and within the window of the server."""
 
 import json
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from threading import Thread
 from typing import Any
 
 import pytest
@@ -135,38 +133,21 @@ async def test_a_window_that_was_too_small_is_read_again(logger: Any, capture: A
     assert told == [9000, 4096]
 
 
-REPORTS = {
-    "/props": {"default_generation_settings": {"n_ctx": 4096}},
-    "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 4096}]},
-}
-"""Where llama.cpp and LM Studio report their windows."""
-
-
-class Local(BaseHTTPRequestHandler):
-    """A server that reports its window in one place, and has nothing else."""
-
-    path_of_window = ""
-
-    def do_GET(self) -> None:
-        other = {"data": []} if self.path == "/v1/models" else {"error": "unexpected"}
-        body = REPORTS[self.path] if self.path == self.path_of_window else other
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(json.dumps(body).encode())
-
-    def log_message(self, *_: Any) -> None:
-        pass
-
-
-@pytest.mark.parametrize("path", REPORTS)
-async def test_the_window_of_a_local_server_is_read(path: str, logger: Any, capture: Any) -> None:
-    """It stands in another place; LM Studio answers whatever it is asked."""
-    handler = type("Handler", (Local,), {"path_of_window": path})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    Thread(target=server.serve_forever, daemon=True).start()
-    model = Model("m", hosts=(f"http://127.0.0.1:{server.server_port}",), server="openai")
-    cycle = await CognitiveAgent(Config(), Memory.in_memory(), model, logger=logger).cycle()
-    server.shutdown()
-    server.server_close()
+@pytest.mark.parametrize(
+    "reports",
+    [
+        {"/props": {"default_generation_settings": {"n_ctx": 4096}}},
+        {"/props": {}, "/api/v0/models": {"data": [{"id": "m", "loaded_context_length": 4096}]}},
+    ],
+)
+async def test_the_window_of_a_local_server_is_read(
+    reports: dict[str, Any], logger: Any, capture: Any
+) -> None:
+    """llama.cpp and LM Studio report theirs elsewhere; the latter answers whatever it is asked."""
+    with FakeOpenAI(write=lambda *_: thought("x"), models=["m"]) as server:
+        for path, body in reports.items():
+            server.fail_always(Fault.body(json.dumps(body).encode()), path=path)
+        model = Model("m", hosts=(server.url,), server="openai")
+        await CognitiveAgent(Config(), Memory.in_memory(), model, logger=logger).cycle()
     (told,) = (event for event in capture.entries if event["event"] == "cognition.window")
-    assert (cycle.outcome, told["window"], told["hard_limit"]) == ("failed", 4096, 2048)
+    assert (told["window"], told["hard_limit"]) == (4096, 2048)

@@ -35,14 +35,7 @@ def in_cdata(text: str) -> str:
 
 ONE_SIGN = ["<", "&", "{", '"', "\\", " ", "\0", "\ud800", "&amp;", "<value ", "<agent></agent>"]
 ONE_SIGN += ["<agent>", "<think>", "</think>", "<![CDATA[", "<!--", "<!DOCTYPE[", "<|im_end|>"]
-ONE_SIGN += [
-    "[INST]",
-    "<<SYS>>",
-    '{"a":[{',
-    '{"action":{}}',
-    '{"action":"}',
-    "<agent a='b' c=\"\">",
-]
+ONE_SIGN += ["[INST]", "<<SYS>>", '{"a":[{', '{"action":{}}', '{"action":"}', "<agent a='b' c=''>"]
 VALUE = "<agent><action><type>storage_save</type><tags>a</tags><value>"
 HOSTILE = [
     *(("", sign, "") for sign in ONE_SIGN),
@@ -62,12 +55,8 @@ HOSTILE = [
 """What replies begin with, repeat, and end with, made to be slow or large to read."""
 
 
-CORPUS = [
-    json.loads(line)
-    for line in (Path(__file__).parents[2] / "data" / "agent_replies.jsonl")
-    .read_text(encoding="utf-8")
-    .splitlines()
-]
+FILE = Path(__file__).parents[2] / "data" / "agent_replies.jsonl"
+CORPUS = [json.loads(line) for line in FILE.read_text(encoding="utf-8").splitlines()]
 SAVE = {"type": "storage_save", "tags": "a", "value": "v"}
 WHOLE = "<agent><action><type>storage_save</type><tags>a</tags><value>v</value></action>"
 
@@ -171,7 +160,7 @@ async def test_no_reply_takes_long(before: str, repeated: str, after: str) -> No
 
 PLACEHOLDERS = ["...", " \u2026 ", "<tags>", "{value}", "[your value]", "val", "Value_2", "string"]
 PLACEHOLDERS += ["empty", "tags_tags_list", "tag1 tag2", "your text here", "action", "thoughts"]
-PLACEHOLDERS += ["---", "???", "_ _ _", "\u2014!", "?"]
+PLACEHOLDERS += ["---", "???", "_ _ _", "\u2014!", "?", "Write words of your own there."]
 CONTENT = ["tagged", "value of gold", "tea", "none", "name", "list", "type of tea", "2", "1:2"]
 CONTENT += ["+", "\U0001f44d"]
 

@@ -148,7 +148,7 @@ assert agent.context == {"x": 1}
 if sys.argv[1] == "fork" and os.fork() == 0:
     other = WorkflowAgent(Workflow.from_text("steps: [{name: s, code: 'x = 1'}]"))
     asyncio.run(other.turn())
-    os._exit("start it by spawn" not in other.failure)
+    os._exit("start it by spawn" not in other.stopped)
 if sys.argv[1] == "fork":
     _, status = os.wait()
     sys.exit(os.waitstatus_to_exitcode(status))

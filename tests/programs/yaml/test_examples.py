@@ -97,5 +97,5 @@ async def test_agents_load_and_run(path: Path, connect: Any) -> None:
             variables=HOST, on_action=lambda action: "it worked",
         )  # fmt: skip
         states = await walk(agent, 24)
-    assert agent.failure is None
+    assert agent.stopped is None
     assert path.stem != "builder" or {*states} == {*SPECIFIED}

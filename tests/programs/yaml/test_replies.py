@@ -10,6 +10,7 @@ pytest.importorskip("pydantic_monty")
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
 from prism.testing import FakeOllama
 from tests.kit.clients import Client
+from tests.kit.servers import Serve
 from tests.kit.structlogs import capture_logs
 from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
 
@@ -60,16 +61,17 @@ async def test_the_result_stands_under_the_steps_name(text: str, reply: str, val
 @pytest.mark.parametrize(
     ("text", "reply", "reason"),
     [
-        (TEXT, "", "the reply '' is empty"),
-        (TEXT, " ...\n", "the reply '...' is empty, or only a placeholder"),
-        (TEXT, "???", "the reply '???' is empty, or only a placeholder"),
-        (ACTION, "I wait.", "there is no whole JSON in the reply 'I wait.'"),
-        (ACTION, '{"reasoning": "x"}', "'action' is a required property, in '{\"reasoning\""),
+        (TEXT, "", "the reply is empty"),
+        (TEXT, " ...\n", "the reply is empty, or only a placeholder"),
+        (TEXT, "???", "the reply is empty, or only a placeholder"),
+        (ACTION, "I wait.", "there is no whole JSON in the reply"),
+        (ACTION, '{"reasoning": "x"}', "'action' is a required property"),
         (ACTION, '{"action": "wait"}', "'wait' is not of type 'object'"),
         (ACTION, '{"reasoning": "x", "action": {"kind": "wa', "no whole JSON"),
         (ACTION, '{"action": {"type": "action"}}', "type is only a placeholder"),
         (ACTION, '{"action": {"to": ["Ann", "<name>"]}}', "to is only a placeholder"),
         (ACTION, '{"action": {"to": "---"}}', "to is only a placeholder"),
+        (ACTION, '{"action": {"a": "A: write words of your own there"}}', "a is only a place"),
         (ACTION, '{"action": {"a": 18446744073709551616}}', "has a number that is too large"),
         (ACTION, '{"action": {"a": %s}}' % ("[" * 400 + "]" * 400), ""),
         (DATA, '{"idea": ""}', "$.idea of the reply: '' should be non-empty"),
@@ -81,7 +83,7 @@ async def test_the_result_stands_under_the_steps_name(text: str, reply: str, val
 async def test_a_reply_that_cannot_be_used_fails_the_step(
     text: str, reply: str, reason: str
 ) -> None:
-    """The reason quotes it; it leaves the context as it was, and no action is carried out."""
+    """The reason does not quote it; the context stays, and no action is carried out."""
     done: list[Action] = []
     agent = agent_of(
         text, [reply, ACT if text is ACTION else '{"idea": "x"}'], on_action=done.append
@@ -105,6 +107,16 @@ async def test_a_step_bounds_its_reply(
     workflow = Workflow.from_text(TEXT.replace("output: text", f"output: text{limit}"))
     await WorkflowAgent(workflow, connect(server, reply_tokens=own)).turn()
     assert server.questions[-1].body["options"]["num_predict"] == bound
+
+
+async def test_a_reply_that_is_cut_off_is_to_be_shorter(serve: Serve, connect: Any) -> None:
+    """The model reads that it was cut, and nothing of what it wrote, which it would write again."""
+    shorter, longer = '{"action": {"kind": "ok"}}', '{"action": {"kind": "on and on %s"}}'
+    server = serve(write=lambda p, *_: shorter if "much shorter" in p else longer % ("it " * 99))
+    workflow = Workflow.from_text(ACTION.replace("skip", "retry"))
+    (run,) = (await WorkflowAgent(workflow, connect(server, reply_tokens=20)).turn()).steps
+    assert (run.outcome, run.reason) == ("done", None)
+    assert "on and on" not in server.questions[-1].prompt
 
 
 async def raise_late(_action: Action) -> None:
@@ -189,7 +201,7 @@ async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
         turn = await agent.turn()
     (run,) = turn.steps
     assert (turn.state, run.moved_to, run.outcome) == ("reflecting", None, "done")
-    assert f"the answer {reply!r} is none of continue, pivot, Hand  OVER" in str(run.reason)
+    assert "the answer is none of continue, pivot, Hand  OVER" in str(run.reason)
     assert agent.context["reflect"]["decision"] is None
     (refused,) = said(events, "workflow.refused")
     assert (refused["step"], refused["target"]) == ("reflect", None)
@@ -227,7 +239,7 @@ async def test_without_map_and_prompt_a_default_one_is_asked() -> None:
          '{"reasoning": "", "action": {}}'),
         (DATA.replace("skip", "retry"), '{"idea": "..."}', '{"idea": "x"}', '"minLength": 1'),
         (REFLECT, "I do not know.", "B) pivot",
-         "the answer 'I do not know.' is none of continue, pivot, Hand  OVER\n"
+         "the answer is none of continue, pivot, Hand  OVER\n"
          "Respond with one of these words alone: continue, pivot, Hand  OVER\n"),
     ],
 )  # fmt: skip

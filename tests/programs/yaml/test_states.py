@@ -60,14 +60,6 @@ async def test_the_first_transition_of_a_pair_whose_condition_holds_is_made() ->
     assert said(events, "workflow.refused") == []
 
 
-def test_any_state_may_follow_any() -> None:
-    """A workflow that lists no transitions has all that its steps can make."""
-    names = [f"s{each}" for each in range(30)]
-    steps = "".join(f"  - {{name: {n}, code: '', transition_to: {n}}}\n" for n in names)
-    agent = agent_of(f"state_machine: {{states: [{', '.join(names)}]}}\nsteps:\n{steps}")
-    assert len(agent.chart.transitions) == 900
-
-
 # Conditions
 
 READY = "steps: [{name: ready, type: llm, prompt: p, transition_to: b}]\n"

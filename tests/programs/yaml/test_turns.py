@@ -53,7 +53,7 @@ async def test_a_stopped_workflow_takes_no_further_turns() -> None:
     for _ in range(2):
         turn = await agent.turn()
         assert (turn.number, turn.has_stopped) == (1, True)
-    assert agent.failure == "step 's': no route"
+    assert agent.stopped == "step 's': no route"
     assert len(writer.calls) == 1
 
 
@@ -94,7 +94,7 @@ async def test_laws_of_a_turn(steps: str, pairs: list[tuple[str, str]], replies:
     order = {step.name: number for number, step in enumerate(agent.workflow.steps)}
 
     for _ in range(4):
-        if agent.failure is not None:
+        if agent.stopped is not None:
             break
         before, moves = agent.state.value, len(agent.state_history)
         turn = await agent.turn()

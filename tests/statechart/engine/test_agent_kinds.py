@@ -218,13 +218,20 @@ async def test_a_state_may_be_a_property(drive: str) -> None:
 
 
 def test_adopt_adds_what_is_missing() -> None:
-    """An adopted object is the same object with all fields of an agent, in the initial state."""
+    """An adopted object is the same object with all fields of an agent, in the initial state.
+
+    A copy of it has records of its own.
+    """
     agent = SimpleNamespace(name="x", timeout_threshold=9)
     chart = Statechart(S, [Transition("go", S.RESTING, S.IDLE)], S.RESTING)
     assert chart.adopt(agent) is agent
     assert (agent.state, agent.ticks_in_state, agent.timeout_threshold) == (S.RESTING, 0, 9)
     assert chart.fire(agent, "go") is S.IDLE
-    assert moves_of(agent) == [("resting", "go", "idle")]
+    twin = copy(agent)
+    agent.state = S.RESTING
+    chart.fire(agent, "go")
+    assert moves_of(twin) == [("resting", "go", "idle")]
+    assert (len(agent.state_history), twin.state_history.maxlen) == (2, 50)
 
 
 RECORD = StateTransition(S.IDLE, S.RESTING, "go", datetime(2026, 1, 1, tzinfo=UTC))

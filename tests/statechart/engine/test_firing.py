@@ -127,7 +127,7 @@ def test_an_unknown_state_is_an_error(drive: str, state: Any) -> None:
     """A state outside the chart is a ValueError that lists the states, and nothing has changed."""
     chart = Statechart([S.IDLE, S.RESTING], [Transition("go", S.IDLE, S.RESTING)], S.IDLE, name="c")
     agent = SimpleNamespace(state=state, agent_id="a1", ticks_in_state=1)
-    message = f"agent 'a1' is in state {state!r}, which is not in chart 'c': use one of idle, rest"
+    message = f"agent 'a1' is in state {state!r}, which is not in chart 'c': use a member of chart."
     with pytest.raises(ValueError, match=re.escape(message)) as caught:
         DRIVES[drive](chart, agent, "go")
     assert isinstance(caught.value, UnknownStateError)

@@ -15,8 +15,8 @@ from prism.errors import DefinitionError
 from prism.statechart import State as Composite
 from prism.statechart import Statechart, Transition, state_enum
 
-Light = state_enum("Light", ["a text", "b", "c"])
-A, B, C = Light
+Light = state_enum("Light", ["a text", "b", "c", "d"])
+A, B, C, D = Light
 
 
 class Lamp(StatechartMixin):
@@ -109,8 +109,8 @@ def _replaced_list(chart: Statechart[Any]) -> Any:
     return C
 
 
-def _deleted(chart: Statechart[Any]) -> Any:
-    del chart.machine.events["go"]
+def _removed(chart: Statechart[Any]) -> Any:
+    chart.machine.remove_transition("go")
 
 
 def _new_state(chart: Statechart[Any]) -> Any:
@@ -119,9 +119,12 @@ def _new_state(chart: Statechart[Any]) -> Any:
     return "D"
 
 
-@pytest.mark.parametrize("change", [_replaced_list, _deleted, _new_state])
-def test_changes_of_the_machine_count(change: Any) -> None:
-    """Whatever is changed about its transitions counts at the next event, by either way."""
+@pytest.mark.parametrize("change", [_replaced_list, _removed, _new_state])
+def test_changes_of_the_machine_count(change: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever is changed about its transitions counts at the next event, by either way.
+
+    An event that has lost its transitions is no mistake.
+    """
     for way in range(2):
         chart, lamp = lights(), plain_lamp()
         assert [chart.fire(lamp, "go"), chart.fire(lamp, "go")] == [B, A]
@@ -131,6 +134,7 @@ def test_changes_of_the_machine_count(change: Any) -> None:
         else:
             assert chart.fire(lamp, "go") == expected
         assert lamp.state == (expected or A)
+    assert not caplog.messages
 
 
 def test_a_guard_is_asked_once_though_the_machine_goes_on() -> None:
@@ -295,8 +299,15 @@ def closed(_agent: Any, _context: Any) -> bool:
     return False
 
 
+def strays(agent: Any, _context: Any) -> None:
+    agent.state = B
+
+
 def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
-    """At debug level, once, by either way, and whether or not anything reacts to it."""
+    """At debug level, once, by either way, and whether or not anything reacts to it.
+
+    An answer names the guards before its target alone.
+    """
     log = Lines()
     chart = Statechart(Light, [Transition("go", A, B, closed)], A, logger=log)
     lamp = plain_lamp()
@@ -313,6 +324,14 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
     lamp.state = C
     chart.fire(lamp, "go")
     assert (log.lines[-1]["reason"], log.lines[-1]["guards"]) == ("no_transition", [])
+    moves = [Transition("go", A, B, closed), Transition("go", A, C, strays)]
+    for states in (Light, [A, B, Composite(D, [C])]):
+        chart = Statechart(states, moves, A, logger=log)
+        for target, guards in ((B, ["closed"]), (C, ["strays"]), (A, [])):
+            assert chart.fire_to(plain_lamp(), "go", target) is None
+            refused = next(each for each in reversed(log.lines) if "guards" in each)
+            assert (refused["state"], refused["guards"]) == ("a text", guards)
+            assert refused["reason"] == ("guards" if guards else "no_transition")
 
 
 def test_what_was_added_to_a_machine_is_refused_in_a_world() -> None:

@@ -101,6 +101,9 @@ def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -
 
 # What is refused
 
+HISTORY = "<history id='h'><transition target='{}'/></history>"
+TWICE = "<transition target='s'/><transition target='s'/>"
+
 
 @pytest.mark.parametrize(
     ("inside", "attributes", "said"),
@@ -117,13 +120,35 @@ def test_conditions_and_actions_are_texts_for_which_the_caller_has_functions() -
         ("<state><transition event='e' target=' '/></state>", "", "an empty target"),
         ("<state id='a'/>\n<state id='a'/>", "", "line 3: a second 'a'"),
         ("<state id='a'><history id='a'/></state>", "", "a second 'a'"),
-        ("<state id='_xFFFFFF_' initial='_x'/>", PRISM, "names '_x'"),
-        ("<state><transition target='nowhere'/></state>", "", "names 'nowhere'"),
+        ("<state id='_xFFFFFF_'\ninitial='_x'/>", PRISM, "line 2: initial '_x', which no state h"),
+        ("\n<state><transition target='no'/></state>", "", "line 3: target 'no', which no state"),
+        (f"<state>\n{HISTORY.format('no')}</state>", "", "line 3: default 'no', which no state"),
+        # an initial and a history have one transition, with a target (3.6.2, 3.10.2)
+        ("<state>\n<initial/><state/></state>", "", "line 3: <initial> without a <transition>"),
+        ("<state>\n<history/></state>", "", "line 3: <history> without a <transition>"),
+        ("<state><history><transition/></history></state>", "", "a transition without a target"),
         (
-            "<state id='s'><history id='h'><transition target='no'/></history></state>"
-            "<state><transition target='h'/></state>",
+            f"<state id='s'><initial>{TWICE}</initial></state>",
             "",
-            "transitions[0].target.default: names 'no', which is not among the states",
+            "a second transition in <initial>",
+        ),
+        ("<state initial='s'>\n<initial>", "", "line 3: a second initial"),
+        # what only the whole chart can tell
+        (
+            "<state id='s' initial='t'/>\n<state id='t'/>",
+            "",
+            "line 2: states.s: state 's': has no s",
+        ),
+        (
+            "<state>\n<transition cond='x'/></state>",
+            "",
+            "line 3: transitions[0].guard: unknown fun",
+        ),
+        (
+            "<state id='s'><state id='t'/>\n<transition event='e' target='s t'/>\n"
+            "<transition event='e' target='t s'/></state>",
+            "",
+            "line 3, 4: chart 'statechart': transition 1 (s --e--> s + t): 's' and 't' do not lie",
         ),
     ],
 )

@@ -111,12 +111,9 @@ def _transitions(rng: Random, root: Element, states: list[Element], settles: boo
         elif roll < 0.4:
             targets = _one_in_each_region(rng, states) or targets
 
-        internal = (
-            isCompoundState(source)
-            and bool(targets)
-            and all(isDescendant(each, source) for each in targets)
-            and rng.random() < 0.6
-        )
+        is_inside = bool(targets) and all(isDescendant(each, source) for each in targets)
+        # what leads out of a composite is not internal, whatever it says
+        internal = rng.random() < 0.6 if isCompoundState(source) and is_inside else name % 4 == 3
         cond = None if cond_on is None else partial(_is_active, cond_on)
         source.transitions.append(TransitionElement(name, source, targets, event, cond, internal))
 

@@ -1,4 +1,4 @@
-"""Whether the place of an option in its list explains what a model chose."""
+"""Whether the position of an option in its list explains what a model chose."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from math import comb, sqrt
 from statistics import NormalDist
 
 _LEAST_EXPECTED = 5
-"""Expected choices of each place, from which a chi-square test is meant to be used."""
+"""Expected choices of each position, from which a chi-square test is meant to be used."""
 
 _SIGNIFICANT = 0.001
 
 
-def place_effect(places: Mapping[str, Sequence[int]]) -> str | None:
-    """Return in words how many choices the place in the list explains; None if by chance.
+def position_effect(positions: Mapping[str, Sequence[int]]) -> str | None:
+    """Return in words how many choices the position in the list explains; None if by chance.
 
-    If the order of the options is drawn, and a choice depends on the options alone, each place is
-    equally likely. That is tested at p < .001: by Pearson's chi-square, over all numbers of options
-    together, where each place is expected five times; and by the exact binomial probability of the
-    place that was chosen most, for all places, where it is not.
+    If the order of the options is drawn, and a choice depends on the options alone, each position
+    is equally likely. That is tested at p < .001: by Pearson's chi-square, over all numbers of
+    options together, where each position is expected five times; elsewhere by the exact binomial
+    probability of the position that was chosen most.
 
     Args:
-        places: How often each place was chosen, by the number of options; see `Router`.
+        positions: How often each position was chosen, by the number of options; see `Router`.
     """
-    lists = [counts for counts in places.values() if len(counts) > 1 and any(counts)]
+    lists = [counts for counts in positions.values() if len(counts) > 1 and any(counts)]
     many = [counts for counts in lists if sum(counts) >= _LEAST_EXPECTED * len(counts)]
     few = [counts for counts in lists if counts not in many]
     explained: list[Sequence[int]] = []
@@ -33,7 +33,7 @@ def place_effect(places: Mapping[str, Sequence[int]]) -> str | None:
     if not explained:
         return None
     most, total = sum(map(max, explained)), sum(map(sum, explained))
-    return f"the place in the list explains {most:,} of {total:,} choices (p < .001)"
+    return f"the position in the list explains {most:,} of {total:,} choices (p < .001)"
 
 
 def _chance_of_all(lists: Sequence[Sequence[int]]) -> float:
@@ -47,8 +47,8 @@ def _chance_of_all(lists: Sequence[Sequence[int]]) -> float:
 
 
 def _chance_of_most(counts: Sequence[int]) -> float:
-    """Return the most probability that any place is chosen as often as the one chosen most."""
+    """Return the most probability that any position is chosen as often as the one chosen most."""
     size, total = len(counts), sum(counts)
     times = range(max(counts), total + 1)
-    ways: int = sum(comb(total, each) * (size - 1) ** (total - each) for each in times)
-    return float(size * ways / size**total)
+    cases: int = sum(comb(total, each) * (size - 1) ** (total - each) for each in times)
+    return float(size * cases / size**total)
