@@ -15,7 +15,7 @@ from prism.statechart._engine.writing import history_of, set_state
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Decider, Options, announce
 from prism.statechart.states import SEPARATOR, leaf_texts, state_text
-from prism.statechart.transitions import Edge, StateT
+from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import EventLogger
 
 
@@ -124,18 +124,14 @@ class Driving(Engine[StateT]):
         Nothing is changed.
         """
         self._require_known_state(agent)
-        edges: Iterable[Edge]
         if not self._has_trigger(trigger):
             return []
         if self.schedule is not None:
-            edges = self.schedule.enabled(agent, trigger, context)
-        else:
-            edges = (
-                self._edge_of(arc, trigger)
-                for arc in self._arcs(self._machine.get_model_state(agent), trigger)
-                if passes(self._machine, trigger, arc, agent, context)
-            )
-        return distinct(edge.to_state for edge in edges)
+            steps = self.schedule.enabled(agent, trigger, context)
+            return distinct(each.to_state for each in steps)
+        arcs = self._arcs(self._machine.get_model_state(agent), trigger)
+        passing = (arc for arc in arcs if passes(self._machine, trigger, arc, agent, context))
+        return distinct(self._edge_of(arc, trigger).to_state for arc in passing)
 
     def decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""

@@ -21,14 +21,11 @@ from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, leaf_texts, state_text
-from prism.statechart.transitions import ALWAYS, Edge, is_meant, trigger_text
+from prism.statechart.transitions import Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
-
-EVENTLESS: Any = object()
-"""Stands for the event of eventless transitions, which no caller can name."""
 
 MOST_KEPT = 20_000
 """Configurations, events in them, and steps that are kept; there may be more than fit."""
@@ -95,7 +92,7 @@ class NestedRows:
     Attributes:
         tree: As given.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
-        reaction: Returns what may react in a state to an event; None if nothing does.
+        reaction: Returns what may react in a state to an event, or to none; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
     """
@@ -139,14 +136,12 @@ class NestedRows:
 
     def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
         """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        by_leaf = (
-            tuple(arc for arc in self.tree.arcs_around(leaf) if _reacts(arc.written.trigger, event))
-            for leaf in leaves
-        )
-        return [*dict.fromkeys(arcs for arcs in by_leaf if arcs)]
+        around = map(self.tree.arcs_around, leaves)
+        by_leaf = (tuple(a for a in arcs if is_meant(event, a.written.trigger)) for arcs in around)
+        return [*dict.fromkeys(filter(None, by_leaf))]
 
     def _reacting(self, state: Any, event: Any) -> Reaction | None:
-        place, trigger = self.place(state), ALWAYS if event is EVENTLESS else event
+        place, trigger = self.place(state), trigger_text(event)
         groups = self.groups(place.leaves, event)
         is_by_chance = _have_shares(chain(*groups))
         return Reaction(self, place.state, trigger, groups, is_by_chance) if groups else None
@@ -237,10 +232,6 @@ def rows_of(definition: Definition[Any]) -> NestedRows:
         definition.rows = NestedRows(definition.hierarchy)
     rows: NestedRows = definition.rows
     return rows
-
-
-def _reacts(trigger: str | None, event: object) -> bool:
-    return event is EVENTLESS if trigger is None else is_meant(event, trigger)
 
 
 @dataclass
