@@ -85,13 +85,13 @@ async def test_a_reply_that_cannot_be_used_fails_the_step(
 ) -> None:
     """The reason does not quote it; the context stays, and no action is carried out."""
     done: list[Action] = []
-    agent = agent_of(
-        text, [reply, ACT if text is ACTION else '{"idea": "x"}'], on_action=done.append
-    )
+    replies = [reply, ACT if text is ACTION else '{"idea": "x"}']
+    agent = agent_of(text, replies, on_action=done.append)
     (run,) = (await agent.turn()).steps
     assert (run.outcome, agent.context, done) == ("skipped", {}, [])
     assert str(run.reason).startswith("the text cannot be used: ")
     assert reason in str(run.reason)
+    assert not reply or reply not in str(run.reason)
     assert (await agent.turn()).steps[0].outcome == "done"
 
 
