@@ -112,7 +112,7 @@ async def test_a_step_bounds_its_reply(
 async def test_a_reply_that_is_cut_off_is_to_be_shorter(serve: Serve, connect: Any) -> None:
     """The model reads that it was cut, and nothing of what it wrote, which it would write again."""
     shorter, longer = '{"action": {"kind": "ok"}}', '{"action": {"kind": "on and on %s"}}'
-    server = serve(write=lambda p, *_: shorter if "much shorter" in p else longer % ("it " * 99))
+    server = serve(write=lambda p, *_: shorter if "a shorter one" in p else longer % ("it " * 99))
     workflow = Workflow.from_text(ACTION.replace("skip", "retry"))
     (run,) = (await WorkflowAgent(workflow, connect(server, reply_tokens=20)).turn()).steps
     assert (run.outcome, run.reason) == ("done", None)
