@@ -102,8 +102,10 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 
 def somebody_listens(level: int = logging.INFO) -> bool:
     """Return whether anybody may listen to charts without their own logger."""
-    # every fire asks
-    return bool(event_hooks) or structlog_is_configured() or _standard.isEnabledFor(level)
+    # every fire asks, and a third call would make it a twentieth slower
+    if event_hooks or (_is_configured() and structlog_is_configured()):
+        return True
+    return _standard.isEnabledFor(level)
 
 
 def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
