@@ -31,7 +31,7 @@ CONFIG: dict[str, str | bool | int | float | list[str]] = {
 }
 """Threads and memory that a log may use; what does not fit goes to a temporary file."""
 
-_FORMAT = "1"
+_FORMAT = "2"
 """Changes with what is kept of a log."""
 
 _MOST_NAMED = 10
@@ -39,12 +39,23 @@ _MOST_KEYS = 1_000
 _KEPT_FILES = 12
 _GZIP = b"\x1f\x8b"
 _MOMENT = """
-coalesce(case when timestamp like '%Z' then try_cast(timestamp as timestamp)
-              else try_cast(timestamp as timestamptz)::timestamp end,
-         case when try_cast(timestamp as double) between 0 and 253402300799
-              then make_timestamp((try_cast(timestamp as double) * 1000000)::bigint) end) as moment
+coalesce(case when timestamp not like '%Z' and regexp_matches(timestamp, ':.*[-+/]')
+              then try_cast(timestamp as timestamptz) at time zone 'UTC'
+              else try_cast(timestamp as timestamp) end,
+         case when try_cast(timestamp as double) between 0 and 253402300799999
+              then make_timestamp((try_cast(timestamp as double)
+                   * if(try_cast(timestamp as double) < 253402300800, 1000000, 1000))::bigint)
+              end) as moment,
+if(moment is null, timestamp, null) as unread_time
 """
-"""The time of a line in UTC, as a text with or without a zone, or as seconds."""
+"""The time of a line in UTC, as a text with or without a zone, in seconds or in milliseconds."""
+
+_UNREAD = """
+insert into {0}.damage select 'unread_time', min(line),
+    format('has a time that cannot be read: {{}} (lines like this: {{:,}})',
+           min_by(unread_time, line), count(*))
+from {0}.lines where unread_time is not null having count(*) > 0
+"""
 
 _LINES = "read_ndjson_objects('{}', ignore_errors = true)"
 
@@ -53,7 +64,7 @@ class Damage(NamedTuple):
     """A line that cannot be read, or what is wrong with a whole log.
 
     Args:
-        kind: ``corrupt``, ``truncated`` or ``earlier_runs``.
+        kind: ``corrupt``, ``truncated``, ``earlier_runs`` or ``unread_time``.
         line: Its number; None for the whole log.
         message: What is wrong.
     """
@@ -195,6 +206,7 @@ def load_lines(
     connection.execute(f"create table {schema}.damage (kind varchar, line bigint, message varchar)")
     if damage:
         connection.executemany(f"insert into {schema}.damage values (?, ?, ?)", damage)
+    connection.execute(_UNREAD.format(schema))
 
 
 def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) -> None:

@@ -64,12 +64,12 @@ def run(
 
     * `prism run story/config.json --memory story/memory.json --model ollama:llama3.2`
     """
-    from prism.worlds.addresses import key_of
+    from prism.worlds.addresses import alone
 
     values: dict[str, Any] = {**options.named_values(parameters)}
     arguments: dict[str, Any] = {"agents": agents, "rounds": rounds, "ticks": ticks, "seed": seed}
     arguments |= {"treatments": treatments, "log_agents": log_agents, "memory": memory}
-    if key_of(world) is None:
+    if alone(world) is None:
         arguments |= _askers(model, model_file, writer, policy, max_calls)
     else:
         # a run of a single agent refuses what is for worlds

@@ -29,7 +29,6 @@ class WorkflowRun(AloneRun):
         parameters: Variables to begin with.
     """
 
-    key = "workflow"
     takes: ClassVar[Mapping[str, Any]] = {**AloneRun.takes, "rounds": 10, "parameters": {}}
 
     parameters: Mapping[str, Any]
@@ -67,7 +66,6 @@ class CognitiveRun(AloneRun):
         memory: The agent's memory; a missing file is created.
     """
 
-    key = "cognition"
     takes: ClassVar[Mapping[str, Any]] = {**AloneRun.takes, "memory": None}
 
     memory: Path

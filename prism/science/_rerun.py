@@ -116,6 +116,8 @@ def _kept(source: Path) -> Run[Any]:
         raise InputError("has not ended: resume it first", path=source)
 
     options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
+    if options.is_alone:
+        raise InputError("is the run of a single agent: only those of worlds repeat", path=source)
     return options
 
 

@@ -202,10 +202,15 @@ def prompt_of(reader: Reader, kind: PostKind, post: Post | None, draft: Draft) -
         post: The post that it looked at when it decided to write, if any.
         draft: The draft.
     """
-    parts = [reader.persona(), _task_of(kind, post, draft)]
     # what a policy decides has no thread that it was decided on
-    if reader.acts:
-        parts.insert(1, _what_was_read(kind, post))
+    parts = [reader.persona(), _what_was_read(kind, post) if reader.acts else ""]
+    if kind == "post" or post is None:
+        topics = draft.topics or (() if post is None else post.topics)
+        parts.append(
+            f"You write a new post about {', '.join(topics) or 'whatever is on your mind'}."
+        )
+    else:
+        parts.append(f"{_TASKS[kind].format(author=post.author_id)}\n{quoted(post.text)}")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -216,14 +221,6 @@ def situation_of(parameters: Parameters, post: Post) -> str:
     if parameters.shows_scores:
         lines.append(f"It has {post.likes} likes and {post.dislikes} dislikes.")
     return "\n".join(lines)
-
-
-def _task_of(kind: PostKind, post: Post | None, draft: Draft) -> str:
-    """Describe a writer's task in words."""
-    if kind == "post" or post is None:
-        topics = draft.topics or (() if post is None else post.topics)
-        return f"You write a new post about {', '.join(topics) or 'whatever is on your mind'}."
-    return f"{_TASKS[kind].format(author=post.author_id)}\n{quoted(post.text)}"
 
 
 def _what_was_read(kind: PostKind, post: Post | None) -> str:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from math import fsum, log1p
+from math import fsum, inf, log1p
 from statistics import NormalDist
 
-from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._readers import Reader
 from prism.social.parameters import DIURNAL, HOURS, Parameters
@@ -22,17 +21,19 @@ _TOP, _NEXT = 0.01, 0.09
 """The parts of the agents in the first two classes (Nielsen 2006); all others are in the third."""
 
 
-def wait(probability: float, stream: RandomStream) -> int:
+def wait(probability: float, stream: RandomStream) -> float:
     """Draw the number of failed trials before the next success.
 
     It is geometric, so one draw covers all trials until then (Devroye 1986, Non-Uniform Random
     Variate Generation, X.2).
 
     Args:
-        probability: Chance of success in each trial, above 0; 1 or more is certain.
+        probability: Chance of success in each trial; 1 or more is certain.
         stream: Random numbers.
     """
-    return 0 if probability >= 1 else int(log1p(-stream.random()) / log1p(-probability))
+    if not 0 < probability < 1:
+        return 0 if probability else inf
+    return int(log1p(-stream.random()) / log1p(-probability))
 
 
 def rank_of(reader: Reader, seed: int) -> tuple[int, float]:
@@ -123,9 +124,6 @@ def make_follows(readers: Sequence[Reader], parameters: Parameters) -> None:
     Args:
         readers: The population.
         parameters: The numbers of the network.
-
-    Raises:
-        FieldValueError: If there are too few readers for it.
     """
     seed, size = parameters.seed, len(readers)
     names = sorted(
@@ -134,12 +132,7 @@ def make_follows(readers: Sequence[Reader], parameters: Parameters) -> None:
     )
     follows = round(size * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
-    links, most = follows - mutual, size * (size - 1) // 2
-    if links > most:
-        raise FieldValueError(
-            f"mean_follows must be smaller: {size} agents have {most} pairs, and the network needs "
-            f"{links}"
-        )
+    links = min(follows - mutual, size * (size - 1) // 2)
     stream = RandomStream(seed, "network")
     pairs = _scale_free(size, links, parameters.follower_exponent, stream)
     # some of the followed agents follow back

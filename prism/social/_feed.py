@@ -25,7 +25,7 @@ from prism.social._acting import (
 from prism.social._differences import follows_of_newcomer, is_awake, wait
 from prism.social._posting import COUNTERS, Posting
 from prism.social._posts import Draft, Post, PostKind
-from prism.social._rankings import refresh
+from prism.social._rankings import RANKINGS, Ranking, by_own_method, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social.parameters import HOURS, SECONDS_PER_HOUR
 from prism.statechart import AgentState
@@ -308,14 +308,9 @@ class Feed(Posting):
     # For rankings
 
     @property
-    def has_own_ranking(self) -> bool:
-        """Whether the class overrides `rank`."""
-        return type(self).rank is not Feed.rank
-
-    @property
-    def is_by_interests(self) -> bool:
-        """Whether feeds have posts by followed authors and on the reader's interests."""
-        return self.feed == "interests" and not self.has_own_ranking
+    def ranking(self) -> Ranking:
+        """The function that ranks the posts of a feed."""
+        return RANKINGS[self.feed] if type(self).rank is Feed.rank else by_own_method
 
     def stream_of_feed(self, reader: Reader) -> RandomStream:
         """Return random numbers for one feed."""
@@ -331,10 +326,7 @@ class Feed(Posting):
         """Make an agent begin a post on its own initiative, if one is due."""
         rate = self.posts_per_tick * reader.activity
         if rate != reader.idea_rate:
-            reader.idea_rate = rate
-            reader.before_idea = wait(rate, reader.random) if rate else 0
-        if not rate:
-            return False
+            reader.idea_rate, reader.before_idea = rate, wait(rate, reader.random)
         if reader.before_idea:
             reader.before_idea -= 1
             return False
@@ -357,11 +349,8 @@ class Feed(Posting):
         """Return whether an agent may write about a cascade again."""
         if kind == "post" or post is None:
             return True
-        root = post.root.number
-        most = self.replies_per_cascade
-        if kind == "reshare":
-            most = 1 if self.reshares_once else None
-        return most is None or reader.written[kind, root] < most
+        most = self.replies_per_cascade if kind == "reply" else 1 if self.reshares_once else None
+        return most is None or reader.written[kind, post.root.number] < most
 
     def _log_weighing(self, reader: Reader, post: Post) -> None:
         if self._run_turns.events.are_heard:
@@ -404,8 +393,7 @@ class Feed(Posting):
         assert draft is not None
         parent = None if kind == "post" else reader.post
         if parent is not None:
-            root = parent.root.number
-            reader.written[kind, root] += 1
+            reader.written[kind, parent.root.number] += 1
         self._publish(reader.agent_id, kind, draft, parent, None)
         if self._run_turns.remembers:
             reader.remember(f"You published a {kind}: {quoted(draft.text)}")

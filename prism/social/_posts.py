@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Literal
 
 from prism.agents.words import Terms, terms_of
@@ -90,8 +91,7 @@ def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[P
     """Return the newest posts of some sources, from a number on, newest first."""
     fresh: dict[int, Post] = {}
     for posts in sources:
-        for index in range(len(posts) - 1, max(len(posts) - 1 - length, -1), -1):
-            post = posts[index]
+        for post in islice(reversed(posts), length):
             if post.number < since:
                 break
             fresh[post.number] = post

@@ -6,7 +6,7 @@ on a topic from the topic's list.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import islice
 from operator import attrgetter
@@ -27,23 +27,28 @@ def chronological(_feed: Any, reader: Reader) -> Iterable[Post]:
 
 
 def interests(feed: Any, reader: Reader) -> Iterable[Post]:
-    """Return the newest posts by followed authors and on the reader's interests."""
+    """Return the newest posts by followed authors and on the reader's interests.
+
+    The opening posts, all of which are equally new, are in an order of the reader's own.
+    """
     newest_of_each = [islice(reversed(each), feed.candidates) for each in reader.sources]
-    return merge(*newest_of_each, key=_number, reverse=True)
+    posts = [*merge(*newest_of_each, key=_number, reverse=True)]
+    opening = [post for post in posts if post.number < feed.posts_before]
+    if len(opening) > feed.feed_length:
+        posts[len(posts) - len(opening) :] = feed.stream_of_feed(reader).shuffled(opening)
+    return posts
+
+
+def by_own_method(feed: Any, reader: Reader) -> Iterable[Post]:
+    """Return the newest unseen posts as the method `rank` of a feed orders them."""
+    by_anybody = islice(reversed(feed.posts), feed.candidates)
+    merged = merge(reversed(reader.pool), by_anybody, key=_number, reverse=True)
+    unseen = [*_unseen(reader, merged)]
+    yield from feed.rank(reader, unseen, feed.stream_of_feed(reader))
 
 
 RANKINGS: Mapping[str, Ranking] = {"chronological": chronological, "interests": interests}
 """The rankings that the parameter ``feed`` names."""
-
-
-def _by_own_ranking(feed: Any, reader: Reader) -> Iterable[Post]:
-    """Return the newest unseen posts as a user's function orders them."""
-    by_anybody = islice(reversed(feed.posts), feed.candidates)
-    merged = merge(reversed(reader.pool), by_anybody, key=_number, reverse=True)
-    ranked: Iterable[Post] = feed.rank(
-        reader, [*_unseen(reader, merged)], feed.stream_of_feed(reader)
-    )
-    return ranked
 
 
 def _unseen(reader: Reader, posts: Iterable[Post]) -> Iterator[Post]:
@@ -64,12 +69,13 @@ def refresh(feed: Any, reader: Reader) -> bool:
     Returns:
         Whether there is anything to read.
     """
-    if feed.is_by_interests and reader.next_number:
+    ranking = feed.ranking
+    if ranking is interests and reader.next_number:
         return _add_newest(feed, reader)
 
-    reader.unread = [*islice(_unseen(reader, _ranked(feed, reader)), feed.feed_length)]
+    reader.unread = [*islice(_unseen(reader, ranking(feed, reader)), feed.feed_length)]
     # only a feed of interests goes on from here: another one has left posts out
-    reader.next_number = len(feed.posts) if feed.is_by_interests else 0
+    reader.next_number = len(feed.posts) if ranking is interests else 0
     return bool(reader.unread)
 
 
@@ -83,21 +89,3 @@ def _add_newest(feed: Any, reader: Reader) -> bool:
         wanted = [post for post in newest(fresh, since, length) if post.author_id != reader_id]
         reader.unread = (wanted + reader.unread)[:length]
     return bool(reader.unread)
-
-
-def _ranked(feed: Any, reader: Reader) -> Iterable[Post]:
-    """Return posts for a feed, the best first."""
-    if feed.has_own_ranking:
-        return _by_own_ranking(feed, reader)
-    posts = RANKINGS[feed.feed](feed, reader)
-    return _opening_drawn(feed, reader, posts) if feed.is_by_interests else posts
-
-
-def _opening_drawn(feed: Any, reader: Reader, posts: Iterable[Post]) -> Sequence[Post]:
-    """Put the opening posts, all of which are equally new, in an order of the reader's own."""
-    listed = [*posts]
-    opening = [post for post in listed if post.number < feed.posts_before]
-    if len(opening) <= feed.feed_length:
-        return listed
-    drawn: list[Post] = feed.stream_of_feed(reader).shuffled(opening)
-    return listed[: len(listed) - len(opening)] + drawn

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from math import inf
 from typing import Any, ClassVar
 
 from prism.agents import Archetype, SocialAgent
@@ -23,10 +24,6 @@ KINDS_OF_ACTS: Mapping[AgentState, PostKind] = {
 _MEANINGS_OF_ACTS = {AgentState.COMPOSING: "Write a post of your own"}
 
 
-def _always(_reader: object, _post: object) -> bool:
-    return True
-
-
 def _may(kind: PostKind) -> Any:
     """Return a guard: a model decides for the agent, which may write this about the post."""
     return lambda reader, _post: kind in reader.acts
@@ -40,7 +37,7 @@ def chart_of(*, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
         has_ideas: Whether agents write on their own initiative.
         acts: Whether agents choose among all acts if a model decides.
     """
-    chart = social_media_chart(should_engage=_always, acts=acts, has_ideas=has_ideas)
+    chart = social_media_chart(acts=acts, has_ideas=has_ideas)
     # an agent that is not engaged is never asked, so the options need no guard
     guards: dict[Any, Any] = dict.fromkeys((AgentState.COMPOSING, AgentState.ENGAGING_LIKE))
     if acts:
@@ -100,7 +97,7 @@ class Reader(Agent):
     awake: tuple[int, bool] = state((-1, False))
     # when it begins to write on its own initiative
     idea_rate: float = state(0.0)
-    before_idea: int = state(0)
+    before_idea: float = state(inf)
 
     def relevance(self, post: Any) -> float:
         """Return the relevance of a post, from 0.0 to 1.0."""

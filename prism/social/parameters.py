@@ -127,7 +127,8 @@ class Parameters(World[Reader]):
         candidates: Number of newest posts of each source to consider for a feed, from 1 on.
         follow_network: Who follows whom: as ``given`` by the population, or generated as
             ``scale_free``. For another network, override `Feed.populate`.
-        mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on.
+        mean_follows: Mean number of agents that an agent follows in a generated network, from 0 on,
+            as far as there are enough agents.
         reciprocity: Probability that a follow is returned (Kwak et al. 2010: 22.1 % of the pairs).
         follower_exponent: Exponent of the numbers of followers of a scale-free network, above 2.
         shows_scores: Whether questions, prompts and ``post.weighed`` include likes, dislikes, score

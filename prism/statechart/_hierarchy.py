@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from prism.statechart._parts import Action, History, State, as_state, as_tuple
 from prism.statechart.states import Configuration, joined, state_text
-from prism.statechart.transitions import EventDescriptor, Transition
+from prism.statechart.transitions import Transition, is_meant
 
 CHART = 0
 
@@ -122,16 +122,7 @@ class Hierarchy:
         )
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
-        self.arcs: tuple[Arc, ...] = tuple(
-            Arc(
-                index,
-                self._number(item.source, at, item),
-                self._targets(item.target, at, item),
-                item,
-            )
-            for index, item in enumerate(transitions)
-            for at in [("transitions", index)]
-        )
+        self.arcs: tuple[Arc, ...] = tuple(self._arc(*each) for each in enumerate(transitions))
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
@@ -167,6 +158,11 @@ class Hierarchy:
         node.children = [self._add(each, node.number, final) for each in state.states]
         node.initial, node.last = state.initial, len(self.nodes) - 1
         return node.number
+
+    def _arc(self, number: int, item: Transition[Any]) -> Arc:
+        about = ("transitions", number), item
+        source, targets = self._number(item.source, *about), self._targets(item.target, *about)
+        return Arc(number, source, targets, item)
 
     def _number(self, state: Any, place: Place, what: object) -> int:
         number = self.numbers.get(state_text(state), CHART) if isinstance(state, Enum) else CHART
@@ -212,9 +208,7 @@ class Hierarchy:
 
     def reacts_to(self, event: object) -> bool:
         """Return whether a transition has an event as its trigger, or describes it."""
-        return event in self.triggers or any(
-            each.matches(event) for each in self.triggers if isinstance(each, EventDescriptor)
-        )
+        return event in self.triggers or any(is_meant(event, each) for each in self.triggers)
 
     # Where states lie
 

@@ -39,11 +39,11 @@ _READ = {
     "history": "id type prism:default <transition>",
     "transition": "event cond target type "
     "prism:exact prism:action prism:after prism:rate prism:probability prism:place",
-    "default": "target type",
+    "default transition": "target type",
 }
 """What is read of each element: its attributes, and elements inside.
 
-A ``default`` is the transition of an ``initial`` or a ``history``.
+A ``default transition`` is that of an ``initial`` or a ``history``.
 """
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.]|^[0-9.]|_(?=x[0-9A-F]{4})")
@@ -250,7 +250,7 @@ class _Reader:
             return
 
         is_default = kind == "transition" and around in ("initial", "history")
-        reading = "default" if is_default else kind
+        reading = "default transition" if is_default else kind
         self._refuse(f"<{kind}> in <{around}>", f"<{kind}>" not in _READ[around].split())
         values = {names[each]: text for each, text in attributes.items()}
         for each in values.keys() - foreign:
@@ -274,7 +274,7 @@ class _Reader:
             case "initial":
                 self._refuse("a second initial", bool(_led(outer)))
                 return outer
-            case "default":
+            case "default transition":
                 self._refuse("a transition without a target", not ids)
                 self._refuse("a second transition in <initial> or <history>", bool(_led(outer)))
                 _led(outer).extend(ids)
@@ -297,7 +297,7 @@ class _Reader:
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
                 self._chart["final_states"] += [data["state"]] if kind == "final" else []
-        if kind not in ("default", "transition"):
+        if not kind.endswith("transition"):
             self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
         return data
 

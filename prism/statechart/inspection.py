@@ -180,18 +180,15 @@ class Finding:
 def find_flaws(chart: Definition[Any]) -> Iterator[Finding]:
     """Yield everything that is probably wrong with a chart: see `Statechart.check`."""
     initial, reached = state_text(chart.initial), _reached(chart)
+    left = {*_left(chart.hierarchy), *chart.arguments["final_states"]}
+    lost = f"cannot be reached from {initial!r}: add a transition that leads to it, or remove it"
+    trapped = "has no way out: add a transition that leaves it, or make it a final state"
     for state in chart.states:
         if state not in reached:
-            problem = f"state {state_text(state)!r} cannot be reached from {initial!r}"
-            cure = "add a transition that leads to it, or remove it"
-            yield Finding("unreachable", state, f"{problem}: {cure}")
-    left = {*_left(chart.hierarchy), *chart.arguments["final_states"]}
+            yield Finding("unreachable", state, f"state {state_text(state)!r} {lost}")
     for state in chart.states:
         if state not in left:
-            cure = "add a transition that leaves it, or make it a final state"
-            yield Finding(
-                "no_way_out", state, f"state {state_text(state)!r} has no way out: {cure}"
-            )
+            yield Finding("no_way_out", state, f"state {state_text(state)!r} {trapped}")
 
 
 def _reached(chart: Definition[Any]) -> set[Any]:
@@ -208,10 +205,8 @@ def _reached(chart: Definition[Any]) -> set[Any]:
 def _left(tree: Hierarchy) -> Iterator[Any]:
     """Yield the leaves that some transition leaves, those of other regions included."""
     for arc in tree.arcs:
-        within, outer, ends = domain(tree, arc, {}), arc.source, ends_of(tree, arc)
-        for around in tree.ancestors(arc.source, within):
-            if tree.nodes[around].kind == "parallel" and tree.is_inside(around, within or 0):
-                outer = around
-        for leaf in tree.leaves_at(outer):
+        around, ends = tree.ancestors(arc.source, domain(tree, arc, {})), ends_of(tree, arc)
+        regions = [each for each in around if tree.nodes[each].kind == "parallel"]
+        for leaf in tree.leaves_at([arc.source, *regions][-1]):
             if ends not in ([], [leaf]):
                 yield tree.nodes[leaf].state

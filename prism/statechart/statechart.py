@@ -23,7 +23,6 @@ from prism.statechart._engine.machine import Arguments, Machine
 from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import Action, Guard, State
-from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
 from prism.telemetry.loggers import EventLogger
@@ -87,7 +86,7 @@ class Statechart(Driving[StateT]):
     ) -> None:
         rest = (name, decision_states, timeouts, strict, final_states, description)
         definition = Definition(states, transitions, initial, *rest)
-        super().__init__(definition, Reporter(name, logger), clock)
+        super().__init__(definition, logger, clock)
 
     # Other ways to make one
 

@@ -25,7 +25,7 @@ from prism.statechart._parts import (
     timing_problems,
 )
 from prism.statechart.memory import plain_number
-from prism.statechart.names import Keys, pack, unpack
+from prism.statechart.names import pack, unpack
 from prism.statechart.states import joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
@@ -46,9 +46,6 @@ DEFAULT_MAX_HISTORY_DEPTH = 50
 
 ALWAYS = "always"
 """The name of an eventless transition's trigger in logs and pictures."""
-
-_MOST_VARIANTS = 64
-"""Variants of one edge; contexts whose keys are data would make it grow without bound."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +149,8 @@ class EventDescriptor(str):
         return isinstance(event, str) and (not prefix or f"{event}.".startswith(f"{prefix}."))
 
 
-def is_meant(event: object, trigger: str) -> bool:
-    """Return whether an event causes the transitions of a trigger."""
+def is_meant(event: object, trigger: str | None) -> bool:
+    """Return whether an event causes the transitions of a trigger; None causes eventless ones."""
     return trigger.matches(event) if isinstance(trigger, EventDescriptor) else trigger == event
 
 
@@ -162,45 +159,27 @@ def is_meant(event: object, trigger: str) -> bool:
 
 @dataclass(slots=True, eq=False)
 class Edge:
-    """The part that all records of a transition share: ends, trigger, and keys of the context.
-
-    A record refers to its edge instead of having five fields of its own, which halves its size.
-    """
+    """The part that all records of a transition share: ends and trigger."""
 
     from_state: Any
     to_state: Any
     trigger: str
-    keys: Keys = None
     from_text: str = field(init=False)
     to_text: str = field(init=False)
     # what the engine compares with an agent's state: nothing that a self-transition leaves
     leaves: Any = field(init=False)
     # in a chart with composites: what is exited and entered
     plan: Any = field(default=None, init=False)
-    variants: dict[Keys, Edge] = field(init=False, repr=False)
-    # the variant of the last context with one key
-    usual: Edge | None = field(default=None, init=False, repr=False)
+    # of the last context that had one
+    key: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
         self.leaves = None if self.from_state == self.to_state else self.from_state
-        self.variants = {self.keys: self}
 
     def ends(self) -> dict[str, str]:
         """Return states and trigger as the log has them."""
         return {"from_state": self.from_text, "to_state": self.to_text, "trigger": self.trigger}
-
-    def with_keys(self, keys: Keys) -> Edge:
-        """Return the variant of this edge for contexts with these keys; made once, then shared."""
-        variant = self.variants.get(keys)
-        if variant is None:
-            variant = Edge(self.from_state, self.to_state, self.trigger, keys)
-            if len(self.variants) < _MOST_VARIANTS:
-                variant.variants = self.variants
-                self.variants[keys] = variant
-
-        self.usual = variant if type(keys) is str else None
-        return variant
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -217,7 +196,7 @@ def _read_only(get: Callable[[Any], Any]) -> Any:
 class StateTransition:
     """An entry of an agent's history: a transition with its time and its event's context.
 
-    Records are immutable and compact (56 bytes and a float); ``timestamp`` and ``context`` are
+    Records are immutable and compact (64 bytes and a float); ``timestamp`` and ``context`` are
     built when they are read.
 
     Args:
@@ -229,15 +208,13 @@ class StateTransition:
             identifying fields, never kept.
     """
 
-    __slots__ = ("_edge", "_time", "_value")
+    __slots__ = ("_edge", "_keys", "_time", "_value")
 
     from_state: Any = _read_only(attrgetter("_edge.from_state"))
     to_state: Any = _read_only(attrgetter("_edge.to_state"))
     trigger: str = _read_only(attrgetter("_edge.trigger"))
     timestamp: datetime = _read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
-    context: dict[str, Any] | None = _read_only(
-        lambda entry: unpack(entry._edge.keys, entry._value)
-    )
+    context: dict[str, Any] | None = _read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
         self,
@@ -247,11 +224,10 @@ class StateTransition:
         timestamp: datetime,
         context: Mapping[str, Any] | object | None = None,
     ) -> None:
-        keys, value = pack(context)
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
-        self._edge: Edge = shared_edge(from_state, to_state, trigger).with_keys(keys)
+        self._edge: Edge = shared_edge(from_state, to_state, trigger)
         self._time: float = aware.timestamp()
-        self._value: Any = value
+        self._keys, self._value = pack(context)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
@@ -305,25 +281,25 @@ class StateTransition:
 _new_record = StateTransition.__new__
 
 
-def make_record(edge: Edge, time: float, context: object) -> StateTransition:
+def make_record(edge: Edge, time: float, context: Any) -> StateTransition:
     """Make a history entry from a chart's own edge."""
     # not by the constructor, which would check again what the chart has checked
     record = _new_record(StateTransition)
-    record._time = time
+    record._edge, record._time = edge, time
     if context is None:
-        record._edge, record._value = edge, None
+        record._keys = record._value = None
         return record
 
     # the usual context, in a third of the time: one text, under the key of the last one
-    usual = edge.usual
-    if context.__class__ is dict and len(context) == 1 and usual is not None:
-        value = context.get(usual.keys)
+    if context.__class__ is dict and len(context) == 1:
+        value = context.get(edge.key)
         if value.__class__ is str:
-            record._edge, record._value = usual, intern(value)
+            record._keys, record._value = edge.key, intern(value)
             return record
 
-    keys, record._value = pack(context)
-    record._edge = edge.with_keys(keys)
+    record._keys, record._value = pack(context)
+    if type(record._keys) is str:
+        edge.key = record._keys
     return record
 
 

@@ -44,18 +44,8 @@ class AgentStream(RandomStream):
         """Turn to the sequence of a round."""
         self.round = number
         # rounds are parts of one sequence, 2**40 numbers apart
-        self._key = self._at = (self._own + number * _ROUND) & WORD
-        self._put_back = None
+        self.begin_at((self._own + number * _ROUND) & WORD)
         return self
-
-    def choice(self, items: Sequence[Any]) -> Any:
-        """Draw one of several items, all equally likely."""
-        if type(items) is not AgentSet:
-            return super().choice(items)
-        if not items:
-            raise IndexError("there is nothing to choose from: check first that there is")
-        # past the method that makes sets of slices
-        return tuple.__getitem__(items, int(self.random() * len(items)))
 
 
 class Agent(Declares):
@@ -103,7 +93,6 @@ class Agent(Declares):
     has_left: ClassVar[bool] = False
     _begin_state: ClassVar[Any] = None
     _inbox: ClassVar[deque[Message] | None] = None
-    _own_fields: ClassVar[tuple[str, ...]] = ()
     _notes: ClassVar[Sequence[str]] = ()
     _notes_transitions: ClassVar[bool] = True
     # ticks in its state before a self-transition began ticks_in_state anew
@@ -117,11 +106,6 @@ class Agent(Declares):
         for name, value in arguments.items():
             setattr(self, name, value)
         self._arguments = arguments
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """Note the fields that the log describes."""
-        super().__init_subclass__(**options)
-        cls._own_fields = tuple(name for name in cls.fields if name not in Agent.fields)
 
     # Joining, which the run does
 
@@ -205,7 +189,8 @@ class Agent(Declares):
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
-        attributes = {name: getattr(self, name) for name in type(self)._own_fields}
+        names = [name for name in type(self).fields if name not in Agent.fields]
+        attributes = {name: getattr(self, name) for name in names}
         attributes.update(self.attributes)
         return {"attributes": identify(attributes)} if attributes else {}
 
@@ -301,8 +286,7 @@ class Agent(Declares):
         if template is None and not turns.answers.has_writer:
             raise SimulationError(
                 f"agent {self.agent_id!r} is to write {key!r}, but the run has no writer: pass "
-                "Run(..., writer=...), or a text for runs without one: write(prompt, "
-                "template=...)"
+                "Run(..., writer=...), or write(..., template=...)"
             )
 
         wording: Wording = turns.answers.wording

@@ -86,7 +86,7 @@ class AgentSet(tuple[AgentT, ...]):
     def __getitem__(self, index: slice, /) -> AgentSet[AgentT]: ...
     def __getitem__(self, index: Any, /) -> Any:
         """Return an agent by its place, or the set of the agents in a slice."""
-        chosen = super().__getitem__(index)
+        chosen = tuple.__getitem__(self, index)
         return AgentSet(chosen) if isinstance(index, slice) else chosen
 
     def __add__(self, others: tuple[OtherT, ...], /) -> AgentSet[AgentT | OtherT]:

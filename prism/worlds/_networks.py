@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any, Generic, TypeVar, cast
 
 from prism.errors import FieldValueError
@@ -154,23 +156,17 @@ def from_edges(world: Any, edges: Any) -> Network[Any]:
 
 def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
     """Return connections, some of which lead to a random agent instead."""
-    links: list[set[int]] = [set() for _ in range(size)]
-    for one, other in pairs:
-        links[one].add(other)
-        links[other].add(one)
-
+    taken = {*map(frozenset, pairs)}
+    degrees = Counter(chain.from_iterable(pairs))
     result = []
     for one, other in pairs:
         target = other
         # an agent that is connected to all others cannot be rewired
-        if stream.chance(rewired) and len(links[one]) < size - 1:
-            while target == one or target in links[one]:
+        if stream.chance(rewired) and degrees[one] < size - 1:
+            while target == one or frozenset((one, target)) in taken:
                 target = stream.index(size)
-            links[one].remove(other)
-            links[other].remove(one)
-            links[one].add(target)
-            links[target].add(one)
-
+            taken ^= {frozenset((one, other)), frozenset((one, target))}
+            degrees.update({target: 1, other: -1})
         result.append((one, target))
 
     return result

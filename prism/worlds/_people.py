@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
-from prism.errors import InputError, UnknownStateError
+from prism.errors import InputError
 from prism.files import Record, reading
-from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
-from prism.worlds.arguments import read_value
+from prism.worlds.arguments import read_value, require_whole
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")
@@ -71,9 +69,6 @@ def _made(
         return [_kind_of(record, kinds)() for record in records]
 
     made = list(world.populate(len(records)))
-    if others := [agent for agent in made if not isinstance(agent, Agent)]:
-        problem = f"is for the agents of a world; {type(others[0]).__name__} cannot use it"
-        raise InputError(problem, path=path)
     if len(made) != len(records):
         raise InputError(
             f"has {len(records):,} rows, but {type(world).__name__}.populate made {len(made):,} "
@@ -95,12 +90,7 @@ def population_of(agents: Any) -> Any:
         return Path(agents)
     if isinstance(agents, Iterable):
         return agents
-    if agents is None:
-        return DEFAULT_AGENTS
-    if not isinstance(agents, Integral) or agents < 1:
-        problem = f"must be a number from 1 on, a file, or the agents, got {agents!r}"
-        raise InputError(problem, field="agents")
-    return int(agents)
+    return DEFAULT_AGENTS if agents is None else require_whole("agents", agents, 1)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:
@@ -114,35 +104,22 @@ def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:
 
 
 def _called(record: Record, agent_id: str) -> dict[str, str]:
-    names = (name for key in _NAMES if (name := record.text(key, "")))
-    called = {"agent_id": agent_id, "name": next(names, "")}
-    return {key: text for key, text in called.items() if text}
+    name = next(filter(None, (record.text(key, "") for key in _NAMES)), "")
+    return {key: text for key, text in (("agent_id", agent_id), ("name", name)) if text}
 
 
 def _fields_of(record: Record, cls: type[Agent]) -> dict[str, Any]:
     values = {}
     for name in cls.fields:
         cell = record.fields.get(name)
-        if name in Agent.fields or cell is None:
-            continue
-        if isinstance(cell, str) and not cell.strip():
-            continue
-
-        with record.at(name):
-            values[name] = read_value(cls, name, cell)
+        if name not in Agent.fields and str("" if cell is None else cell).strip():
+            with record.at(name):
+                values[name] = read_value(cls, name, cell)
 
     return values
 
 
 def _begin(agent: Agent, record: Record) -> None:
-    text = record.text(_STATE, "").strip()
-    if not text:
-        return
-
-    chart = type(agent).chart
-    try:
-        agent.begin_in(chart.state_of(text))
-    except UnknownStateError:
-        states = ", ".join(map(state_text, chart.definition.states))
-        problem = f"{type(agent).__name__} has no state {text!r}: it has {states}"
-        raise record.wrong(_STATE, problem) from None
+    if text := record.text(_STATE, "").strip():
+        with record.at(_STATE):
+            agent.begin_in(type(agent).chart.state_of(text))

@@ -14,7 +14,6 @@ from prism.runs.folder import SUMMARY_NAME, read_summary
 from prism.runs.options import with_client
 from prism.runs.running import carry_out
 from prism.worlds._run import Run
-from prism.worlds.addresses import alone, key_in
 
 
 def resume(
@@ -48,7 +47,7 @@ def resume(
     began = read_summary(path)
     if "results" in began:
         return None
-    options = _options_in(path, began["config"])
+    options: Any = Run.from_config(began["config"], path / SUMMARY_NAME)
     if model is not None:
         options = with_client(options, model)
     kept, has_changed = RunFolder(path, is_new=False), _warn_of_changes(began, options, observer)
@@ -82,17 +81,10 @@ def replay(
     path = Path(recorded)
     path = path.parent if path.name in LOG_NAMES and path.is_file() else path
     began, observer = read_summary(path), observer or Observer()
-    options = _options_in(path, began["config"])
+    options: Any = Run.from_config(began["config"], path / SUMMARY_NAME)
     _warn_of_changes(began, options, observer)
     kept = None if folder is None else RunFolder.for_new(Path(folder))
     return carry_out(options.repeating(path), kept, on_round=on_round, observer=observer)
-
-
-def _options_in(folder: Path, config: Mapping[str, Any]) -> Any:
-    """Return the run that a folder's ``run.json`` describes."""
-    key = key_in(config)
-    kind: Any = Run if key is None else alone(key)
-    return kind.from_config(config, folder / SUMMARY_NAME)
 
 
 def _warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) -> bool:

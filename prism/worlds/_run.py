@@ -27,7 +27,7 @@ from prism.runs.running import carry_out
 from prism.telemetry.loggers import EventLogger, LateLogger
 from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults, rounds_as_html
-from prism.worlds.addresses import address_of, alone, class_of, file_of, key_of
+from prism.worlds.addresses import address_of, alone, class_of, file_of
 from prism.worlds.arguments import (
     MOST,
     Arguments,
@@ -134,8 +134,7 @@ class Run(Generic[WorldT_co]):
 
         def __new__(cls, world: Any = None, *_agents: Any, **_options: Any) -> Any:
             """Make a run, or an `AloneRun` if the world is an agent that is run alone."""
-            key = key_of(world) if cls is Run else None
-            return super().__new__(cls if key is None else alone(key))
+            return super().__new__((alone(world) if cls is Run else None) or cls)
 
     def __init__(
         self,
@@ -343,17 +342,13 @@ class Run(Generic[WorldT_co]):
 
     def _to_plain(self) -> dict[str, Any]:
         """Return the arguments that are plain data."""
-        if not isinstance(self._agents, (int, Path)):
-            problem = "are objects, which another process could not recreate: give a number or a "
-            raise InputError(f"{problem}file", field="agents")
-        for name in ("reasoner", "writer"):
-            if is_own(service := getattr(self, name)):
-                kept = f"a folder cannot keep a {type(service).__name__}"
-                problem = f"is your own object, and {kept}: pass a model, or call run()"
-                raise InputError(problem, field=name)
-        if self._logger is not None:
-            problem = "is only for a run that is not kept: leave it out, or call run()"
-            raise InputError(problem, field="logger")
+        models = {name: is_own(getattr(self, name)) for name in ("reasoner", "writer")}
+        own = {**models, "logger": self._logger is not None}
+        own["agents"] = not isinstance(self._agents, (int, Path))
+        for name in filter(own.get, own):
+            cure = {"agents": "a number or a file", "logger": "none"}.get(name, "a model")
+            problem = f"cannot be kept in a folder: pass {cure}, or call run()"
+            raise InputError(problem, field=name)
 
         return {
             "world": self._where(),
@@ -387,6 +382,7 @@ class Run(Generic[WorldT_co]):
             InputError: If it is not such data.
         """
         with naming(path):
+            cls = alone(config.get("agent")) or cls
             run = cls(reasoner=read_decider(config), **cls._from_plain(config))
             run.repeats, run.before = Repeats.from_config(config), Before.from_config(config)
             return run

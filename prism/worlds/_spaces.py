@@ -97,20 +97,11 @@ class Space(_Ground[AgentT, int]):
 
     def near(self, cell: int) -> list[int]:
         """Return the cells around a cell, including corners, row by row."""
-        cells = self._near.get(cell)
-        if cells is None:
-            row, column = divmod(cell, self.width)
-            places = [(row + down, column + right) for down in (-1, 0, 1) for right in (-1, 0, 1)]
-            if self.wraps:
-                places = [(down % self.height, right % self.width) for down, right in places]
-            inside = (
-                down * self.width + right
-                for down, right in places
-                if 0 <= down < self.height and 0 <= right < self.width
-            )
+        if cell not in self._near:
             # in a small space that wraps, some of these cells are the same
-            cells = self._near[cell] = [each for each in dict.fromkeys(inside) if each != cell]
-        return cells
+            around = dict.fromkeys(_around(self, cell, _EIGHT))
+            self._near[cell] = [each for each in around if each != cell]
+        return self._near[cell]
 
     def put(self, agent: AgentT, cell: int) -> None:
         """Put an agent into a cell that has room. It leaves its previous cell.
@@ -191,17 +182,28 @@ class Layer(list[float]):
         Args:
             share: From 0 to 1.
         """
-        width, height = self.width, self.height
         for cell, value in enumerate([*self]):
-            row, column = divmod(cell, width)
             flow = value * share / 4
-            for down, right in ((-1, 0), (0, -1), (0, 1), (1, 0)):
-                y, x = row + down, column + right
-                if self.wraps:
-                    y, x = y % height, x % width
-                if 0 <= y < height and 0 <= x < width:
-                    self[cell] -= flow
-                    self[y * width + x] += flow
+            for other in _around(self, cell, _FOUR):
+                self[cell] -= flow
+                self[other] += flow
+
+
+_FOUR = (-1, 0), (0, -1), (0, 1), (1, 0)
+_EIGHT = tuple((down, right) for down in (-1, 0, 1) for right in (-1, 0, 1))
+"""Steps down and right to the cells beside one, row by row."""
+
+
+def _around(ground: Space[Any] | Layer, cell: int, steps: Iterable[tuple[int, int]]) -> list[int]:
+    """Return the cells to which some steps lead."""
+    width, height = ground.width, ground.height
+    row, column = divmod(cell, width)
+    places = [(row + down, column + right) for down, right in steps]
+    if ground.wraps:
+        places = [(down % height, right % width) for down, right in places]
+    return [
+        down * width + right for down, right in places if 0 <= down < height and 0 <= right < width
+    ]
 
 
 class Plane(_Ground[AgentT, Position]):
@@ -294,13 +296,10 @@ class Plane(_Ground[AgentT, Position]):
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return where some agents are, for the log."""
+        size = {"width": self.width, "height": self.height}
         places = map(self.positions.get, agents)
-        return {
-            "space": "plane",
-            "width": self.width,
-            "height": self.height,
-            "places": [each and [round(value, _DIGITS) for value in each] for each in places],
-        }
+        rounded = [each and [round(value, _DIGITS) for value in each] for each in places]
+        return {"space": "plane", **size, "places": rounded}
 
     def _away(self, here: Position, there: Position) -> Position:
         right, down = there[0] - here[0], there[1] - here[1]

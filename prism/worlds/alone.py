@@ -73,8 +73,7 @@ class AloneRun(Run[Any]):
         options: The model that writes, and the arguments in ``takes``.
 
     Attributes:
-        key: The key of ``run.json`` that keeps the file.
-        takes: The other arguments that it keeps, and their defaults.
+        takes: The arguments that ``run.json`` keeps besides the file, and their defaults.
         file: The file that the agent is read from.
         agent_id: Name of the agent.
 
@@ -82,7 +81,6 @@ class AloneRun(Run[Any]):
         InputError: If an argument is missing or out of range, or JSON cannot hold a value.
     """
 
-    key: ClassVar[str]
     takes: ClassVar[Mapping[str, Any]] = {"rounds": None, "agent_id": "agent", "seed": 0}
 
     is_alone = True
@@ -111,12 +109,12 @@ class AloneRun(Run[Any]):
         return f"<Run of {self.file}, seed {self.seed}>"
 
     def _to_plain(self) -> dict[str, Any]:
-        named = {self.key: self.file, **{name: getattr(self, name) for name in self.takes}}
+        named = {"agent": self.file, **{name: getattr(self, name) for name in self.takes}}
         return {name: plain_value(each) for name, each in named.items()}
 
     @classmethod
     def _from_plain(cls, config: Mapping[str, Any]) -> dict[str, Any]:
-        return {"world": config[cls.key], **{name: config[name] for name in cls.takes}}
+        return {"world": config["agent"], **{name: config[name] for name in cls.takes}}
 
     def _inputs(self) -> Sequence[Path]:
         """Return the files that the run only reads."""

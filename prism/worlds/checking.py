@@ -36,14 +36,18 @@ MOST_ROUNDS = 20
 """Most rounds that are checked by default."""
 
 _LISTING = tuple(
-    f'{{"event":"{name}"'.encode()
-    for name in ("run.started", "agent.joined", "agents.pictured", "agents.measured")
+    f'{{"event":"{name}"'.encode() for name in ("run.started", "agent.joined", "agents.pictured")
 )
 """How lines begin that list the agents in their order."""
 
 _MOST_SHOWN = 300
 
 _SEED, _ORDER = "hash seed", "order of agents"
+
+_CURES = {
+    _SEED: "sort sets before you draw from them or loop over them",
+    _ORDER: "draw from agent.random, and leave the order of turns to prism",
+}
 
 
 # What a class declares
@@ -75,12 +79,17 @@ def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
             _field(name, field, hints.get(name)) for name, field in parameters_of(cls).items()
         ],
         "kinds": [
-            {"kind": each.__name__, "states": _states(each), "doc": cleandoc(each.__doc__ or "")}
+            {
+                "kind": each.__name__,
+                "states": ", ".join(
+                    state_text(state) for chart in definitions_of([each]) for state in chart.states
+                ),
+                "doc": cleandoc(each.__doc__ or ""),
+            }
             for each in kinds
         ],
         "treatments": [
-            {"treatment": name, "round": number or None, "doc": summary(name)}
-            for name, number in marked(cls, TREATMENT).items()
+            {"treatment": name, "doc": summary(name)} for name in marked(cls, TREATMENT)
         ],
         "measures": [{"measure": name, "doc": summary(name)} for name in marked(cls, MEASURE)],
     }
@@ -100,12 +109,6 @@ def _field(name: str, field: Field, hint: Any) -> dict[str, Any]:
         **{key: bound for key, bound in bounds.items() if bound is not None},
         "help": field.help,
     }
-
-
-def _states(kind: type) -> str:
-    return ", ".join(
-        state_text(state) for chart in definitions_of([kind]) for state in chart.states
-    )
 
 
 # Whether it runs the same
@@ -129,15 +132,8 @@ class Finding:
 
     def __str__(self) -> str:
         """Return the finding in words."""
-        cure = (
-            "sort sets before you draw from them or loop over them"
-            if self.cause == _SEED
-            else "draw from agent.random, and leave the order of turns to prism"
-        )
-        return (
-            f"with another {self.cause}, line {self.line} of the log differs: {cure}\n"
-            f"  {self.first}\n  {self.second}"
-        )
+        found = f"with another {self.cause}, line {self.line} of the log differs"
+        return f"{found}: {_CURES[self.cause]}\n  {self.first}\n  {self.second}"
 
 
 def check_world(
@@ -167,8 +163,8 @@ def check_world(
     cls, address = class_of(world)
     rounds = min(cls.rounds, MOST_ROUNDS) if rounds is None else rounds
     if treatments is None:
-        names = [name for name, number in marked(cls, TREATMENT).items() if not number]
-        treatments = [f"{name}@{1 + number % rounds}" for number, name in enumerate(names)]
+        names = enumerate(marked(cls, TREATMENT))
+        treatments = [f"{name}@{1 + number % rounds}" for number, name in names]
     options |= {"world": address, "agents": agents, "rounds": rounds, "treatments": treatments}
     # refuse what is wrong here, where the message is whole
     Run(**options)

@@ -16,7 +16,6 @@ from prism.errors import (
 )
 from prism.reasoner import (
     BaseWriter,
-    Decision,
     PolicyReasoner,
     Question,
     TextCall,
@@ -181,12 +180,12 @@ class Asked(Waits):
             agent._note(stay_in_words(self.state, self.trigger, self.context))
         turns.made[self.trigger] += 1
         chart = self._kind.chart
+        # twice as fast where no other region has moved, which is 3 % of a rumour
         if agent.state is self.state:
             made = chart.fire(agent, self.trigger, self.context, self.answer)
             if made is None:
                 self.discard("not_enabled")
             return made
-        # another region has moved
         how = {"asked_in": self.state}
         return chart.fire_to(agent, self.trigger, self.answer, self.context, **how)
 
@@ -287,19 +286,17 @@ class Answers:
     def begin_round(self) -> None:
         """Begin the counts of a round."""
         self.decisions_asked: int = 0
-        self.decisions_answered: int = 0
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
     async def ask(self, turns: Any, pending: Sequence[Asked], writing: Sequence[Writing]) -> None:
         """Ask for decisions and texts together, and note, count and log the answers."""
         turns.acting = None
+        self.decisions_asked += len(pending)
         if pending and self.policy is not None:
             chosen = self.policy.choose(pending, turns.events.logger)
             for each, answer in zip(pending, chosen, strict=True):
                 each.answer = answer
-            self.decisions_asked += len(pending)
-            self.decisions_answered += len(pending)
             pending = ()
         if not (pending or writing):
             return
@@ -322,15 +319,9 @@ class Answers:
         decisions = await self.reasoner.decide_many(questions, logger=turns.events.logger)
         for each, decision in zip(pending, decisions, strict=True):
             each.answer = decision.chosen
-            self._count(decision)
-
-    def _count(self, decision: Decision) -> None:
-        self.decisions_asked += 1
-        if decision.source != "fallback":
-            self.decisions_answered += 1
-            return
-        where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
-        self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
+            if decision.source == "fallback":
+                where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
+                self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Messages

@@ -10,7 +10,7 @@ from inspect import get_annotations, isfunction
 from math import inf
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
 
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldTypeError
 from prism.randomness import RandomStream
 
 ValueT = TypeVar("ValueT")
@@ -18,10 +18,11 @@ MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 MISSING: Any = object()
 
-STEP, RATE, MEASURE, TREATMENT, PICTURE = "during", "rate", "is_measure", "treats_in", "is_picture"
+STEP, RATE = "during", "rate"
+MEASURE, TREATMENT, PICTURE = "is_measure", "is_treatment", "is_picture"
 """Marks of methods."""
 
-_MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
+MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ class Declares:
             # a new default, whose type is that of the base
             if name in cls.fields and name not in fields and not callable(value):
                 fields[name] = replace(cls.fields[name], default=value, make=None, draw=None)
-        marks = [name for mark in _MARKS for name in marked(cls, mark) if name in vars(cls)]
+        marks = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
         for name in (*fields, *marks):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
                 raise DefinitionError(
@@ -178,7 +179,7 @@ class Declares:
                     )
                 setattr(self, name, field.draw(stream(name)))
             elif field.default is MISSING:
-                raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
+                raise FieldTypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
                 setattr(self, name, field.default)
 
@@ -271,8 +272,7 @@ def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT
 def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     """Mark a method, without arguments, to be measured at the end of every round.
 
-    That of a world returns a number, or None if there is nothing to measure. That of an agent is
-    measured for each agent. Kinds of more than 500 agents are left out.
+    It returns a number, or None if there is nothing to measure.
 
     Args:
         method: The method.
@@ -289,24 +289,13 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     return decorate if method is None else decorate(method)
 
 
-@overload
-def treatment(method: MethodT, /) -> MethodT: ...
-@overload
-def treatment(*, round: int) -> Callable[[MethodT], MethodT]: ...
-def treatment(method: Any = None, *, round: int | None = None) -> Any:  # noqa: A002
+def treatment(method: MethodT) -> MethodT:
     """Mark a method, without arguments, that changes the world.
 
-    Args:
-        method: The method.
-        round: The round that begins with it. By default, it is only applied if the run asks for it,
-            as in ``treatments=["warning@12"]``.
+    It is applied when the round begins that a run names: ``treatments=["warning@12"]``.
     """
-
-    def decorate(method: Any) -> Any:
-        setattr(method, TREATMENT, round or 0)
-        return method
-
-    return decorate if method is None else decorate(method)
+    setattr(method, TREATMENT, True)
+    return method
 
 
 @by_class

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
@@ -12,7 +13,7 @@ from prism.randomness import RandomStream
 from prism.statechart.names import identify
 from prism.telemetry.events import TREATMENT_APPLIED
 from prism.worlds.arguments import parameter_values, plain_value, read_parameters
-from prism.worlds.fields import TREATMENT, marked
+from prism.worlds.fields import TREATMENT, marked, unknown_name
 from prism.worlds.world import World
 
 CONTROL = "control"
@@ -51,17 +52,15 @@ class Treatments:
 
     Args:
         world: The world.
-        texts: Those of the run; those of the class that name their round are added.
+        texts: Those of the run.
         rounds: Number of rounds.
     """
 
     def __init__(self, world: World[Any], texts: Iterable[str], rounds: int) -> None:
         self._world, self._rounds = world, rounds
         self._own = marked(type(world), TREATMENT)
-        # a run that is shorter than the class expects leaves out later treatments
-        self._by_round: defaultdict[int, list[str]] = defaultdict(list)
-        for name, number in self._own.items():
-            self._by_round[number].append(name)
+        self._by_round: defaultdict[int, list[tuple[str, Callable[[], object]]]]
+        self._by_round = defaultdict(list)
         for text in texts:
             self.add(text)
 
@@ -76,29 +75,23 @@ class Treatments:
         what, number = read_treatment(text)
         name, is_value, value = what.partition("=")
         if not is_value and name not in self._own:
-            names = ", ".join(self._own) or "none"
-            cls = type(self._world).__name__
-            raise FieldValueError(f"{cls} has no treatment {name!r}: it has {names}")
+            raise FieldValueError(unknown_name(type(self._world), name, "treatment", self._own))
         if number > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
-        if is_value:
-            try:
-                self._read({name: value})
-            except TypeError as error:
-                raise FieldValueError(f"treatment {text}: {error}") from None
-        self._by_round[number].append(what)
+        try:
+            values = self._read({name: value} if is_value else {})
+        except TypeError as error:
+            raise FieldValueError(f"treatment {text}: {error}") from None
+        sets = partial(vars(self._world).update, values)
+        self._by_round[number].append((what, sets if is_value else getattr(self._world, name)))
 
     def apply(self, number: int) -> None:
         """Apply the treatments of a round."""
         world = self._world
         turns = world._run_turns
-        for what in self._by_round[number]:
-            name, is_value, value = what.partition("=")
+        for what, treat in self._by_round[number]:
             before = identify(parameter_values(world)) or {}
-            if is_value:
-                vars(world).update(self._read({name: value}))
-            else:
-                getattr(world, name)()
+            treat()
             after = identify(parameter_values(world)) or {}
             changed = {name: value for name, value in after.items() if value != before[name]}
             self._read(changed)

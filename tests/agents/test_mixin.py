@@ -142,8 +142,21 @@ def test_history_is_bounded_by_its_depth() -> None:
     agent.max_history_depth = 3
     assert [entry.timestamp.second for entry in agent.state_history] == [57, 58, 59]
     assert agent.state_history.maxlen == agent.max_history_depth == 3
+    agent.state_history = [record(second) for second in range(9)]  # type: ignore[assignment]
+    assert [entry.timestamp.second for entry in agent.state_history] == [6, 7, 8]
     with pytest.raises(FieldTypeError, match="keep other entries under another name"):
         agent.state_history = ["moved"]  # type: ignore[assignment,list-item]
+
+
+def test_an_agent_times_out_above_its_threshold() -> None:
+    """Not at it; another state begins its time anew."""
+    agent = Agent()
+    agent.timeout_threshold = 3
+    found = []
+    for agent.ticks_in_state in (3, 4):
+        found.append(agent.is_timed_out())
+    agent.state = S.RESTING
+    assert (found, agent.ticks_in_state) == ([False, True], 0)
 
 
 def test_a_class_may_override_transition_to() -> None:

@@ -38,47 +38,60 @@ DOORS = Statechart(Door, MOVES, Door("a"), name="c")
 FROM_ANGRY = "angry allows timeout to calm, leave to gone"
 
 
-def stepped(line: str) -> make.Event:
+def stepped(agent: str, line: str) -> make.Event:
     """Return the step that a line says: where an agent joins, what it decides, or how it moves."""
     kind, *words = line.split()
     if kind == "joins":
-        return make.joined("x", words[0])
+        return make.joined(agent, words[0])
     if kind == "chooses":
         chosen, *options = words
-        return make.decision("x", options or None, chosen)
+        return make.decision(agent, options or None, chosen)
     source, target, trigger, *ticks = words
     dwelt = int(ticks[0]) if ticks else None
-    return make.move("x", source, target, trigger, ticks_in_state=dwelt, chart=kind)
+    return make.move(agent, source, target, trigger, ticks_in_state=dwelt, chart=kind)
 
 
 @pytest.mark.parametrize(
-    ("chart", "line", "fault"),
+    ("chart", "faults"),
     [
-        (MOOD, "mood calm angry bump 1", None),
-        (MOOD, "mood calm gone leave", None),
-        (MOOD, "mood calm gone bump 99", None),
-        (MOOD, "mood angry calm timeout 3", None),
-        (MOOD, "mood angry gone leave 3", None),
-        (MOOD, "mood calm mad bump 1", "unknown_state: mad; the states calm, angry, gone"),
-        (MOOD, "mood angry calm soothe 1", f"unknown_trigger: soothe; {FROM_ANGRY}"),
-        (MOOD, "mood angry calm leave 1", f"unknown_move: angry to calm on leave; {FROM_ANGRY}"),
-        (MOOD, "mood angry gone leave 4", "overstayed: 4 ticks in angry; a time-out after 3"),
-        (MOOD, "mood angry calm timeout 2", "early_timeout: 2 ticks in angry; a time-out after 3"),
-        (DOORS, "joins d", "unknown_state: d; the states a, b, c"),
-        (DOORS, "chooses b b", None),
-        (DOORS, "chooses c", None),
-        (DOORS, "chooses b b c", "unknown_option: c offered on go; a allows b"),
-        (DOORS, "chooses c b", "not_an_option: c chosen; its options b"),
+        (
+            MOOD,
+            {
+                "mood calm angry bump 1": None,
+                "mood calm gone leave": None,
+                "mood calm gone bump 99": None,
+                "mood angry calm timeout 3": None,
+                "mood angry gone leave 3": None,
+                "mood calm mad bump 1": "unknown_state: mad; the states calm, angry, gone",
+                "mood angry calm soothe 1": f"unknown_trigger: soothe; {FROM_ANGRY}",
+                "mood angry calm leave 1": f"unknown_move: angry to calm on leave; {FROM_ANGRY}",
+                "mood angry gone leave 4": "overstayed: 4 ticks in angry; a time-out after 3",
+                "mood angry calm timeout 2": "early_timeout: 2 ticks in angry; a time-out after 3",
+            },
+        ),
+        (
+            DOORS,
+            {
+                "joins d": "unknown_state: d; the states a, b, c",
+                "chooses b b": None,
+                "chooses c": None,
+                "chooses b b c": "unknown_option: c offered on go; a allows b",
+                "chooses c b": "not_an_option: c chosen; its options b",
+            },
+        ),
     ],
 )
 def test_each_step_has_its_faults(
-    chart: Statechart[Any], line: str, fault: str | None, log_of: LogOf
+    chart: Statechart[Any], faults: dict[str, str | None], log_of: LogOf
 ) -> None:
     """Each comes with what the chart would allow, and there is no other."""
-    checked = check_log(log_of([stepped(line)]), chart)
-    found = checked.violations.project("format('{}: {}; {}', kind, found, allowed)").fetchall()
-    assert found == [(fault,)] * (fault is not None)
-    assert (checked.checked, sum(checked.counts.values())) == (1, len(found))
+    # each line is an agent's only one
+    checked = check_log(log_of([stepped(line, line) for line in faults]), chart)
+    columns = "agent_id, format('{}: {}; {}', kind, found, allowed)"
+    assert checked.violations.project(columns).fetchall() == [
+        (line, fault) for line, fault in faults.items() if fault is not None
+    ]
+    assert checked.checked == len(faults)
 
 
 def test_a_step_begins_where_the_last_one_ended(log_of: LogOf) -> None:

@@ -24,7 +24,7 @@ FILES = {
 }
 
 WRONG = {
-    "no agents": (["--agents", "0"], ["--agents", "from 1 on", "0"]),
+    "no agents": (["--agents", "0"], ["--agents", "from 1 to", "0"]),
     "unknown option": (["--bogus"], ["--bogus"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
     "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),

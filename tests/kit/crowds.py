@@ -1,10 +1,9 @@
-"""Three models as worlds of arrays and as worlds of objects, with the same rules."""
+"""Models as worlds of arrays, two of them also as worlds of objects with the same rules."""
 
-from collections.abc import Callable, Iterable
 from enum import StrEnum
 from typing import Any
 
-from prism import Agent, Run, Statechart, Transition, World, during
+from prism import Run, Transition, World, during
 from prism.arrays import Agents, ArrayChart, ArrayWorld, Mask, small_world
 from prism.examples import epidemic, rumour
 from prism.examples.epidemic import Health
@@ -118,24 +117,6 @@ class EpidemicOfObjects(epidemic.Epidemic):
 
 Person = StrEnum("Person", ["WELL", "FEVERISH", "IMMUNE"])
 Insect = StrEnum("Insect", ["CLEAN", "INFECTIVE"])
-NETTED = 0.3
-PEOPLE, INSECTS = 3, 2
-"""Of every five agents."""
-
-
-def person_arcs(guard: Callable[[Any, Any], object]) -> list[Transition[Person]]:
-    return [
-        Transition("is_bitten", Person.WELL, Person.FEVERISH, guard),
-        Transition("timeout", Person.FEVERISH, Person.IMMUNE),
-        Transition("timeout", Person.IMMUNE, Person.WELL),
-    ]
-
-
-INSECT_ARCS = [
-    Transition("bites", Insect.CLEAN, Insect.INFECTIVE),
-    Transition("dies", Insect.INFECTIVE, Insect.CLEAN),
-]
-TIMEOUTS = {Person.FEVERISH: 4, Person.IMMUNE: 7}
 
 
 def is_exposed(world: Any, people: Agents) -> Mask:
@@ -146,8 +127,26 @@ class Fever(ArrayWorld):
     """Two kinds: people, who fall ill and get well by time-outs, and mosquitoes."""
 
     chart = (
-        ArrayChart(Person, person_arcs(is_exposed), Person.WELL, name="person", timeouts=TIMEOUTS),
-        ArrayChart(Insect, INSECT_ARCS, Insect.CLEAN, name="insect"),
+        ArrayChart(
+            Person,
+            [
+                Transition("is_bitten", Person.WELL, Person.FEVERISH, is_exposed),
+                Transition("timeout", Person.FEVERISH, Person.IMMUNE),
+                Transition("timeout", Person.IMMUNE, Person.WELL),
+            ],
+            Person.WELL,
+            name="person",
+            timeouts={Person.FEVERISH: 4, Person.IMMUNE: 7},
+        ),
+        ArrayChart(
+            Insect,
+            [
+                Transition("bites", Insect.CLEAN, Insect.INFECTIVE),
+                Transition("dies", Insect.INFECTIVE, Insect.CLEAN),
+            ],
+            Insect.CLEAN,
+            name="insect",
+        ),
     )
     rounds = 40
     catching: float = 0.5
@@ -155,7 +154,7 @@ class Fever(ArrayWorld):
 
     def setup(self) -> None:
         self.people, self.insects = self.where(*Person), self.where(*Insect)
-        self.netted = self.generator("nets").random(self.size) < NETTED
+        self.netted = self.generator("nets").random(self.size) < 0.3
         self.begin_in(self.insects[: len(self.insects) // 5], Insect.INFECTIVE)
 
     def step(self) -> None:
@@ -173,70 +172,9 @@ class Fever(ArrayWorld):
         return {"ill": self.share(Person.FEVERISH), "infective": self.share(Insect.INFECTIVE)}
 
 
-class Villager(Agent):
-    """A person."""
-
-    chart = Statechart(
-        Person,
-        person_arcs(lambda agent, _: not agent.netted),
-        Person.WELL,
-        name="person",
-        timeouts=TIMEOUTS,
-    )
-    netted: bool = False
-
-
-class Mosquito(Agent):
-    """A mosquito, which bites somebody in each tick."""
-
-    chart = Statechart(Insect, INSECT_ARCS, Insect.CLEAN, name="insect")
-
-
-class FeverOfObjects(World[Villager | Mosquito]):
-    """The same, of objects; as in arrays, all people time out before a mosquito bites."""
-
-    rounds = 40
-    catching: float = 0.5
-    dying: float = 0.1
-
-    def populate(self, agents: int) -> Iterable[Villager | Mosquito]:
-        people, insects = sizes_of(agents)
-        return [
-            *(Villager(netted=self.random.chance(NETTED)) for _ in range(people)),
-            *(Mosquito() for _ in range(insects)),
-        ]
-
-    async def tick(self) -> None:
-        await self.activate(self.agents)
-
-    def setup(self) -> None:
-        insects = [each for each in self.agents if isinstance(each, Mosquito)]
-        for insect in insects[: len(insects) // 5]:
-            insect.begin_in(Insect.INFECTIVE)
-
-    @during(Insect.CLEAN, Insect.INFECTIVE)
-    def bite(self, insect: Mosquito) -> None:
-        bitten = self.agents[insect.random.index(sizes_of(len(self.agents))[0])]
-        catches = insect.random.chance(self.catching)
-        if insect.state is Insect.INFECTIVE:
-            if catches:
-                bitten.fire("is_bitten", insect)
-            if insect.random.chance(self.dying):
-                insect.fire("dies")
-        elif catches and bitten.state is Person.FEVERISH and bitten.ticks_in_state:
-            insect.fire("bites")
-
-
-def sizes_of(agents: int) -> tuple[int, int]:
-    """Return how many of so many agents are people and mosquitoes."""
-    people = agents * PEOPLE // (PEOPLE + INSECTS)
-    return people, agents - people
-
-
 def rounds_in_arrays(world: type[ArrayWorld], agents: int, seed: int) -> list[dict[str, int]]:
     """Return the counts of states in every round."""
-    size = sizes_of(agents) if world is Fever else agents
-    return [dict(each.states) for each in world(size, seed=seed).run()]
+    return [dict(each.states) for each in world(agents, seed=seed).run()]
 
 
 def rounds_of_objects(world: type[World[Any]], agents: int, seed: int) -> list[dict[str, int]]:

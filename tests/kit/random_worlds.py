@@ -160,7 +160,7 @@ def _world(  # noqa: C901 - one class with all its methods
             ends = [(by_id[f"agent{a}"], by_id[f"agent{b}"]) for a, b in edges]
             self.network = from_edges(self, ends)
 
-        @treatment(round=2)
+        @treatment
         def louder(self) -> None:
             self.loud = 2.5
 

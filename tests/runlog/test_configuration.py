@@ -126,25 +126,27 @@ def test_a_run_that_fails_is_closed(path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("ending", "ends"), [("", True), ("sys.exit(3)", True), ("os._exit(3)", False)]
+    ("ending", "state", "problem"),
+    [
+        ("", "complete", None),
+        ("sys.exit(3)", "complete", None),
+        ("os._exit(3)", "stopped", None),
+        ("raise ValueError('no ink')", "stopped", "ValueError: no ink"),
+    ],
 )
-def test_an_open_log_ends_with_the_process(path: Path, ending: str, ends: bool) -> None:
-    """A log is complete when Python exits; after a crash only its end is missing."""
-    run_python(f"configure({str(path)!r})\nmove()\n{ending}")
-    assert names(path) == ["run.started", JOIN, MOVE, *(["run.ended"] if ends else [])]
-    assert run_status(path).state == ("complete" if ends else "stopped")
+def test_an_open_log_ends_with_the_process(
+    path: Path, ending: str, state: str, problem: str | None
+) -> None:
+    """After a crash only the end is missing; an exception that ends the program is in the log."""
+    said = run_python(f"configure({str(path)!r})\nmove()\n{ending}")
+    assert said.rpartition("\n")[0].rpartition("\n")[2] == (problem or "")
+    ends = [] if ending.startswith("os") else ["run.ended"]
+    assert names(path) == ["run.started", JOIN, MOVE, *ends]
+    assert (run_status(path).state, run_status(path).problem) == (state, problem)
 
 
-def test_an_exception_that_ends_the_process_is_in_its_log(path: Path) -> None:
-    """Who only reads the log learns that the program failed, and of what."""
-    said = run_python(f"configure({str(path)!r})\nmove()\nraise ValueError('no ink')", strict=False)
-    assert "ValueError: no ink" in said
-    assert names(path) == ["run.started", JOIN, MOVE, "run.ended"]
-    assert run_status(path).problem == "ValueError: no ink"
-
-
-def run_python(code: str, *, strict: bool = True) -> str:
-    """Run code in a fresh interpreter and return its stderr, which must be empty if strict."""
+def run_python(code: str) -> str:
+    """Run code in a fresh interpreter, and return what it says on stderr."""
     opening = (
         "import os, sys\n"
         "from prism.runlog import configure\n"
@@ -153,13 +155,9 @@ def run_python(code: str, *, strict: bool = True) -> str:
         "def move(agent_id='ada'):\n"
         "    social_media_chart().fire(SocialAgent(agent_id, interests=['tea']), 'feed_ready')\n"
     )
-    warn = ["-W", "error"] if strict else []
-    done = subprocess.run(
-        [sys.executable, *warn, "-c", opening + code],
-        capture_output=True,
-        text=True,
-    )
-    assert (done.stdout, done.stderr if strict else "") == ("", "")
+    line = [sys.executable, "-W", "error", "-c", opening + code]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.stdout == ""
     return done.stderr
 
 
@@ -367,7 +365,7 @@ def test_lines_of_threads_are_whole(path: Path) -> None:
 @pytest.mark.slow
 def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
     """A forked process adds whole lines, and its end does not end the log."""
-    run_python(
+    said = run_python(
         f"configure({str(path)!r})\n"
         "child = os.fork()\n"
         "for count in range(100):\n"
@@ -375,6 +373,7 @@ def test_a_forked_process_writes_to_the_same_log(path: Path) -> None:
         "if child:\n"
         "    assert os.waitpid(child, 0)[1] == 0\n"
     )
+    assert said == ""
     first, *moves, last = lines(path)
     assert (first["event"], last["event"]) == ENDS
     assert sorted(line["agent_id"] for line in moves) == ["child"] * 101 + ["parent"] * 101

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from prism.analysis import read_log
-from prism.report import make_report
 from prism.runlog.reader import LOG_NAME
 from prism.worlds import Run, resume
 from tests.kit.kept import StoppedError, stop_after, tree
@@ -45,12 +44,3 @@ def test_a_feeds_log_of_rounds_has_posts_and_votes_and_no_other_act(tmp_path: Pa
         run.keep(tmp_path / "cut", on_round=stop_after(2))
     resume(tmp_path / "cut")
     assert tree(tmp_path / "cut") == tree(tmp_path / "whole")
-
-
-def test_a_sampled_log_says_of_how_many_it_tells(tmp_path: Path) -> None:
-    """Tables and report say of how many of all agents the log tells."""
-    folder = kept(tmp_path / "sampled", log_agents=7)
-    (note,) = read_log(folder).notes
-    assert note.kind == "sampled"
-    assert "7 of 60 agents" in note.message
-    assert "7 of 60 agents, 4 rounds" in make_report(read_log(folder)).html()

@@ -163,7 +163,7 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
     ("old", "new", "said"),
     [
         ("rewired", "rewird", "field 'parameters': Rumour has no parameter 'rewird'"),
-        ("[4, 8]", '[4, "many"]', "Rumour.friends: Input should be a valid integer, got 'many'"),
+        ("[4, 8]", '[4, "many"]', "unable to parse string as an integer, got 'many'"),
         ("@2", "@9", "treatment warning@9: the run has the rounds 1 to 4 (in warned,friends=4)"),
         ("warning", "alarm", "Rumour has no treatment 'alarm'"),
         ("agents = 60", 'agents = "who.csv"', "who.csv"),

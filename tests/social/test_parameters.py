@@ -143,14 +143,13 @@ def test_what_determined_the_population_cannot_change() -> None:
     """A treatment of the run is refused before the first round, one of the class when applied."""
 
     class Faster(Feed):
-        @treatment(round=2)
+        @treatment
         def faster(self) -> None:
             """Let less time pass in a tick."""
             self.ticks_per_hour = 60
 
-    runs = Run(Feed, 10, rounds=2, treatments=["ticks_per_hour=60@2"]), Run(Faster, 10, rounds=2)
-    for run, rounds in zip(runs, (0, 1), strict=True):
-        ended: list[Any] = []
+    for rounds, treatment_of in enumerate(("ticks_per_hour=60@2", "faster@2")):
+        run, ended = Run(Faster, 10, rounds=2, treatments=[treatment_of]), list[Any]()
         with pytest.raises(FieldValueError, match="ticks_per_hour cannot change during a run"):
             run.run(ended.append)
         assert len(ended) == rounds

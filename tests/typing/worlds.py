@@ -81,7 +81,7 @@ class Town(World[Citizen]):
         friend.read.append(self.papers["news"])
         await friend.decide("settles", citizen, weights={View.SURE: friend.trust})
 
-    @treatment(round=3)
+    @treatment
     def campaign(self) -> None:
         """Quicken the pace."""
         self.pace = 0.9

@@ -81,8 +81,8 @@ def test_what_no_folder_can_keep_is_refused() -> None:
     people = [Person() for _ in range(12)]
     for run, problem in (
         (Run(Local), "define it at the top of a module"),
-        (Run(Rumour, people), "field 'agents': are objects, which another process"),
-        (Run(Rumour, 12, logger=LateLogger()), "field 'logger': is only for a run that is not"),
+        (Run(Rumour, people), "field 'agents': cannot be kept in a folder: pass a number or"),
+        (Run(Rumour, 12, logger=LateLogger()), "field 'logger': cannot be kept in a folder"),
     ):
         with pytest.raises(InputError, match=problem):
             run.to_config()

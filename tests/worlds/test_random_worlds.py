@@ -14,6 +14,7 @@ from prism.worlds import Run
 from tests.kit.random_worlds import ROUNDS, WAYS, RandomWorld, random_world
 
 _MANY = 1000
+LOUDER = ("louder@2",)
 
 
 def made(
@@ -23,7 +24,7 @@ def made(
     clock = SimulatedClock()
     with RunLog(path, clock) as log:
         agents = random.agents(range(random.number) if order is None else order)
-        run = Run(random.world(), agents, logger=log.logger, clock=clock, seed=5)
+        run = Run(random.world(), agents, logger=log.logger, clock=clock, seed=5, treatments=LOUDER)
         run.run()
 
     return run, path.read_text().splitlines()
@@ -39,7 +40,7 @@ def again(random: RandomWorld, path: Path, cut: int) -> bytes:
     clock = SimulatedClock()
     with folder.writing({"config": {}}, clock) as logger:
         agents = random.agents(range(random.number))
-        Run(random.world(), agents, logger=logger, clock=clock, seed=5).run()
+        Run(random.world(), agents, logger=logger, clock=clock, seed=5, treatments=LOUDER).run()
     return (folder.path / "events.jsonl").read_bytes()
 
 

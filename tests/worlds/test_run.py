@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from collections import Counter
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -205,16 +204,6 @@ def test_together_the_order_of_agents_changes_no_state(order: list[int], seed: i
         return {each.agent_id: (each.state, each.group, cells[each]) for each in run.agents}
 
     assert fields(order) == fields(list(range(20)))
-
-
-def test_setup_is_logged_once(tmp_path: Path) -> None:
-    """The events of setup are in the log once, after those of the agents, however often it ran."""
-    options = Run(Gossip, 8, rounds=3)
-    run_in(tmp_path, options, stops=[1, 2])
-    log = (tmp_path / "events.jsonl").read_bytes()
-    names = [line.split(b'"')[3] for line in log.splitlines()]
-    assert names[:9] == [b"run.started"] + [b"agent.joined"] * 8
-    assert Counter(names)[b"world.opened"] == 1
 
 
 class Measured(Rumour):

@@ -16,7 +16,6 @@ from prism.statechart._engine.machine import Arguments, EventData, Machine
 from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
 from prism.statechart.memory import count_of
-from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_TIMEOUT_THRESHOLD,
@@ -49,7 +48,7 @@ class AdoptedEngine(Driving[Any]):
         self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         # past the constructor of a chart, which would make a Machine of its own
-        Engine.__init__(self, definition, Reporter(title, logger), clock, machine)
+        Engine.__init__(self, definition, logger, clock, machine)
         for model in machine.models:
             self.adopt(model)
 

@@ -15,7 +15,7 @@ from prism.statechart._engine.writing import history_of, set_state
 from prism.statechart.memory import count_of
 from prism.statechart.reporting import Decider, Options, announce
 from prism.statechart.states import SEPARATOR, leaf_texts, state_text
-from prism.statechart.transitions import Edge, StateT
+from prism.statechart.transitions import StateT
 from prism.telemetry.loggers import EventLogger
 
 
@@ -124,18 +124,14 @@ class Driving(Engine[StateT]):
         Nothing is changed.
         """
         self._require_known_state(agent)
-        edges: Iterable[Edge]
         if not self._has_trigger(trigger):
             return []
         if self.schedule is not None:
-            edges = self.schedule.enabled(agent, trigger, context)
-        else:
-            edges = (
-                self._edge_of(arc, trigger)
-                for arc in self._arcs(self._machine.get_model_state(agent), trigger)
-                if passes(self._machine, trigger, arc, agent, context)
-            )
-        return distinct(edge.to_state for edge in edges)
+            steps = self.schedule.enabled(agent, trigger, context)
+            return distinct(each.to_state for each in steps)
+        arcs = self._arcs(self._machine.get_model_state(agent), trigger)
+        passing = (arc for arc in arcs if passes(self._machine, trigger, arc, agent, context))
+        return distinct(self._edge_of(arc, trigger).to_state for arc in passing)
 
     def decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
@@ -175,15 +171,15 @@ class Driving(Engine[StateT]):
             return self.fire(agent, trigger, context)
 
         record = next(reversed(history_of(agent)), None)
-        offered = Options(options, self._definition)
+        offered = Options(options)
+        offered.chart = self._definition
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            question = SimpleNamespace(
-                agent=agent, state=state, trigger=trigger, options=options, context=context
-            )
-            question.chart, how = self._definition, {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, question, chosen, "policy", how, {})
+            asked = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
+            asked.options, asked.chart = options, self._definition
+            how = {"reason": None, "probabilities": None}
+            announce(self._reporter.logger, asked, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None

@@ -17,13 +17,14 @@ from functools import partial
 from logging import DEBUG
 from threading import get_ident
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any, Generic
+from typing import Any, Generic
 
 from prism import errors
 from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
+from prism.statechart._engine.running import Steps
 from prism.statechart._engine.writing import write_own, write_plain
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
@@ -32,10 +33,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import somebody_listens, warn_standard
-
-if TYPE_CHECKING:
-    from prism.statechart._engine.running import Steps
+from prism.telemetry.loggers import EventLogger, somebody_listens, warn_standard
 
 MOST_STEPS = 1000
 """Fires, and steps without an event, that may follow one fire before the engine stops them."""
@@ -78,8 +76,9 @@ class _Events(dict[str, Any]):
         for arc in arcs:
             target = source if arc.dest is None else machine.get_state(arc.dest)
             steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
-        row = self[trigger] = arcs, [*arcs], steps, source, source.value
-        return row
+        row = arcs, [*arcs], steps, source, source.value
+        # the first transition would come in another list
+        return self.setdefault(trigger, row) if arcs else row
 
 
 class Engine(Generic[StateT]):
@@ -87,7 +86,7 @@ class Engine(Generic[StateT]):
 
     Args:
         definition: What to run.
-        reporter: Where to report.
+        logger: Where to report; None for structlog's own, once it is configured.
         clock: Returns the current time in seconds since the epoch.
         machine: An application's own Machine; by default, one is made for a flat chart.
 
@@ -112,13 +111,13 @@ class Engine(Generic[StateT]):
     def __init__(
         self,
         definition: Definition[StateT],
-        reporter: Reporter,
+        logger: EventLogger | None,
         clock: Callable[[], float],
         machine: Machine | None = None,
     ) -> None:
         self._definition = definition
         self.name: str = definition.name
-        self._reporter, self._has_logger = reporter, reporter.logger is not None
+        self._reporter, self._has_logger = Reporter(self.name, logger), logger is not None
         self._clock = clock
         self._warned_of: set[str] = set()
         # transitions that are under way, by the address of the agent, and events of the Machine
@@ -136,9 +135,6 @@ class Engine(Generic[StateT]):
             if isinstance(self._machine, adapter.ChartMachine):
                 self._machine.chart = self
         else:
-            # loaded only where there are composites
-            from prism.statechart._engine.running import Steps
-
             self.schedule = Steps(self, definition.hierarchy)
             self._rows = self.schedule.rows
         instruments.observe("chart_built", instruments.ChartBuilt, definition)

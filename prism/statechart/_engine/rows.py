@@ -21,14 +21,11 @@ from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, leaf_texts, state_text
-from prism.statechart.transitions import ALWAYS, Edge, is_meant, trigger_text
+from prism.statechart.transitions import Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
-
-EVENTLESS: Any = object()
-"""Stands for the event of eventless transitions, which no caller can name."""
 
 MOST_KEPT = 20_000
 """Configurations, events in them, and steps that are kept; there may be more than fit."""
@@ -95,7 +92,7 @@ class NestedRows:
     Attributes:
         tree: As given.
         place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
-        reaction: Returns what may react in a state to an event; None if nothing does.
+        reaction: Returns what may react in a state to an event, or to none; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
     """
@@ -107,7 +104,7 @@ class NestedRows:
         keep = lru_cache(MOST_KEPT)
         self.place: Callable[[Any], Place] = keep(self._placed)
         self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
-        self.step: Callable[..., Edge] = keep(self._step)
+        self.step: Callable[..., Edge] = keep(self._edge)
 
     def __getitem__(self, state: Any) -> Place:
         return self.place(state)
@@ -139,14 +136,12 @@ class NestedRows:
 
     def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
         """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        by_leaf = (
-            tuple(arc for arc in self.tree.arcs_around(leaf) if _reacts(arc.written.trigger, event))
-            for leaf in leaves
-        )
-        return [*dict.fromkeys(arcs for arcs in by_leaf if arcs)]
+        around = map(self.tree.arcs_around, leaves)
+        by_leaf = (tuple(a for a in arcs if is_meant(event, a.written.trigger)) for arcs in around)
+        return [*dict.fromkeys(filter(None, by_leaf))]
 
     def _reacting(self, state: Any, event: Any) -> Reaction | None:
-        place, trigger = self.place(state), ALWAYS if event is EVENTLESS else event
+        place, trigger = self.place(state), trigger_text(event)
         groups = self.groups(place.leaves, event)
         is_by_chance = _have_shares(chain(*groups))
         return Reaction(self, place.state, trigger, groups, is_by_chance) if groups else None
@@ -172,22 +167,21 @@ class NestedRows:
 
     def beginning(self, state: Any) -> Edge:
         """Return the step that enters a state, and stays there."""
-        return self._edge(NOWHERE, "begin", [beginning(self.tree, self.place(state).leaves)], {})
+        return self._edge(None, "begin", [beginning(self.tree, self.place(state).leaves)])
 
-    def _step(
-        self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
+    def _edge(
+        self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Iterable[Any] = ()
     ) -> Edge:
-        return self._edge(self.place(state), trigger, arcs, dict(memory))
-
-    def _edge(self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory) -> Edge:
         """Return the step that some transitions make together, those in conflict left out.
 
         Args:
-            place: Where the agent is.
+            state: Where the agent is; None if it has not begun.
             trigger: The event in logs.
             arcs: The transitions.
-            memory: What the agent's histories stand for.
+            kept: What the agent's histories stand for, as pairs.
         """
+        memory: Memory = dict(kept)
+        place = NOWHERE if state is None else self.place(state)
         tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
         exits = compatible(tree, arcs, place.active, memory)
         gone = frozenset[int]().union(*exits.values())
@@ -239,10 +233,6 @@ def rows_of(definition: Definition[Any]) -> NestedRows:
     return rows
 
 
-def _reacts(trigger: str | None, event: object) -> bool:
-    return event is EVENTLESS if trigger is None else is_meant(event, trigger)
-
-
 @dataclass
 class Moment:
     """What decides between the transitions of an agent at an event: guards, chance and histories.
@@ -275,8 +265,7 @@ class Moment:
 
     def draw(self) -> float:
         """Return a random number below 1."""
-        number: float = random_of(self.agent).random()
-        return number
+        return float(random_of(self.agent).random())
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.rows import EVENTLESS, Moment, NestedRows, Reaction, rows_of
+from prism.statechart._engine.rows import Moment, NestedRows, Reaction, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
 from prism.statechart.names import shown_name
@@ -161,7 +161,7 @@ class Steps:
 
         Eventless transitions come first, then those that what was raised enables.
         """
-        event: Any = EVENTLESS
+        event = None
         while True:
             step = self._first(self.rows.reaction(agent.state, event), agent, context)
             if step is not None or not raised:

@@ -1,7 +1,6 @@
 """Opening logs: runs, notes on what is wrong with them, and the events of one kind."""
 
 import os
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from prism.analysis import Log, read_log
 from prism.analysis.growing import GrowingLog
 from prism.errors import InputError
 from tests.kit import make
+from tests.kit.commands import Prism
 from tests.kit.logs import AGENTS, LogOf, WriteLog
 
 MOVES = [make.move("x", "a", "b")]
@@ -188,24 +188,20 @@ def runs_of(log: Log) -> list[tuple[bool, bool]]:
     return [(run.started, run.ended) for run in log.runs]
 
 
-@pytest.mark.parametrize(
-    ("first", "second", "is_read"),
-    [
-        (1767259800.5, 1767259860, True),
-        ("2026-01-01T10:30:00.5+01:00", "2026-01-01T09:31:00Z", True),
-        ("2026-01-01T09:30:00.5", "2026-01-01 09:31:00", True),
-        ("Thu Jan 1", "Fri Jan 2", False),
-    ],
-)
-def test_times_of_other_forms_are_read(
-    first: Any, second: Any, is_read: bool, log_of: LogOf
-) -> None:
-    """A configuration of structlog decides how its log writes them."""
-    log = log_of([make.event("run.ended", timestamp=time) for time in (first, second)])
-    times = [time for (time,) in log.sql("select timestamp from events order by line").fetchall()]
-    half, whole = datetime(2026, 1, 1, 9, 30, 0, 500_000), datetime(2026, 1, 1, 9, 31)
-    assert times == ([half, whole] if is_read else [None, None])
-    assert log.notes == ()
+TIMES = [
+    *(1767259800.5, 1767259800500, "2026-01-01T10:30:00.5+01:00", "2026-01-01T09:30:00.5Z"),
+    *("2026-01-01T09:30:00.5", "2026-01-01 09:30:00.5", "2026-01-01T04:30:00.5-0500"),
+]
+
+
+def test_times_of_other_forms_are_read_anywhere_or_noted(write_log: WriteLog, prism: Prism) -> None:
+    """A configuration of structlog decides how its log writes them, in seconds or as texts."""
+    lines = [make.event("run.ended", timestamp=time) for time in (*TIMES, "Thu Jan 1", None)]
+    elsewhere = "import os; os.environ['TZ'] = 'America/New_York'"
+    query = "select timestamp from events order by line"
+    ended = prism.run("log", query, write_log(lines), "-o", "-", first=elsewhere)
+    assert ended.out.splitlines() == ["timestamp", *["2026-01-01 09:30:00.5"] * 7, "", ""]
+    assert "line 8: has a time that cannot be read: Thu Jan 1 (lines like this: 1)" in ended.err
 
 
 @pytest.mark.parametrize("start", [make.started(), OPENED])

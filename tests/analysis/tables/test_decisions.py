@@ -28,54 +28,54 @@ def text(**keys: Any) -> make.Event:
     return make.event("text.written", **{**written, **CALL, **COST, **keys})
 
 
-@pytest.mark.parametrize(
-    ("lines", "columns"),
-    [
-        *(
-            pytest.param([asked(rotation=turn)], {"chosen_first": share}, id=f"rotated by {turn}")
-            for turn, share in ((None, 1), (0, 1), (1, 0))
-        ),
-        # sums without unknown ones, and percentiles between two
-        (
-            [
-                *(asked(latency=each) for each in LATENCIES),
-                asked(latency=1, attempts=3, **NO_TOKENS),
-            ],
-            {
-                **{"attempts": 104, "input_tokens": 1010, "output_tokens": 202},
-                **{f"latency_p{share}": CUTS[share - 1] for share in (50, 90, 99)},
-                "latency_max": 10.1,
-            },
-        ),
-        # latencies without fallbacks that sent nothing
-        (
-            [
-                *[asked(**FELL_BACK, latency=0.0, attempts=0)] * 5,
-                asked(**FELL_BACK, latency=30.0, attempts=None),
-                asked(latency=10.0),
-                asked(latency=20.0, attempts=0),
-            ],
-            {"asked": 8, "from_fallback": 6, "latency_p50": 20.0, "latency_max": 30.0},
-        ),
-        *(
-            pytest.param(
-                [asked(probabilities=dict(zip("bc", weights, strict=True)))],
-                {"entropy": bits, "entropy_share": bits},
-                id=f"entropy of {weights[0]:g} and {weights[1]:g}",
-            )
-            for weights, bits in (
-                ((1e-320, 1e308), 0.0),
-                ((5e-324, 5e-324), 1.0),
-                ((2**64 - 1, 1), 0.0),
-                ((3, 1), 0.8112781244591328),
-            )
-        ),
-    ],
-)
-def test_columns(lines: list[make.Event], columns: dict[str, float], log_of: LogOf) -> None:
+STATES: dict[str, tuple[list[dict[str, Any]], dict[str, float]]] = {
+    # the first of its list is chosen
+    **{
+        f"rotated by {turn}": ([{"rotation": turn}], {"chosen_first": share})
+        for turn, share in ((None, 1), (0, 1), (1, 0))
+    },
+    # sums without unknown ones, and percentiles between two
+    "sums": (
+        [*({"latency": each} for each in LATENCIES), {"latency": 1, "attempts": 3, **NO_TOKENS}],
+        {
+            **{"attempts": 104, "input_tokens": 1010, "output_tokens": 202},
+            **{f"latency_p{share}": CUTS[share - 1] for share in (50, 90, 99)},
+            "latency_max": 10.1,
+        },
+    ),
+    # latencies without fallbacks that sent nothing
+    "latencies": (
+        [
+            *[{**FELL_BACK, "latency": 0.0, "attempts": 0}] * 5,
+            {**FELL_BACK, "latency": 30.0, "attempts": None},
+            {"latency": 10.0},
+            {"latency": 20.0, "attempts": 0},
+        ],
+        {"asked": 8, "from_fallback": 6, "latency_p50": 20.0, "latency_max": 30.0},
+    ),
+    **{
+        f"entropy of {one:g} and {other:g}": (
+            [{"probabilities": {"b": one, "c": other}}],
+            {"entropy": bits, "entropy_share": bits},
+        )
+        for one, other, bits in (
+            (1e-320, 1e308, 0.0),
+            (5e-324, 5e-324, 1.0),
+            (2**64 - 1, 1, 0.0),
+            (3, 1, 0.8112781244591328),
+        )
+    },
+}
+
+
+def test_columns(log_of: LogOf) -> None:
     """Decisions of a state and a model are a row."""
-    (row,) = log_of(lines).rows("decisions")
-    assert {name: row[name] for name in columns} == pytest.approx(columns)
+    lines = [asked(state=state, **keys) for state, (own, _) in STATES.items() for keys in own]
+    rows = {row["state"]: row for row in log_of(lines).rows("decisions")}
+    assert rows.keys() == STATES.keys()
+    for state, (_, columns) in STATES.items():
+        found = {name: rows[state][name] for name in columns}
+        assert found == pytest.approx(columns), state
 
 
 DECIDED = [

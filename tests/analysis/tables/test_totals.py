@@ -9,6 +9,7 @@ import pytest
 
 from prism import Run
 from prism.analysis import Log, read_log
+from prism.report import make_report
 from tests.kit.logs import events_in
 from tests.kit.worlds import Leaving
 
@@ -49,7 +50,8 @@ def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     assert len(log.rows("agents")) == 7
     (measured,) = log.rows("run_measures")
     assert sum(row["count"] for row in log.rows("transitions")) < measured["transitions"]
-    assert "totals of rounds are of all" in log.notes[0].message
+    assert "has only 7 of 90 agents: states, measures and totals of" in log.notes[0].message
+    assert "7 of 90 agents, 4 rounds" in make_report(log).html()
     (note,) = kept(tmp_path / "none", log_agents=0).notes
     assert "has only the rounds, and none of 90 agents: `prism log states`" in note.message
 
