@@ -75,8 +75,9 @@ def test_an_unknown_measure_is_refused_before_the_first_run(
     targets = [{"measure": name, "value": 1, "spread": 1} for name in wanted.get("target", ())]
     data = {"world": world, "agents": 20, "rounds": 2, **wanted}
     plan = Plan({**data, "target": targets} if targets else data)
-    with pytest.raises(InputError, match=problem) if problem else nullcontext():
-        batch(plan, "out", workers=1)
+    refused = pytest.raises(InputError, match=problem) if problem else nullcontext()
+    with ThreadPoolExecutor(1) as threads, refused:
+        batch(plan, "out", executor=threads)
     assert (tmp_path / "out").exists() is not bool(problem)
 
 
