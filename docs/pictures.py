@@ -255,12 +255,12 @@ def viewer(folder: Path) -> str:
     """Show the page of ``prism watch`` in a browser, by day and by night."""
     shots = {scheme: b64encode(shot).decode() for scheme, shot in _shots(folder).items()}
     images = "".join(
-        f'<image class="{scheme}" width="960" height="720" href="data:image/png;base64,{shot}"/>'
+        f'<image class="{scheme}" width="480" height="820" href="data:image/png;base64,{shot}"/>'
         for scheme, shot in shots.items()
     )
     return (
-        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="960" height="720" '
-        'viewBox="0 0 960 720" style="max-width: 100%; height: auto"><style>.dark { display: none }'
+        '<svg xmlns="http://www.w3.org/2000/svg" role="img" width="480" height="820" '
+        'viewBox="0 0 480 820" style="max-width: 100%; height: auto"><style>.dark { display: none }'
         " @media (prefers-color-scheme: dark) { .dark { display: inline } .light { display: none }"
         f" }}</style>{images}</svg>\n"
     )
@@ -281,11 +281,11 @@ def _shots(folder: Path) -> dict[str, bytes]:
 
     options = ChromeOptions()
     options.binary_location = which("chromium") or ""
-    for argument in ("headless=new", "no-sandbox", "disable-gpu", "window-size=960,900"):
+    for argument in ("headless=new", "no-sandbox", "disable-gpu", "hide-scrollbars"):
         options.add_argument(f"--{argument}")
     watching = watch(_watched(folder).parent)
     driver = Chrome(options=options, service=Service(which("chromedriver")))
-    metrics = {"width": 960, "height": 720, "deviceScaleFactor": 1, "mobile": False}
+    metrics = {"width": 480, "height": 820, "deviceScaleFactor": 1.5, "mobile": False}
     try:
         driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
         driver.get(f"{watching.url}#round=6")

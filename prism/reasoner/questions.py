@@ -170,7 +170,7 @@ class BaseReasoner(ABC):
         Raises:
             ReasonerError: (a ValueError) if there are no options.
         """
-        offered = options if isinstance(options, Options) else Options(options, None)
+        offered = options if isinstance(options, Options) else Options(options)
         question = Question(
             agent, current_state, trigger, tuple(options), context, chart=offered.chart
         )

@@ -33,19 +33,13 @@ class Decider(Protocol):
 class Options(list[Any]):
     """The options of a question that a chart asks.
 
-    Args:
-        options: The targets to choose from.
-        chart: The definition of the chart that asks; None if nobody's.
-
     Attributes:
-        chart: As given.
+        chart: The definition of the chart that asks; None if nobody's.
         are_announced: Whether a reasoner that was asked has logged its decision itself.
     """
 
-    def __init__(self, options: Iterable[Any], chart: Definition[Any] | None) -> None:
-        super().__init__(options)
-        self.chart = chart
-        self.are_announced: bool = False
+    chart: Definition[Any] | None = None
+    are_announced = False
 
 
 class Reporter:

@@ -170,6 +170,8 @@ class Edge:
     leaves: Any = field(init=False)
     # in a chart with composites: what is exited and entered
     plan: Any = field(default=None, init=False)
+    # of the last context that had one
+    key: str = field(default="", init=False)
 
     def __post_init__(self) -> None:
         self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
@@ -279,22 +281,25 @@ class StateTransition:
 _new_record = StateTransition.__new__
 
 
-def make_record(edge: Edge, time: float, context: object) -> StateTransition:
+def make_record(edge: Edge, time: float, context: Any) -> StateTransition:
     """Make a history entry from a chart's own edge."""
     # not by the constructor, which would check again what the chart has checked
     record = _new_record(StateTransition)
     record._edge, record._time = edge, time
-    # the usual contexts, in a third of the time: none, and one text
     if context is None:
         record._keys = record._value = None
         return record
+
+    # the usual context, in a third of the time: one text, under the key of the last one
     if context.__class__ is dict and len(context) == 1:
-        (key,) = context
-        value = context[key]
-        if key.__class__ is value.__class__ is str:
-            record._keys, record._value = key, intern(value)
+        value = context.get(edge.key)
+        if value.__class__ is str:
+            record._keys, record._value = edge.key, intern(value)
             return record
+
     record._keys, record._value = pack(context)
+    if type(record._keys) is str:
+        edge.key = record._keys
     return record
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from enum import Enum
 from numbers import Integral
@@ -168,9 +167,7 @@ def read_value(cls: type[Declares], name: str, value: Any) -> Any:
 
     problem = problems[0]
     kind = FieldValueError if "than" in problem["type"] else FieldTypeError
-    has_comma = isinstance(value, str) and re.fullmatch(r"\s*[-+]?\d+,\d+\s*", value)
-    cure = ": write a decimal point, not a comma" if has_comma else ""
-    raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}{cure}")
+    raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}")
 
 
 @by_class

@@ -36,8 +36,7 @@ MOST_ROUNDS = 20
 """Most rounds that are checked by default."""
 
 _LISTING = tuple(
-    f'{{"event":"{name}"'.encode()
-    for name in ("run.started", "agent.joined", "agents.pictured", "agents.measured")
+    f'{{"event":"{name}"'.encode() for name in ("run.started", "agent.joined", "agents.pictured")
 )
 """How lines begin that list the agents in their order."""
 

@@ -28,7 +28,6 @@ from prism.reasoner.replies import quoted
 ActionOutcome = Literal["done", "missing", "refused"]
 FunctionT = TypeVar("FunctionT", bound=Callable[..., Any])
 
-_MOST_FOUND = 5
 _INTERRUPTED = "the run was stopped in the middle of it, and does not repeat it"
 _ACTION = "_prism_action"
 _USUAL = ("tags", "value")
@@ -348,7 +347,7 @@ class Acting(ProgramAgent[Step]):
     @action
     def storage_search(self, tags: Tag) -> ActionResult:
         """Find memories in storage by a few words."""
-        matches = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), _MOST_FOUND))
+        matches = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), 5))
         if matches:
             return ActionResult("storage_search", tags, found=matches)
         none = "no memory in storage contains any of these words"

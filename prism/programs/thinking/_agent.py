@@ -10,7 +10,7 @@ from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from prism.errors import InputError, PromptTooLongError
+from prism.errors import AgentError, InputError, PromptTooLongError
 from prism.programs._layer import Step, writer_of
 from prism.programs.thinking._actions import (
     Acting,
@@ -38,8 +38,6 @@ from prism.runs.documents import hold
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe
 from prism.worlds.guests import Services
-
-_MOST_NEWS = 50
 
 
 class CognitiveAgent(Acting):
@@ -139,8 +137,7 @@ class CognitiveAgent(Acting):
         """
         number, done = number_of_cycles(self.config, cycles), list[Cycle]()
         self._cycles.clear()
-        self.stopped = None
-        while len(done) < number and self.stopped is None:
+        while len(done) < number and not (done and self.stopped):
             done.append(await self.cycle())
             # a writer may answer at once: let an interruption have a turn
             await asyncio.sleep(0)
@@ -153,8 +150,10 @@ class CognitiveAgent(Acting):
         a failed cycle. Five useless cycles in a row make the agent stop.
 
         Raises:
-            AgentError: If a cycle of this agent is under way.
+            AgentError: If a cycle of this agent, or of another with its memory, is under way.
         """
+        if self.memory.user not in (None, self):
+            raise AgentError(f"agent {self.agent_id!r} needs a memory that no other agent uses")
         self.stopped = None
         await self.turn()
         self.stopped = reason_to_stop(self._cycles)
@@ -164,6 +163,7 @@ class CognitiveAgent(Acting):
 
     async def begin_turn(self) -> None:
         """Take the state from the memory, where somebody may have changed it; begin a cycle."""
+        self.memory.user = self
         state = state_of(self.memory)
         self.state: StrEnum = state or CognitiveState.THINKING
         self._noted = {"number": self.memory.cycle + 1, "state": self.state.value}
@@ -198,6 +198,7 @@ class CognitiveAgent(Acting):
         self._cycles.append(cycle)
         cycle.tell(memory.own)
         memory.end_cycle()
+        memory.user = None
         if cycle.failure == PromptTooLongError.__name__:
             self._window_is_known = False
         self._announce_cycle(cycle)
@@ -256,7 +257,7 @@ class CognitiveAgent(Acting):
             instead: Whether to replace the earlier news.
         """
         own = self.memory.own
-        own.news = [*([] if instead else own.news), *news][-_MOST_NEWS:]
+        own.news = [*([] if instead else own.news), *news][-50:]
 
     # Steps
 
@@ -310,8 +311,7 @@ class CognitiveAgent(Acting):
             self._note(outcome="done", reason=None)
         if reply.thinking_log is not None:
             self._keep(reply.thinking_log)
-        is_state = reply.next_state in list(CognitiveState)
-        return str(reply.next_state) if is_state else "thinking"
+        return str(reply.next_state) if reply.next_state in list(CognitiveState) else "thinking"
 
     def _keep(self, thought: str) -> None:
         log, memory = self.config.thinking_log, self.memory
@@ -336,7 +336,7 @@ class CognitiveAgent(Acting):
             self._refuse(request, str(error))
             return "thinking"
 
-        deed = json.dumps([asdict(request), asdict(done)], sort_keys=True)
+        deed = json.dumps([request.type, request.content, done.outcome, done.answer, done.found])
         if self.memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason="it repeats an earlier action with the same result")
         done = replace(done, fields=dict(request.fields))
@@ -358,11 +358,10 @@ class CognitiveAgent(Acting):
         self._noted |= notes
 
     def _refuse(self, request: AskedAction, reason: str) -> None:
-        kind, tags = request.type, request.tags
-        action = ActionResult(kind, tags, "refused", reason)
+        action = ActionResult(request.type, request.tags, "refused", reason)
         self._note(outcome="refused", reason=reason, action=action)
-        about = {"state": self._noted["state"], "type": kind, "tags": tags, "reason": reason}
-        self._say(events.COGNITION_REFUSED, is_warning=True, **about)
+        about = {"type": action.type, "tags": action.tags, "reason": reason}
+        self._say(events.COGNITION_REFUSED, is_warning=True, state=self._noted["state"], **about)
 
     def _note_paged(self, paged: Paged | None) -> None:
         if paged is not None:

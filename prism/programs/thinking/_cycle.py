@@ -112,9 +112,8 @@ class Cycle:
         """Why it was useless; None if it was not."""
         if self.outcome != "done":
             return self.reason or self.outcome
-        if self.has_acted and self.action is not None and self.action.reason:
-            return self.action.reason
-        return self.repeats
+        acted = self.action if self.has_acted else None
+        return (acted and acted.reason) or self.repeats
 
     def tell(self, own: Own) -> None:
         """Note for the next prompt what was done, and the result."""

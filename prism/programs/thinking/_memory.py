@@ -95,6 +95,7 @@ class Memory:
         thoughts: The last thoughts, oldest first; a view that cannot be written to.
         unknown: Other keys at the top level of the file, which prism preserves.
         own: What else is remembered, such as the number of cycles and the last action.
+        user: The agent that is in a cycle with it, if any.
     """
 
     def __init__(
@@ -102,6 +103,7 @@ class Memory:
     ) -> None:
         self.path: Path | None = path
         self._lock_file = lock_file
+        self.user: Any = None
         self._take(source)
 
     @classmethod

@@ -61,6 +61,12 @@ class AskedAction:
         tags = self.fields.get("tags")
         return as_tag(tags) if isinstance(tags, str) else ""
 
+    @property
+    def content(self) -> Mapping[str, Any]:
+        """What it has to say; a text says the same under any tag."""
+        is_text = len(str(self.fields.get("value", ""))) >= _LEAST_COPIED
+        return {k: part for k, part in sorted(self.fields.items()) if k != "tags" or not is_text}
+
 
 @dataclass(frozen=True, slots=True)
 class AgentReply:

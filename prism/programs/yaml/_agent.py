@@ -112,11 +112,6 @@ class WorkflowAgent(ProgramAgent[Step]):
         super().__init__(workflow.chart, workflow.steps, services, agent_id=agent_id)
         self._take_context(context or {})
 
-    @property
-    def success_rate(self) -> float:
-        """The share of actions that were done; 0 before the first."""
-        return self.actions["done"] / max(1, self.actions.total())
-
     def allows(self, condition: Condition) -> bool:
         """Return whether a condition allows a transition; the chart's guards call it."""
         try:

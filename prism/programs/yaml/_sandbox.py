@@ -57,7 +57,7 @@ PROVIDED: Mapping[str, HostVariable] = {
     "_current_state": attrgetter("state.value"),
     "action_history": lambda agent: [*agent.action_history],
     "last_action_result": _last_result,
-    "success_rate": attrgetter("success_rate"),
+    "success_rate": lambda agent: agent.actions["done"] / max(1, agent.actions.total()),
 }
 """Variables of the specification that every agent provides itself."""
 

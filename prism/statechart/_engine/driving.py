@@ -171,15 +171,15 @@ class Driving(Engine[StateT]):
             return self.fire(agent, trigger, context)
 
         record = next(reversed(history_of(agent)), None)
-        offered = Options(options, self._definition)
+        offered = Options(options)
+        offered.chart = self._definition
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            question = SimpleNamespace(
-                agent=agent, state=state, trigger=trigger, options=options, context=context
-            )
-            question.chart, how = self._definition, {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, question, chosen, "policy", how, {})
+            asked = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
+            asked.options, asked.chart = options, self._definition
+            how = {"reason": None, "probabilities": None}
+            announce(self._reporter.logger, asked, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None

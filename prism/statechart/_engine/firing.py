@@ -76,8 +76,9 @@ class _Events(dict[str, Any]):
         for arc in arcs:
             target = source if arc.dest is None else machine.get_state(arc.dest)
             steps.append((arc, arc.dest, target, shared_edge(source.value, target.value, trigger)))
-        row = self[trigger] = arcs, [*arcs], steps, source, source.value
-        return row
+        row = arcs, [*arcs], steps, source, source.value
+        # the first transition would come in another list
+        return self.setdefault(trigger, row) if arcs else row
 
 
 class Engine(Generic[StateT]):

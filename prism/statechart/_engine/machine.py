@@ -9,10 +9,10 @@ leave the same agent, history and log.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
+from itertools import chain
 from types import CoroutineType
 from typing import Any, NamedTuple, NoReturn
 
@@ -121,32 +121,23 @@ class ActionCallback:
         chart._run_action(self.func, event_data.model, edge, context_of(event_data))
 
 
-# What fire reads once, and has to be told of when it changes
+# The hooks, of which fire asks only whether there are any
 
 
-def _telling(base: type) -> Any:
-    """Return a kind of list or dict that tells its Machine when it has changed."""
+def _telling(name: str) -> Callable[..., Any]:
+    """Return a method of a list that tells its Machine afterwards."""
 
-    def telling(change: Callable[..., Any]) -> Callable[..., Any]:
-        def changed(self: Any, *args: Any) -> Any:
-            result = change(self, *args)
-            if self.machine is not None:
-                self.machine.notice()
-            return result
+    def change(self: Any, *args: Any) -> Any:
+        result = getattr(list, name)(self, *args)
+        self.machine.notice()
+        return result
 
-        return changed
-
-    changes = ["append", "extend", "insert", "remove", "pop", "clear"]
-    names = ["__setitem__", "__delitem__", "__iadd__", *changes]
-    methods = {name: telling(getattr(base, name)) for name in names if hasattr(base, name)}
-    return type(base.__name__, (base,), {"machine": None, **methods})
+    return change
 
 
-_READ_ONCE = {
-    **dict.fromkeys(("events", "states"), _telling(OrderedDict)),
-    **dict.fromkeys((f"_{name}" for name in MACHINE_HOOKS), _telling(list)),
-}
-_Arcs = _telling(defaultdict)
+_CHANGES = ("append", "extend", "insert", "remove", "pop", "clear")
+_METHODS = ("__setitem__", "__delitem__", "__iadd__", *_CHANGES)
+_Hooks: Any = type("list", (list,), {name: _telling(name) for name in _METHODS})
 
 
 class _ChartEvent(Event):
@@ -172,12 +163,13 @@ class ChartMachine(Machine):
     values: dict[Any, State]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; what fire reads only once tells of its changes from now on."""
-        if name in _READ_ONCE:
-            value = _READ_ONCE[name](value or ())
+        """Set an attribute; a list of hooks tells of its changes from now on."""
+        is_hook = name[0] == "_" and name[1:] in MACHINE_HOOKS
+        if is_hook:
+            value = _Hooks(value)
             value.machine = self
         super().__setattr__(name, value)
-        if name == "chart" or name in _READ_ONCE:
+        if is_hook or name == "chart":
             self.notice()
 
     def notice(self) -> None:
@@ -187,10 +179,6 @@ class ChartMachine(Machine):
         states = self.states.values()
         # an agent may hold the text of a state whose value is no text
         self.values = {key: each for each in states for key in (each.value, state_text(each.value))}
-        for event in self.events.values():
-            if type(event.transitions) is not _Arcs:
-                arcs = _Arcs(list, event.transitions)
-                arcs.machine, event.transitions = self, arcs
         self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
 
     def get_model_state(self, model: Any) -> State:
@@ -201,6 +189,11 @@ class ChartMachine(Machine):
     def get_state(self, state: Any) -> State:
         """Return a state by name, member or text."""
         return self.states.get(state) or self.values.get(state) or super().get_state(state)
+
+    def add_states(self, *args: Any, **kwargs: Any) -> None:
+        """Add states, as every Machine does."""
+        super().add_states(*args, **kwargs)
+        self.notice()
 
     def remove_transition(self, *args: Any, **kwargs: Any) -> None:
         """Remove transitions, as every Machine does."""
@@ -261,12 +254,12 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
     A Machine that has no others moves by those. A transition from or to a state that the Machine
     does not have never moves anybody.
     """
+    ends = {None, *machine.states}
     every = [
         (trigger, arc)
         for trigger, event in machine.events.items()
-        for arcs in event.transitions.values()
-        for arc in arcs
-        if arc.source in machine.states and (arc.dest is None or arc.dest in machine.states)
+        for arc in chain(*event.transitions.values())
+        if {arc.source, arc.dest} <= ends
     ]
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
     declared = [
@@ -305,27 +298,22 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
     members: dict[str, Any] = dict(zip(machine.states, values, strict=True))
     by_text = {state_text(member): member for member in values}
 
-    arcs = arcs_of(machine)
-    left = {arc.source for _, arc in arcs}
-    ends = [at for at, each in machine.states.items() if each.final and at not in left]
+    transitions, left = [], set[str]()
+    for trigger, arc in arcs_of(machine):
+        left.add(arc.source)
+        ends = members[arc.source], None if arc.dest is None else members[arc.dest]
+        action = next((each.func for each in arc.before if type(each) is ActionCallback), None)
+        transitions.append(Transition(trigger, *ends, _guard_of(machine, trigger, arc), action))
+    final = [at for at, each in machine.states.items() if each.final and at not in left]
     changed: dict[str, Any] = {
-        "states": values,
-        "transitions": [
-            Transition(
-                trigger,
-                members[arc.source],
-                None if arc.dest is None else members[arc.dest],
-                _guard_of(machine, trigger, arc),
-                next((each.func for each in arc.before if type(each) is ActionCallback), None),
-            )
-            for trigger, arc in arcs
-        ],
-        "initial": members[machine.initial or next(iter(members))],
         "timeouts": {by_text[state_text(at)]: limit for at, limit in rest["timeouts"].items()},
         "decision_states": [by_text[state_text(at)] for at in rest.get("decision_states", ())],
-        "final_states": [members[at] for at in ends],
+        "final_states": [members[at] for at in final],
     }
-    return Definition(**{**rest, **changed})
+    initial = members[machine.initial or next(iter(members))]
+    return Definition(
+        **{**rest, **changed, "states": values, "transitions": transitions, "initial": initial}
+    )
 
 
 def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:

@@ -104,7 +104,7 @@ class NestedRows:
         keep = lru_cache(MOST_KEPT)
         self.place: Callable[[Any], Place] = keep(self._placed)
         self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
-        self.step: Callable[..., Edge] = keep(self._step)
+        self.step: Callable[..., Edge] = keep(self._edge)
 
     def __getitem__(self, state: Any) -> Place:
         return self.place(state)
@@ -167,22 +167,21 @@ class NestedRows:
 
     def beginning(self, state: Any) -> Edge:
         """Return the step that enters a state, and stays there."""
-        return self._edge(NOWHERE, "begin", [beginning(self.tree, self.place(state).leaves)], {})
+        return self._edge(None, "begin", [beginning(self.tree, self.place(state).leaves)])
 
-    def _step(
-        self, state: Any, trigger: str, arcs: tuple[Arc, ...], memory: tuple[Any, ...] = ()
+    def _edge(
+        self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Iterable[Any] = ()
     ) -> Edge:
-        return self._edge(self.place(state), trigger, arcs, dict(memory))
-
-    def _edge(self, place: Place, trigger: str, arcs: Iterable[Arc], memory: Memory) -> Edge:
         """Return the step that some transitions make together, those in conflict left out.
 
         Args:
-            place: Where the agent is.
+            state: Where the agent is; None if it has not begun.
             trigger: The event in logs.
             arcs: The transitions.
-            memory: What the agent's histories stand for.
+            kept: What the agent's histories stand for, as pairs.
         """
+        memory: Memory = dict(kept)
+        place = NOWHERE if state is None else self.place(state)
         tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
         exits = compatible(tree, arcs, place.active, memory)
         gone = frozenset[int]().union(*exits.values())
@@ -266,8 +265,7 @@ class Moment:
 
     def draw(self) -> float:
         """Return a random number below 1."""
-        number: float = random_of(self.agent).random()
-        return number
+        return float(random_of(self.agent).random())
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""

@@ -41,8 +41,6 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
-FIELDS = (*FIELD_DEFAULTS, "state_history")
-
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
@@ -220,7 +218,9 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
-def add_missing_fields(agent: Any, names: Iterable[str] = FIELDS) -> None:
+def add_missing_fields(
+    agent: Any, names: Iterable[str] = (*FIELD_DEFAULTS, "state_history")
+) -> None:
     """Give an object the fields it lacks; what its class leaves no room for raises."""
     values = {**FIELD_DEFAULTS, "state_history": deque(maxlen=depth_of(agent))}
     for name in names:

@@ -1,5 +1,6 @@
 """What users of other agents with memories complain about: loops, lost memories, outdated facts."""
 
+import asyncio
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from prism.programs.thinking import CognitiveAgent, Config, Cycle, Memory
+from tests.kit.clients import Model
 from tests.kit.cognition import FIXED, LARGEST, action, add, letters, limited, thought, working
 from tests.kit.writers import prompts_of, writer_of
 
@@ -52,6 +54,15 @@ async def test_a_memory_that_is_removed_by_mistake_can_be_found_again() -> None:
     agent, _, _ = await acting(*deeds, memory=memory)
     assert not agent.memory.working
     assert (agent.memory.versions("a"), agent.memory.versions("b")) == (["only here"], [])
+
+
+async def test_two_agents_share_no_memory() -> None:
+    """They would act in each other's states; one after the other they may use it."""
+    memory, client = Memory.in_memory(), Model(thought("x"))
+    one, two = (CognitiveAgent(Config(), memory, client, agent_id=name) for name in "ab")
+    _, refused = await asyncio.gather(one.cycle(), two.cycle(), return_exceptions=True)
+    assert str(refused) == "agent 'b' needs a memory that no other agent uses"
+    assert ((await two.cycle()).number, memory.cycle) == (2, 2)
 
 
 async def test_neither_goal_nor_role_leaves_a_full_prompt() -> None:

@@ -1,7 +1,7 @@
 """An agent that goes in circles: each prompt says so, and the run stops and says why."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count, cycle
 from typing import Any
 
@@ -55,11 +55,12 @@ def model(*deeds: str, new_thoughts: bool = True) -> Callable[[TextCall], str]:
         (add("a", "1"), add("a", "2")),
         (acts("storage_save", "a", "1"), acts("working_memory_remove", "b")),
         (acts("storage_search", "nothing"),),
+        [acts("storage_save", f"fact {n}", "The user likes tea, not coffee") for n in range(30)],
         ("no action at all",),
     ],
 )
-async def test_what_is_repeated_ends_the_run(deeds: tuple[str, ...], new_thoughts: bool) -> None:
-    """Own actions or the memory's, two or three in turn, a value set back and forth."""
+async def test_what_is_repeated_ends_the_run(deeds: Sequence[str], new_thoughts: bool) -> None:
+    """Own actions, two or three in turn, a value set back and forth, a text under other tags."""
     writer = writer_of(model(*deeds, new_thoughts=new_thoughts))
     agent = Shell(Config(goal="g"), Memory.in_memory(), writer)
     cycles = await agent.run(100)

@@ -100,7 +100,7 @@ async def test_limits_are_lowered_to_the_window_of_the_server(logger: Any, captu
 
     def say(prompt: str, *_more: Any) -> str:
         if "You are in the state executing" in prompt:
-            return add(f"m{next(numbers)}", "word " * 60)
+            return add(f"m{next(numbers)}", f"{next(numbers)} " + "word " * 60)
         return thought(f"idea {next(numbers)} " * 9, "executing")
 
     with FakeOpenAI(write=say) as server:

@@ -104,13 +104,6 @@ def test_a_workflow_is_called_what_its_file_is() -> None:
     assert Workflow.from_text(f"name: run\n{STEP}", name="walk").name == "run"
 
 
-def test_nobody_is_told_of_very_many_problems(tmp_path: Path) -> None:
-    """Of thousands the first are collected."""
-    names = ", ".join(f"t{number}" for number in range(4_000))
-    text = f"{STEP}components:\n  traits: [{names}]\n"
-    assert 1 <= len(Workflow.check(written(tmp_path, text))) <= 1000
-
-
 def test_unknown_keys_are_one_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """They are other programs' business; one that is probably mistyped is a warning."""
     path = written(

@@ -103,9 +103,9 @@ def test_a_chart_with_composites_has_no_machine() -> None:
 # Changes
 
 
-def _replaced_list(chart: Statechart[Any]) -> Any:
+def _replaced(chart: Statechart[Any]) -> Any:
     arc = StockTransition(chart.machine.initial, C.name)
-    chart.machine.events["go"].transitions[chart.machine.initial] = [arc]
+    chart.machine.events["go"].transitions[chart.machine.initial][:] = [arc]
     return C
 
 
@@ -119,7 +119,7 @@ def _new_state(chart: Statechart[Any]) -> Any:
     return "D"
 
 
-@pytest.mark.parametrize("change", [_replaced_list, _removed, _new_state])
+@pytest.mark.parametrize("change", [_replaced, _removed, _new_state])
 def test_changes_of_the_machine_count(change: Any, caplog: pytest.LogCaptureFixture) -> None:
     """Whatever is changed about its transitions counts at the next event, by either way.
 
