@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
+from functools import lru_cache
 from inspect import signature
 from reprlib import repr as brief
 from typing import Any
@@ -133,6 +134,9 @@ _PARTS: dict[str, Callable[..., Any]] = {
 }
 
 
+_form_of = lru_cache(signature)
+
+
 class _Reader:
     """Makes the parts of a chart, in which states are texts.
 
@@ -145,7 +149,7 @@ class _Reader:
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
         """Make a part of the chart from its fields; bind those of the chart itself."""
-        keys = signature(make).parameters
+        keys = _form_of(make).parameters
         if make is State and isinstance(data.get("state"), str):
             where = ("states", data["state"])
         for key in data:
@@ -153,7 +157,7 @@ class _Reader:
                 raise _wrong((*where, key), f"is no key{did_you_mean(key, [*keys])}")
         values = {key: self._value(key, each, (*where, key)) for key, each in data.items()}
         try:
-            return signature(make).bind(**values) if make is Definition else make(**values)
+            return _form_of(make).bind(**values) if make is Definition else make(**values)
         except (TypeError, DefinitionError) as error:
             raise _wrong(where, str(error)) from None
 
