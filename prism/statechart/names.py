@@ -134,7 +134,6 @@ def _identifiers(cls: type) -> list[tuple[str, str]]:
     return [*named, ("id", own[0]), ("unique_id", own[0])]
 
 
-@lru_cache(maxsize=256)
 def _own_keys(cls: type) -> tuple[str, ...]:
     """Return the attributes that a class and its bases name after themselves: ``ticket_id``."""
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each.__name__) for each in cls.__mro__[:-1])
