@@ -143,17 +143,18 @@ def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
 
 
 @pytest.mark.parametrize("wraps", [False, True])
-def test_a_crowd_misses_no_neighbour(wraps: bool) -> None:
-    """Among so many that only the cells around are looked at, all within the distance are found."""
+@pytest.mark.parametrize("width", [10.0, 2.5])
+def test_a_crowd_misses_no_neighbour(wraps: bool, width: float) -> None:
+    """Among so many that only the cells around are looked at, all within the distance are there."""
     lamps = Run(Sky(), 150).world.agents
-    plane: Plane[Lamp] = Plane(width=10.0, height=5.0, reach=1.0, wraps=wraps)
+    plane: Plane[Lamp] = Plane(width=width, height=50 / width, reach=1.0, wraps=wraps)
     for number, lamp in enumerate(lamps):
-        plane.put(lamp, 10 * (number * 0.618 % 1), 5 * (number * 0.755 % 1))
-    plane.put(lamps[0], 10, 5)  # at the far edge
+        plane.put(lamp, width * (number * 0.618 % 1), 50 / width * (number * 0.755 % 1))
+    plane.put(lamps[0], width, 50 / width)  # at the far edge
     for lamp in lamps:
         here = plane.positions[lamp]
-        near = {each for each in lamps if far(plane, here, plane.positions[each]) <= 0.9}
-        assert {lamp, *plane.within(lamp, 0.9)} == near
+        near = [each for each in lamps if far(plane, here, plane.positions[each]) <= 0.9]
+        assert sorted([lamp, *plane.within(lamp, 0.9)], key=lamps.index) == near
 
 
 def test_an_agent_moves_in_a_plane() -> None:
