@@ -28,15 +28,10 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 
 _SCHEMA = 2
 _LISTS = ("states", "transitions", "decision_states", "final_states")
-_FUNCTIONS = {
-    **dict.fromkeys(("guard", "after", "rate"), "guards"),
-    **dict.fromkeys(("action", "entry", "exit"), "actions"),
-}
-_SCALARS: dict[str, Any] = {
-    **dict.fromkeys(("name", "description"), str),
-    **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
-    "timeouts": Mapping,
-}
+_FUNCTIONS = dict.fromkeys(("guard", "after", "rate"), "guards")
+_FUNCTIONS |= dict.fromkeys(("action", "entry", "exit"), "actions")
+_SCALARS: dict[str, Any] = dict.fromkeys(("deep", "internal", "parallel", "strict"), bool)
+_SCALARS |= {"name": str, "description": str, "timeouts": Mapping}
 """The values under keys whose values the parts of a chart do not check themselves."""
 
 
@@ -128,10 +123,8 @@ def _history(history: Any, deep: bool = False, default: Any = None) -> History[A
     return History(history, deep, default)
 
 
-_PARTS: dict[str, Callable[..., Any]] = {
-    **{"states": State, "transitions": Transition},
-    **dict.fromkeys(("initial", "target", "default"), _history),
-}
+_PARTS: dict[str, Callable[..., Any]] = {"states": State, "transitions": Transition}
+_PARTS |= dict.fromkeys(("initial", "target", "default"), _history)
 
 
 _form_of = lru_cache(signature)
