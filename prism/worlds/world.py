@@ -86,8 +86,8 @@ class World(Declares, Generic[AgentT]):
         cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
-            is_known = hasattr(super(cls, cls), name) or name in get_annotations(cls)
-            if not (is_constant or is_known or name in cls.fields):
+            is_declared = name in get_annotations(cls) or hasattr(super(cls, cls), name)
+            if not (is_constant or is_declared or name in cls.fields):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} has no type: write  "
                     f"{name}: {type(value).__name__} = {value!r},  which makes it a parameter"
