@@ -188,7 +188,8 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     return Edge(from_state, to_state, trigger)
 
 
-def _read_only(get: Callable[[Any], Any]) -> Any:
+def read_only(get: Callable[[Any], Any]) -> Any:
+    """Return a property of which only the class's annotation says the type."""
     return property(get)
 
 
@@ -210,11 +211,11 @@ class StateTransition:
 
     __slots__ = ("_edge", "_keys", "_time", "_value")
 
-    from_state: Any = _read_only(attrgetter("_edge.from_state"))
-    to_state: Any = _read_only(attrgetter("_edge.to_state"))
-    trigger: str = _read_only(attrgetter("_edge.trigger"))
-    timestamp: datetime = _read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
-    context: dict[str, Any] | None = _read_only(lambda entry: unpack(entry._keys, entry._value))
+    from_state: Any = read_only(attrgetter("_edge.from_state"))
+    to_state: Any = read_only(attrgetter("_edge.to_state"))
+    trigger: str = read_only(attrgetter("_edge.trigger"))
+    timestamp: datetime = read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
+    context: dict[str, Any] | None = read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
         self,
