@@ -176,9 +176,9 @@ def read_scxml(text: str, make: Callable[[dict[str, Any]], Any]) -> Any:
         return make(data)
     except DefinitionError as error:
         top = reader.lines["states", ""]
-        lines = sorted({reader.lines.get(place[:2], top) for place in error.places})
-        where = f"line {', '.join(map(str, lines))}: " if lines else ""
-        raise DefinitionError(f"{where}{error}", *error.places) from None
+        lines = sorted({reader.lines.get(place[:2], top) for place in error.places or [()]})
+        where = ", ".join(map(str, lines))
+        raise DefinitionError(f"line {where}: {error}", *error.places) from None
 
 
 class _Reader:
