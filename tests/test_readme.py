@@ -45,7 +45,7 @@ from prism.testing import FakeOllama
 
 ROOT = Path(__file__).parents[1]
 
-REASONS = ("needs a model", "needs a browser", "needs a cluster", "takes minutes")
+REASONS = ("needs a model", "needs a browser", "takes minutes")
 DIRECTIVES = ("{eval-rst}", "{include}", "{toctree}")
 OTHER_PROGRAMS = (".", "cmp", "ollama", "pip", "pytest", "uv")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

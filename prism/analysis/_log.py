@@ -17,7 +17,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._tables import KEPT, needed, require_columns, statements, table_names
+from prism.analysis._tables import computed, needed, require_columns, statements, table_names
 from prism.analysis.loading import CONFIG, column_types, load, quoted
 from prism.errors import InputError
 from prism.files.records import distinct_ends
@@ -36,7 +36,7 @@ _OF_FEED = (
 )
 _BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
 
-_UNPACED = "create view paced as select null as run, null as line, null as rounds_in_state limit 0"
+_UNPACED = "create table paced as select null as run, null as line, null as rounds_in_state limit 0"
 """Steps are followed for their lengths only where events happen at rates."""
 
 _WHOLE = re.compile(r'"U?(?:BIGINT|HUGEINT)"')
@@ -280,9 +280,8 @@ class Log:
             columns = ", ".join(_column(*each, False) for each in column_types().items())
             selects = [f"select null::label as run, null::bigint as line, {columns} limit 0"]
             damages = ["select null::label as run, '' as kind, 0 as line, '' as message limit 0"]
-        # a view costs each query on a small log more than its rows
-        self._is_small = not any("." in schema for schema, _ in parts)
-        kind = "table" if self._is_small else "view"
+        # a view of many columns costs each query on a small log more than its rows
+        kind = "view" if any("." in schema for schema, _ in parts) else "table"
         execute(f"create {kind} events as {' union all '.join(selects)}")
         execute(f"create view damage as {' union all '.join(damages)}")
 
@@ -301,7 +300,7 @@ class Log:
                 continue
             self._made.add(each)
             text = statements()[each]
-            if self._is_small or each in KEPT:
+            if each in computed():
                 text = text.replace(f"create view {each}", f"create table {each}", 1)
             if each == "paced" and not self._facts["rates"]:
                 text = _UNPACED

@@ -11,8 +11,8 @@ import duckdb
 from prism.analysis.loading import column_types, script
 from prism.errors import InputError
 
-KEPT = ("runs", "steps", "moments", "acts", "everyone", "posts")
-"""Views whose rows are computed once, since several others read them."""
+_OF_EVENTS = ("visits", "decided", "wrong", "refused", "assigned", "messages", "happened")
+"""Views with a row for each event of a kind, of which most queries need few."""
 
 _INNER = (
     "moments",
@@ -45,6 +45,13 @@ def statements() -> Mapping[str, str]:
 def _statements_of(name: str) -> Mapping[str, str]:
     texts = [statement.query for statement in duckdb.extract_statements(script(name))]
     return {_STATEMENT.search(text)[1]: text for text in texts}  # type: ignore[index]
+
+
+@cache
+def computed() -> frozenset[str]:
+    """Return the views whose rows are computed once, since a table is read faster than a view."""
+    views = {name for name, text in statements().items() if f"create view {name}" in text}
+    return frozenset(views.difference(_OF_EVENTS))
 
 
 @cache

@@ -9,7 +9,7 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 import duckdb
 
 from prism.analysis._log import Log, Note
-from prism.analysis._tables import KEPT
+from prism.analysis._tables import computed
 from prism.analysis.loading import CONFIG, Damage, last_run, load_lines
 
 _GROWN = "grown.own"
@@ -97,7 +97,7 @@ class GrowingLog(Log):
 
     def _forget(self) -> None:
         """Have what was computed be computed again."""
-        self._made -= {*KEPT, "paced"}
+        self._made -= computed()
         for name in ("runs", "_facts"):
             self.__dict__.pop(name, None)
 

@@ -143,13 +143,7 @@ def _character_width(character: str) -> float:
 # The frame
 
 _LIGHT = {"ink": "#1f2328", "paper": "#fff", "box": "#f0f3f6", "line": "#6e7781", "edge": "#8250df"}
-_DARK = {
-    "ink": "#e6edf3",
-    "paper": "#0d1117",
-    "box": "#1c232c",
-    "line": "#8b949e",
-    "edge": "#b58cff",
-}
+_DARK = dict(zip(_LIGHT, ["#e6edf3", "#0d1117", "#1c232c", "#8b949e", "#b58cff"], strict=True))
 _RULES = """
 .prism-chart text { font-family: system-ui, "Segoe UI", Helvetica, Arial, sans-serif; }
 .prism-chart .small { font-size: 11px; }

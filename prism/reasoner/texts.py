@@ -298,7 +298,7 @@ _MOST_TOKENS = 4096
 """Tokens that a text may have, thoughts included, if nothing says how long it is."""
 
 _LEAST_TOKENS = 512
-_CUT = "it was cut off at the limit of its tokens (reply_tokens): write a much shorter one"
+_CUT = "it was cut off (reply_tokens): write a shorter one"
 
 
 class Writer(AsksModel, BaseWriter):

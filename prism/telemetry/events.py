@@ -104,16 +104,6 @@ Attributes:
     measures (object, optional): Values of the world's measures, by name.
 """
 
-AGENTS_MEASURED = "agents.measured"
-"""A measure of all agents of a kind, if they are at most 500, at the end of a round.
-
-Attributes:
-    kind (text): The agents' class.
-    measure (text): Name of the field or method.
-    agents (count): Agents that have a value.
-    values (object): The value by the agent's id; null where there was nothing to measure.
-"""
-
 AGENTS_PICTURED = "agents.pictured"
 """Position and look of the agents of a world, before the first round and at the end of each.
 

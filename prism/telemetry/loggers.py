@@ -125,11 +125,11 @@ def _logger_for(logger: Any, level: int) -> Any:
         if logger.is_silent:
             return None
         logger = logger.opened
-    if logger is None and not structlog_is_configured():
-        return _standard_logger if _standard.isEnabledFor(level) else None
-
     if logger is None:
-        logger = _configured_logger()
+        config = _configuration()
+        if config is None:
+            return _standard_logger if _standard.isEnabledFor(level) else None
+        logger = _configured_logger(config)
     if level > logging.DEBUG:
         return logger
     # those of runs have no details; one of structlog's that filters says for which levels it does
@@ -236,11 +236,17 @@ def describe(error: BaseException) -> str:
 
 
 def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog, once it is imported.
+    """Return whether the application has configured structlog, once it is imported."""
+    return _configuration() is not None
 
-    After ``structlog.testing.capture_logs``, structlog says so, and may have only its defaults.
+
+def _configuration() -> dict[str, Any] | None:
+    """Return how the application has configured structlog; None if it has not.
+
+    After ``structlog.testing.capture_logs``, structlog says that it is, and has only its defaults.
     """
-    return _is_configured() and _configuration() != _defaults
+    config = modules["structlog"].get_config() if _is_configured() else _defaults
+    return None if config == _defaults else config
 
 
 def _look_for_structlog() -> bool:
@@ -250,44 +256,40 @@ def _look_for_structlog() -> bool:
     ask: Callable[[], bool] | None = getattr(structlog, "is_configured", None)
     if structlog is None or ask is None:
         return False
-    if ask():
-        configuration = structlog.get_config()
+    is_configured, config = ask(), structlog.get_config()
+    if is_configured:
         structlog.reset_defaults()
-        _defaults = _configuration()
-        structlog.configure(**configuration)
-    else:
-        _defaults = _configuration()
+    _defaults = structlog.get_config()
+    # the list of processors changes in place
+    _defaults["processors"] = [*_defaults["processors"]]
+    if is_configured:
+        structlog.configure(**config)
     _is_configured = ask
-    return ask()
+    return is_configured
 
 
 _is_configured: Callable[[], bool] = _look_for_structlog
 """structlog's function of that name, once structlog is imported."""
 
-_defaults: dict[str, Any] | None = None
+_defaults: dict[str, Any] = {}
 """How structlog is configured by itself, once it is imported."""
 
 
-def _configuration() -> dict[str, Any]:
-    """Return structlog's configuration as it is now, since its list of processors may change."""
-    config: dict[str, Any] = modules["structlog"].get_config()
-    return {**config, "processors": [*config["processors"]]}
-
-
-def _configured_logger() -> Any:
+def _configured_logger(config: Mapping[str, Any]) -> Any:
     """Return structlog's logger as the application has configured it by now."""
-    structlog, config = modules["structlog"], _configuration()
+    structlog = modules["structlog"]
     # an asynchronous logger would have to be awaited
     is_asynchronous = _is_asynchronous(config["wrapper_class"])
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
-    processors = [_with_callers_place(each) for each in config["processors"]]
+    adder = structlog.processors.CallsiteParameterAdder
+    processors = [
+        _with_callers_place(each) if type(each) is adder else each for each in config["processors"]
+    ]
     return structlog.wrap_logger(None, processors, wrapper, logger_factory_args=(LOGGER_NAME,))
 
 
-def _with_callers_place(processor: Any) -> Any:
-    """Return a processor, such that what adds the place of an event adds that of the caller."""
-    structlog = modules["structlog"].processors
-    if type(processor) is not structlog.CallsiteParameterAdder:
-        return processor
-    parameters = {*map(structlog.CallsiteParameter, processor(None, "info", {}))}
-    return type(processor)(parameters, additional_ignores=["prism.", "transitions."])
+def _with_callers_place(add: Any) -> Any:
+    """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
+    parameter = modules["structlog"].processors.CallsiteParameter
+    parameters = {*map(parameter, add(None, "info", {}))}
+    return type(add)(parameters, additional_ignores=["prism.", "transitions."])

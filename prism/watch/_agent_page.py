@@ -36,10 +36,6 @@ _DECISIONS = f"""
 and ($number is null or coalesce(round, 0) <= $number) order by line desc limit {_MOST_DECISIONS}
 """
 _JOINED = "select attributes from events where event = 'agent.joined' and agent_id = $agent limit 1"
-_MEASURED = """
-select measure, json_extract("values", '$."' || $agent || '"')::varchar as value from events
-where event = 'agents.measured' and round is not distinct from $number
-"""
 _SPOKEN = """
 select *, if(sender = $agent, receiver, sender) as partner from messages
 where sender = $agent or receiver = $agent order by partner, line
@@ -84,7 +80,7 @@ def _sections(watched: Watched, agent: str, number: int | None) -> Iterator[Sect
     )
     about = f"Up to {at}, the last first." if at else "The last first."
     yield Section("What it was asked", about, more=decisions)
-    yield Section("Its fields", rows=_fields(watched, agent, number))
+    yield Section("Its fields", rows=_fields(watched, agent))
     yield Section("Its path on the chart", more=_path(watched, story))
     yield Section("Its messages", more=_spoken(watched, agent))
     about = f"The last first, {_MOST_EVENTS} at most of {len(story):,}."
@@ -98,16 +94,11 @@ def _listed(rows: Rows, unit: str) -> Markup:
     )
 
 
-def _fields(watched: Watched, agent: str, number: int | None) -> Rows:
-    """Return its fields as it joined, and as far as the world measured them in the round."""
+def _fields(watched: Watched, agent: str) -> Rows:
+    """Return its fields as it joined."""
     joins = watched.rows(_JOINED, agent=agent)
     first = object_in(joins[0], "attributes") if joins else {}
-    rows = watched.rows(_MEASURED, agent=agent, number=number)
-    now = {row["measure"]: row["value"] for row in rows}
-    return [
-        {"field": showable(name), "when it joined": first.get(name), "now": now.get(name)}
-        for name in dict.fromkeys([*first, *now])
-    ]
+    return [{"field": showable(name), "when it joined": value} for name, value in first.items()]
 
 
 def _path(watched: Watched, story: Rows) -> Markup:

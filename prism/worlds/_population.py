@@ -51,7 +51,7 @@ class Population:
         self._clock, self._guest_clock = clock, guest_clock
         self.kinds: dict[type, Kind] = {}
         self.by_rate: bool = is_by_rate(type(world))
-        self.members: Members = Members(())
+        self.members: Members = Members()
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -88,10 +88,7 @@ class Population:
         agent._join(self._world, self._keys_of(agent.agent_id))
         arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
         seed = self._seed
-        try:
-            agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
-        except TypeError as error:
-            raise AgentError(f"{error}, or give it a default in the class") from None
+        agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
         if isinstance(agent, Guest):
             lend(agent, self._logger, self._guest_clock, seed)
 
@@ -101,10 +98,10 @@ class Population:
         if agent.world is not None:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
-            own_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
+            object_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
             self._numbers[before or kind] += 1
             number = self._numbers[before or kind]
-            agent.agent_id = own_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
+            agent.agent_id = object_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
         agent.name = agent.name or agent.agent_id
         if agent.agent_id in self._ids:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
@@ -122,13 +119,11 @@ class Population:
 
     def begin(self) -> None:
         """Count the states, after `World.setup`."""
-        for agent in self._everybody:
-            self.kinds[type(agent)].counts[agent.state] += 1
-        if self.by_rate:
-            # in an order that the list does not decide, also of kinds
-            by_key = sorted(self._everybody, key=_KEY)
-            self.members = Members(by_key)
-            self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, by_key))}
+        # rates need an order that the list does not decide, also of kinds
+        agents = sorted(self._everybody, key=_KEY) if self.by_rate else self._everybody
+        self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, agents))}
+        for agent in agents:
+            self.count(agent, 1)
 
     def take_in(
         self, agent: Agent, parent: Agent | None = None, neighbours: Iterable[Agent] = ()
@@ -142,7 +137,7 @@ class Population:
             self._world._network.join(agent, neighbours)
 
     def count(self, agent: Agent, change: int) -> None:
-        """Count an agent that joins, 1, or leaves, -1, after the run has begun."""
+        """Count an agent that joins, 1, or leaves, -1."""
         self.kinds[type(agent)].counts[agent.state] += change
         if self.by_rate:
             (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
@@ -224,17 +219,11 @@ class Population:
 
 
 class Members:
-    """The agents of each kind in each state, in an order that the list of agents does not decide.
+    """The agents of each kind in each state, in the order in which they were added."""
 
-    Args:
-        agents: The population, in such an order.
-    """
-
-    def __init__(self, agents: Iterable[Any]) -> None:
+    def __init__(self) -> None:
         self._lists: dict[tuple[type, Any], list[Any]] = {}
-        self._places: dict[tuple[Any, Any], int] = {}
-        for agent in agents:
-            self.add(agent, agent.state)
+        self._indices: dict[tuple[Any, Any], int] = {}
 
     def of(self, channel: Channel) -> Sequence[Any]:
         """Return the agents to which an event can happen."""
@@ -244,14 +233,14 @@ class Members:
         """Add an agent that enters a state."""
         for leaf in leaves_in(state):
             agents = self._lists.setdefault((type(agent), leaf), [])
-            self._places[agent, leaf] = len(agents)
+            self._indices[agent, leaf] = len(agents)
             agents.append(agent)
 
     def remove(self, agent: Any, state: Any) -> None:
         """Remove an agent that leaves a state, and put the last one in its place."""
         for leaf in leaves_in(state):
             agents = self._lists[type(agent), leaf]
-            index, last = self._places.pop((agent, leaf)), agents.pop()
+            index, last = self._indices.pop((agent, leaf)), agents.pop()
             if last is not agent:
                 agents[index] = last
-                self._places[last, leaf] = index
+                self._indices[last, leaf] = index

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from itertools import chain
@@ -11,7 +11,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from prism._faults import place_of_method
+from prism._faults import location_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
 from prism.worlds._spaces import Plane, Space
@@ -146,38 +146,19 @@ def _by_name(rounds: Iterable[WorldRound]) -> dict[str, dict[str, int]]:
 
 # Measures
 
-MOST_MEASURED = 500
-"""The largest number of agents of a kind that are measured one by one."""
-
 _LARGEST_WHOLE = 2**63
 _MOST_DRAWN = 10_000
 """The largest number of agents whose picture is logged."""
 
 
-def agent_measures(kinds: Iterable[type], everybody: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yield the keys of one event for each measure of each kind that is not too large.
-
-    Raises:
-        SimulationError: If a value is not a number; the message names the agent.
-    """
-    for cls in kinds:
-        names = marked(cls, MEASURE)
-        agents: list[Any] = [each for each in everybody if type(each) is cls] if names else []
-        for name in names if len(agents) <= MOST_MEASURED else ():
-            values = {
-                each.agent_id: require_number(getattr(each, name)(), each, name) for each in agents
-            }
-            counted = sum(value is not None for value in values.values())
-            yield {"kind": cls.__name__, "measure": name, "agents": counted, "values": values}
+def measured(world: Any) -> dict[str, Measured]:
+    """Return the current values of a world's measures by name."""
+    cls = type(world)
+    return {name: _number(getattr(world, name)(), cls, name) for name in marked(cls, MEASURE)}
 
 
-def require_number(value: Any, owner: Any, name: str) -> float | int | bool | None:
+def _number(value: Any, cls: type, name: str) -> Measured:
     """Return the value of a measure as JSON represents it.
-
-    Args:
-        value: The value that it returned.
-        owner: The world or the agent that it measures.
-        name: The name of the measure.
 
     Raises:
         SimulationError: If it is neither a finite number nor None.
@@ -190,9 +171,8 @@ def require_number(value: Any, owner: Any, name: str) -> float | int | bool | No
         is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
         return int(number) if is_whole else float(number)
 
-    cls, of = type(owner), f" of {owner.agent_id!r}" if hasattr(owner, "agent_id") else ""
     raise SimulationError(
-        f"{place_of_method(cls, name)}: {cls.__name__}.{name}{of} must return a finite number, or "
+        f"{location_of_method(cls, name)}: {cls.__name__}.{name} must return a finite number, or "
         f"None where there is nothing to measure, got {value!r}"
     )
 
@@ -219,10 +199,10 @@ class Pictures:
             return {}
 
         fields = (getattr(world, name) for name in type(world).fields)
-        places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
+        ground = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
         keys: dict[str, Any] = {}
-        if places is not None:
-            keys = places.pictured(agents)
+        if ground is not None:
+            keys = ground.pictured(agents)
         if self._look is not None:
             keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
         if not keys:

@@ -36,12 +36,11 @@ MOST_ROUNDS = 20
 """Most rounds that are checked by default."""
 
 _LISTING = tuple(
-    f'{{"event":"{name}"'.encode()
-    for name in ("run.started", "agent.joined", "agents.pictured", "agents.measured")
+    f'{{"event":"{name}"'.encode() for name in ("run.started", "agent.joined", "agents.pictured")
 )
 """How lines begin that list the agents in their order."""
 
-_MOST_SHOWN = 300
+_LONGEST = 300
 
 _SEED, _ORDER = "hash seed", "order of agents"
 
@@ -242,7 +241,7 @@ def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> li
     """Return the first line that differs, if any does."""
     for number, lines in enumerate(zip_longest(first, second, fillvalue=b""), 1):
         if lines[0] != lines[1]:
-            texts = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in lines]
+            texts = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines]
             return [Finding(cause, number, *texts)]
     return []
 

@@ -10,7 +10,7 @@ from inspect import get_annotations, isfunction
 from math import inf
 from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
 
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldTypeError
 from prism.randomness import RandomStream
 
 ValueT = TypeVar("ValueT")
@@ -22,7 +22,7 @@ STEP, RATE = "during", "rate"
 MEASURE, TREATMENT, PICTURE = "is_measure", "is_treatment", "is_picture"
 """Marks of methods."""
 
-_MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
+MARKS = (STEP, MEASURE, TREATMENT, PICTURE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +152,8 @@ class Declares:
             # a new default, whose type is that of the base
             if name in cls.fields and name not in fields and not callable(value):
                 fields[name] = replace(cls.fields[name], default=value, make=None, draw=None)
-        marks = [name for mark in _MARKS for name in marked(cls, mark) if name in vars(cls)]
-        for name in (*fields, *marks):
+        methods = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
+        for name in (*fields, *methods):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
@@ -179,7 +179,7 @@ class Declares:
                     )
                 setattr(self, name, field.draw(stream(name)))
             elif field.default is MISSING:
-                raise TypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
+                raise FieldTypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
                 setattr(self, name, field.default)
 
@@ -272,8 +272,7 @@ def measure(*, label: str = ..., unit: str = ...) -> Callable[[MethodT], MethodT
 def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     """Mark a method, without arguments, to be measured at the end of every round.
 
-    That of a world returns a number, or None if there is nothing to measure. That of an agent is
-    measured for each agent. Kinds of more than 500 agents are left out.
+    It returns a number, or None if there is nothing to measure.
 
     Args:
         method: The method.

@@ -91,16 +91,13 @@ class Guest(Agent, Generic[ObjectT]):
     @property
     def state(self) -> Any:
         """The object's state."""
-        return Presence.PRESENT if self._is_plain else getattr(self.object, "state", None)
+        is_plain = self.chart is PRESENT_CHART
+        return Presence.PRESENT if is_plain else getattr(self.object, "state", None)
 
     @property
     def state_history(self) -> Any:  # type: ignore[override]
         """The object's last transitions; without any, its state."""
         return list(getattr(self.object, "state_history", ())) or [self.state]
-
-    @property
-    def _is_plain(self) -> bool:
-        return type(self).chart is PRESENT_CHART
 
     def _begin(self) -> None:
         """Do nothing, as the object has its own state."""
@@ -135,24 +132,15 @@ class GuestChart:
         self._chart = chart
 
     def __getattr__(self, name: str) -> Any:
-        """Return anything else of the chart."""
-        return getattr(self._chart, name)
-
-    def fire(self, guest: Any, *arguments: Any) -> Any:
-        """Fire an event on the object."""
-        return self._chart.fire(_subject(guest), *arguments)
-
-    def fire_to(self, guest: Any, *arguments: Any, **named: Any) -> Any:
-        """Make a decided transition of the object."""
-        return self._chart.fire_to(_subject(guest), *arguments, **named)
-
-    def enabled_targets(self, guest: Any, trigger: str, context: Any = None) -> Any:
-        """Return the states that an event can reach now."""
-        return self._chart.enabled_targets(_subject(guest), trigger, context)
+        """Return a method of the chart that takes the object of a guest, or anything else."""
+        value = getattr(self._chart, name)
+        if name not in ("fire", "fire_to", "enabled_targets"):
+            return value
+        return lambda guest, *arguments, **named: value(_subject(guest), *arguments, **named)
 
 
 def _subject(guest: Any) -> Any:
-    return guest if guest._is_plain else guest.object
+    return guest if guest.chart is PRESENT_CHART else guest.object
 
 
 def lend(guest: Any, logger: EventLogger | None, clock: Any, seed: int) -> None:

@@ -16,7 +16,7 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds.fields import RATE, STEP, hints_of, marked, unknown_name
+from prism.worlds.fields import MARKS, RATE, STEP, hints_of, marked, unknown_name
 from prism.worlds.guests import Guest, GuestChart
 from prism.worlds.world import World, defines, kinds_of
 
@@ -34,7 +34,7 @@ class Channel:
         step: What happens.
         rate: Events per round for each agent.
         most: The largest rate that a function returns, if that was declared.
-        is_told: Whether a warning has said what the rate costs.
+        is_reported: Whether a warning has said what the rate costs.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Channel:
     step: Step
     rate: Rate
     most: float | None = None
-    is_told: bool = False
+    is_reported: bool = False
 
 
 @dataclass(slots=True)
@@ -259,6 +259,8 @@ def _kind_problems(cls: Any) -> Iterator[str]:
     if not isinstance(chart, Statechart):
         yield f"{cls.__name__} has no chart: set  chart = Statechart(...)  in the class"
         return
+    for name in (name for mark in MARKS for name in marked(cls, mark)):
+        yield f"{cls.__name__}.{name} belongs in the world's class, which marks what agents do"
     definition = chart.definition
     timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
     has_limit = definition.timeouts or cls.timeout_threshold is not None or issubclass(cls, Guest)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prism._faults import note_place, shortened
+from prism._faults import note_location, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
@@ -24,11 +24,10 @@ from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, warning_once
 from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
 from prism.worlds._events import Events
-from prism.worlds._results import Pictures, WorldResults, WorldRound, agent_measures, require_number
+from prism.worlds._results import Pictures, WorldResults, WorldRound, measured
 from prism.worlds._turns import Turns
 from prism.worlds.arguments import parameter_values
 from prism.worlds.decisions import Answers
-from prism.worlds.fields import MEASURE, marked
 from prism.worlds.kinds import inside, runs_ahead
 from prism.worlds.treatments import Treatments
 from prism.worlds.world import World
@@ -259,19 +258,17 @@ class Loop:
             turns.end_if_over()
             states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
-            measures, of_agents = self._measures()
+            measures = measured(world)
             turns.refusing = None
             picture = self._picture()
             await world.close_round()
             world.round_ends()
             turns.log_assigned()
-        for keys in of_agents:
-            turns.events.emit(events.AGENTS_MEASURED, **keys)
         self._emit_picture(picture)
         answers = self._answers
         made = turns.agent_ticks, turns.transitions
-        asked = answers.decisions_asked
-        decided = asked, asked - answers.fallbacks.total()
+        questions = answers.decisions_asked
+        decided = questions, questions - answers.fallbacks.total()
         timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
         counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
         summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
@@ -295,16 +292,7 @@ class Loop:
             if turns.stopped is not None:
                 return
 
-    # Measures and pictures
-
-    def _measures(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Return the current measures of the world and of its agents."""
-        world = self.world
-        measures = {
-            name: require_number(getattr(world, name)(), world, name)
-            for name in marked(type(world), MEASURE)
-        }
-        return measures, [*agent_measures(self.turns.population.kinds, self.agents)]
+    # Pictures
 
     def _picture(self) -> dict[str, Any]:
         """Return the data of a picture, if the log covers agents."""
@@ -327,5 +315,5 @@ class Loop:
         try:
             yield
         except Exception as error:
-            note_place(error, self.turns.acting, self.world.round, self.clock.tick)
+            note_location(error, self.turns.acting, self.world.round, self.clock.tick)
             raise

@@ -69,11 +69,12 @@ def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
 def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     """What is found is printed, as data where it is asked for."""
     (prism.folder / "own_broken.py").write_text(BROKEN)
-    ran = prism("world", "check", "own_broken.py:Broken")
+    line = ("world", "check", "own_broken.py:Broken", "--agents", 8, "--rounds", 1)
+    ran = prism(*line)
     assert ran.status == 1
     assert ran.out.startswith("with another hash seed, line ")
     assert "sort sets before you draw from them or loop over them" in ran.out
-    (found,) = prism("world", "check", "own_broken.py:Broken", "--json").rows
+    (found,) = prism(*line, "--json").rows
     assert found["cause"] == "hash seed"
     assert '"first":' in found["first"]
 

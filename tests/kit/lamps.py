@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, measure, state
+from prism.worlds import Agent, World, state
 
 
 class Light(StrEnum):
@@ -48,30 +48,3 @@ class Room(World[Lamp]):
     def other(self, lamp: Lamp) -> Lamp:
         """Return the first lamp, or the second one of the first."""
         return self.agents[1] if lamp is self.agents[0] else self.agents[0]
-
-
-class Burner(Lamp):
-    """A lamp that uses energy."""
-
-    energy: int = state(0)
-
-    @measure
-    def used(self) -> int:
-        """Return the energy that it has used."""
-        return self.energy
-
-    @measure
-    def is_hot(self) -> bool | None:
-        """Return whether it is hot; a broken lamp is neither."""
-        return None if self.state is Light.BROKEN else self.energy > 1
-
-
-class Street(World[Burner]):
-    """Lamps that burn."""
-
-    rounds = 3
-
-    @during(Light.OFF)
-    def burn(self, lamp: Burner) -> None:
-        """Use energy."""
-        lamp.energy += 1

@@ -4,7 +4,6 @@ from typing import Any
 
 from prism.examples.day import Day
 from prism.worlds import Plane, Space, World, during, picture, small_world, state
-from tests.kit import lamps
 from tests.kit.lamps import Lamp, Light
 from tests.kit.textbook import Moran
 from tests.kit.worlds import Gossip
@@ -84,7 +83,6 @@ class Growing(Row):
 
 WORLDS: list[list[Any]] = [
     [Gossip(), 12],
-    [lamps.Street(), 501],
     [Moran(), 9],
     *([world(), 6] for world in (Day, Looked, Street, Sky, Chain, Growing)),
 ]

@@ -75,29 +75,18 @@ def test_an_unknown_measure_is_refused_before_the_first_run(
     targets = [{"measure": name, "value": 1, "spread": 1} for name in wanted.get("target", ())]
     data = {"world": world, "agents": 20, "rounds": 2, **wanted}
     plan = Plan({**data, "target": targets} if targets else data)
-    with pytest.raises(InputError, match=problem) if problem else nullcontext():
-        batch(plan, "out", workers=1)
+    refused = pytest.raises(InputError, match=problem) if problem else nullcontext()
+    with ThreadPoolExecutor(1) as threads, refused:
+        batch(plan, "out", executor=threads)
     assert (tmp_path / "out").exists() is not bool(problem)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("plan.json", b"[]", "plan.json: is damaged: prism did not write it like this"),
-        ("plan.json", b"\xff", "plan.json: is damaged"),
-        ("plan.json", {**PLAN, "inputs": []}, "plan.json: is damaged"),
-        ("plan.json", {**PLAN, "samples": [1]}, "plan.json: is damaged"),
-        ("runs.jsonl", b"[1]\n", "runs.jsonl: is damaged: prism did not write one of its lines"),
-    ],
-)
-def test_a_damaged_batch_is_refused_with_its_file(
-    tmp_path: Path, name: str, content: Any, problem: str
-) -> None:
+@pytest.mark.parametrize("name", ["plan.json", "runs.jsonl"])
+def test_a_damaged_batch_is_refused_with_its_file(tmp_path: Path, name: str) -> None:
     """What prism cannot have written is refused before a run begins."""
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
-    text = content if isinstance(content, bytes) else json.dumps(content).encode()
-    (tmp_path / name).write_bytes(text)
-    with pytest.raises(InputError, match=problem):
+    (tmp_path / name).write_text("{]}\n")
+    with pytest.raises(InputError, match=f"{name}.* is not valid JSON"):
         resume_batch(tmp_path)
 
 

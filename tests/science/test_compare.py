@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from shutil import copytree
 from typing import Any
@@ -61,7 +62,8 @@ def found(runs: Path) -> Comparison:
 def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
     """Return a batch of two arms and one parameter."""
     folder = tmp_path_factory.mktemp("design") / "out"
-    return batch(Plan(FACTORIAL), folder, keep="tables", workers=1)
+    with ThreadPoolExecutor(1) as threads:
+        return batch(Plan(FACTORIAL), folder, keep="tables", executor=threads)
 
 
 def last(run: Path) -> float:
@@ -313,7 +315,9 @@ def test_measures_have_the_words_of_their_world(
     """
     monkeypatch.chdir(tmp_path)
     Path("told.py").write_text(LABELLED)
-    done = batch(Plan({**FACTORIAL, "world": "told.py:Told"}), "out", keep="tables", workers=1)
+    with ThreadPoolExecutor(1) as threads:
+        plan = Plan({**FACTORIAL, "world": "told.py:Told"})
+        done = batch(plan, "out", keep="tables", executor=threads)
     found = compare(done.folder)
     rows = {row.measure: row for row in found.differences}
     assert [*rows] == ["reached", "known", "share_spreader"]

@@ -101,17 +101,19 @@ def place(reader: Reader, others: Sequence[Reader]) -> float:
 
 
 def test_who_joins_is_as_active_as_those_of_its_rank() -> None:
-    """By archetype first, and within one in the order that the ids draw."""
-    agents = synthetic_population(1100, seed=1).agents
-    feed = Growing(first_posts=(), late=agents[1000:])
-    Run(feed, agents[:1000], rounds=1, ticks=1, seed=1).run()
-    first, late = feed.agents[:1000], feed.agents[1000:]
+    """By archetype, then as the ids draw; and it has the interests of one that began the run."""
+    agents = synthetic_population(1090, seed=1).agents
+    feed = Growing(first_posts=(), late=agents[1010:])
+    Run(feed, agents[:1010], rounds=1, ticks=1, seed=1).run()
+    first, late = feed.agents[:1010], feed.agents[1010:]
     whole = Growing(first_posts=())
     Run(whole, agents, seed=1).prepare(None)
-    places = {reader.agent_id: place(reader, whole.agents) for reader in whole.agents}
+    whole_by_id = {reader.agent_id: reader for reader in whole.agents}
     for reader in late:
+        same = whole_by_id[reader.agent_id]
+        assert reader.interests == same.interests
         assert reader.activity in {each.activity for each in first}
-        assert place(reader, first) == pytest.approx(places[reader.agent_id], abs=0.01)
+        assert place(reader, first) == pytest.approx(place(same, whole.agents), abs=0.02)
 
 
 def test_no_time_passes_for_those_who_sleep(tmp_path: Path) -> None:

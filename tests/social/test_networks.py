@@ -76,11 +76,8 @@ def test_who_joins_a_generated_network_follows_as_its_last_agent_would() -> None
     assert graph.number_of_edges() / 360 == pytest.approx(10, rel=0.03)
     assert networkx.overall_reciprocity(graph) == pytest.approx(0.36, abs=0.03)
     assert not [*networkx.selfloop_edges(graph)]
-    first, last = (
-        sum(graph.in_degree(f"new{number:03}") for number in range(start, start + 50))
-        for start in (0, 250)
-    )
-    assert first > 2 * last
+    # without copying, the most famous has 45 followers
+    assert max(dict(graph.in_degree()).values()) > 90
 
 
 @pytest.mark.slow

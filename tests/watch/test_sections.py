@@ -13,10 +13,7 @@ from prism.analysis import read_log
 from prism.report import make_report
 from prism.worlds import Run
 from tests.kit import make
-from tests.kit.lamps import Street
-from tests.kit.logs import events_in
 from tests.kit.visits import Visitor, visiting
-from tests.kit.worlds import run_in
 
 Visit = Callable[[Any], Visitor]
 
@@ -291,20 +288,3 @@ def test_a_log_without_everybody_says_whom_its_numbers_count(
     counts = read_log(tmp_path / "real").sql("select agents from states where round = 3").fetchall()
     assert all(f"{count:,} agent" in chart["html"] for (count,) in counts)
     assert any("transitions" in each["html"] for each in sections if each["anchor"] == "numbers")
-
-
-@pytest.mark.slow
-def test_an_agent_has_its_fields_and_what_was_measured_of_it_in_the_round(
-    visit: Visit, tmp_path: Path
-) -> None:
-    """Beside the fields of an agent when it joined stands what was measured at the chosen round."""
-    run_in(tmp_path / "real", Run(Street, 6, seed=3))
-    events = events_in(tmp_path / "real")
-    measured = [event for event in events if event["event"] == "agents.measured"]
-    agent = next(iter(measured[0]["values"]))
-    client = visit(tmp_path / "real")
-    for number in (1, 2):
-        fields = client.html("/agent", agent=agent, round=number)["its-fields"]
-        for event in (each for each in measured if each["round"] == number):
-            row = fields.partition(f'<td class="">{event["measure"]}</td>')[2].partition("</tr>")[0]
-            assert row.endswith(f">{json.dumps(event['values'][agent])}</td>")

@@ -1,22 +1,17 @@
 """Agents: what a model is told of them, their names, fields that are drawn, and their measures."""
 
-from pathlib import Path
-from typing import Any
-
 import pytest
 
 from prism import Run
-from prism.errors import FieldValueError, SimulationError
+from prism.errors import FieldValueError
 from prism.examples import Rumour, Vaccination
 from prism.examples.rumour import Person
 from prism.examples.vaccination import Parent, View
 from prism.randomness import RandomStream
 from prism.reasoner import Question
 from prism.reasoner.prompts import chat_prompt
-from prism.worlds import Agent, World, draw, measure, state, uniform
-from prism.worlds._results import MOST_MEASURED
-from tests.kit.lamps import Lamp, Street
-from tests.kit.worlds import run_logged
+from prism.worlds import Agent, World, draw, state, uniform
+from tests.kit.lamps import Lamp
 
 
 @pytest.mark.parametrize("prompt", [None, "Your doctor asks."])
@@ -68,42 +63,3 @@ def test_a_field_is_drawn_by_a_stream_of_its_own() -> None:
         assert agent.city == stream(agent, "city").choice(["Tartu", "Lund"])
         assert agent.walk == [stream(agent, "walk").normal(), *agent.walk[1:]]
         assert 0 <= agent.mood < 1
-
-
-# Measures
-
-
-def measured(folder: Path, agents: int) -> list[dict[str, Any]]:
-    """Return what a run logged of its agents' measures."""
-    return run_logged(folder, Street(), agents, seed=3).events("agents.measured")
-
-
-def test_each_agent_is_measured_at_the_end_of_each_round(tmp_path: Path) -> None:
-    """Each measure has a value for each agent; of too many agents the log has none."""
-    events = measured(tmp_path, 3)
-    told = [(event["round"], event["measure"], event["agents"]) for event in events]
-    assert told[:2] == [(1, "used", 3), (1, "is_hot", 3)]
-    assert len(told) == 6
-    assert events[-2]["values"] == {"burner_1": 3, "burner_2": 3, "burner_3": 3}
-    assert events[-1]["values"] == {"burner_1": True, "burner_2": True, "burner_3": True}
-    assert len(measured(tmp_path, MOST_MEASURED)[1]["values"]) == MOST_MEASURED
-    assert measured(tmp_path, MOST_MEASURED + 1) == []
-
-
-class Labelled(Lamp):
-    """A lamp whose measure is no number."""
-
-    @measure
-    def label(self) -> Any:
-        """Return a text."""
-        return "red"
-
-
-class Room(World[Labelled]):
-    """A room of them."""
-
-
-def test_a_measure_that_is_no_number_is_refused() -> None:
-    """The message names the measure and the agent."""
-    with pytest.raises(SimulationError, match=r"Labelled\.label of 'labelled_1' must return"):
-        Run(Room, 2, rounds=1).run()

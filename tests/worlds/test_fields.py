@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from prism import Run
-from prism.errors import AgentError, DefinitionError, FieldTypeError, FieldValueError
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
@@ -129,7 +129,7 @@ def test_a_text_is_read_by_the_type_of_its_parameter(name: str, text: Any, value
 
 def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
-    with pytest.raises(AgentError, match=r"Plain needs age: Plain\(age=...\)"):
+    with pytest.raises(TypeError, match=r"Plain needs age: Plain\(age=...\)"):
         _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
 
 
@@ -169,6 +169,16 @@ class Chartless(Agent):
     """A kind without a chart."""
 
 
+class Marked(Plain):
+    """A kind with a mark, which works in worlds alone."""
+
+    age: int = 3
+
+    @during(Level.LOW)
+    def grow(self, plain: Plain) -> None:
+        """Do nothing."""
+
+
 class Two(World[Plain]):
     """Two steps of one state, and one of a state that nobody has."""
 
@@ -186,6 +196,7 @@ class Two(World[Plain]):
     [
         (Two, Endless, ["Endless never times out in low: give the chart timeouts="]),
         (Two, Chartless, ["Chartless has no chart: set  chart = Statechart"]),
+        (Two, Marked, ["Marked.grow belongs in the world's class"]),
         (
             Two,
             lambda: Plain(age=1),

@@ -98,10 +98,10 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
     [
         ("agent_id,trust\na,0.5\nb,high\n", "line 3, field 'trust': Person.trust: "),
         ("agent_id\na\na\n", "line 3, field 'agent_id': 'a' is already used on line 2"),
-        ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* got '0,5': write a decimal point"),
+        ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
         ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
-        ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .* ignorant, spreader"),
+        ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
 )

@@ -85,13 +85,13 @@ async def test_a_reply_that_cannot_be_used_fails_the_step(
 ) -> None:
     """The reason does not quote it; the context stays, and no action is carried out."""
     done: list[Action] = []
-    agent = agent_of(
-        text, [reply, ACT if text is ACTION else '{"idea": "x"}'], on_action=done.append
-    )
+    replies = [reply, ACT if text is ACTION else '{"idea": "x"}']
+    agent = agent_of(text, replies, on_action=done.append)
     (run,) = (await agent.turn()).steps
     assert (run.outcome, agent.context, done) == ("skipped", {}, [])
     assert str(run.reason).startswith("the text cannot be used: ")
     assert reason in str(run.reason)
+    assert not reply or reply not in str(run.reason)
     assert (await agent.turn()).steps[0].outcome == "done"
 
 
@@ -112,7 +112,7 @@ async def test_a_step_bounds_its_reply(
 async def test_a_reply_that_is_cut_off_is_to_be_shorter(serve: Serve, connect: Any) -> None:
     """The model reads that it was cut, and nothing of what it wrote, which it would write again."""
     shorter, longer = '{"action": {"kind": "ok"}}', '{"action": {"kind": "on and on %s"}}'
-    server = serve(write=lambda p, *_: shorter if "much shorter" in p else longer % ("it " * 99))
+    server = serve(write=lambda p, *_: shorter if "a shorter one" in p else longer % ("it " * 99))
     workflow = Workflow.from_text(ACTION.replace("skip", "retry"))
     (run,) = (await WorkflowAgent(workflow, connect(server, reply_tokens=20)).turn()).steps
     assert (run.outcome, run.reason) == ("done", None)
