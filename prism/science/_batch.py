@@ -22,8 +22,8 @@ from prism.science._carry import carry, prepare_worker, task_of, without_folder
 from prism.science._plan import Configuration, Plan, inputs_of
 from prism.science.batch_tables import Batch, BatchRun, final_measures, flat, run_row
 
-_MOST_WORKERS = 256
-"""Most processes of a batch, and most runs that an executor gets at a time."""
+_MOST_AT_A_TIME = 256
+"""Most runs that an executor gets at a time."""
 
 _COMPUTED_LATER = ("share_", "model_")
 """Beginnings of measures that a run of one round need not have."""
@@ -64,7 +64,7 @@ class Carrying:
         observer: Receives the progress of the batch.
 
     Raises:
-        InputError: If the number of workers is out of range, or given together with an executor.
+        InputError: If there are workers beside an executor.
     """
 
     workers: int | None = None
@@ -72,10 +72,7 @@ class Carrying:
     observer: BatchObserver = field(default_factory=BatchObserver)
 
     def __post_init__(self) -> None:
-        """Refuse an invalid number of processes."""
-        if self.workers is not None and not 1 <= self.workers <= _MOST_WORKERS:
-            problem = f"must be from 1 to {_MOST_WORKERS}, got {self.workers}"
-            raise InputError(problem, field="workers")
+        """Refuse a number of processes that nothing would heed."""
         if self.workers is not None and self.executor is not None:
             raise InputError("belongs to the executor: leave it out", field="workers")
 
@@ -83,7 +80,7 @@ class Carrying:
     def at_a_time(self) -> int:
         """The number of runs to submit at a time."""
         if self.executor is not None:
-            return _MOST_WORKERS
+            return _MOST_AT_A_TIME
         affinity = getattr(os, "sched_getaffinity", None)
         return self.workers or (len(affinity(0)) if affinity is not None else os.cpu_count() or 1)
 

@@ -78,36 +78,25 @@ class BatchFolder:
         """Return ``plan.json``.
 
         Raises:
-            InputError: If there is no batch, or its description is damaged.
+            InputError: If there is no batch, or its description is no JSON.
         """
         path = self.path / PLAN_NAME
         if not self.is_begun:
             problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
-        try:
-            data = parse_json(path.read_bytes().decode(), path=path)
-            parts = [data["plan"], data["inputs"], *data.get("samples", ())]
-        except (UnicodeDecodeError, AttributeError, KeyError, TypeError):
-            parts = [None]
-        if not all(isinstance(part, dict) for part in parts):
-            raise InputError("is damaged: prism did not write it like this", path=path)
-        return dict(data)
+        return dict(parse_json(path.read_bytes().decode(), path=path))
 
     def rows(self) -> dict[str, Row]:
         """Return the rows of the runs that have ended, by name.
 
         Raises:
-            InputError: If a line is damaged.
+            InputError: If a line is no JSON.
         """
         path = self.path / ROWS_NAME
         # the part after the last line break is a row that a killed process left incomplete
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        try:
-            rows = [json.loads(line) for line in lines]
-            return {str(row["run"]): row for row in rows}
-        except (ValueError, KeyError, TypeError):
-            problem = "is damaged: prism did not write one of its lines"
-            raise InputError(problem, path=path) from None
+        rows = (parse_json(line.decode(), path=path, line=n) for n, line in enumerate(lines, 1))
+        return {str(row["run"]): row for row in rows}
 
     def add_row(self, row: Row) -> None:
         """Add the row of a run that has ended."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.runs.policy_file import Policy
 from prism.telemetry.events import DECISION
 
@@ -76,12 +76,8 @@ def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:
         least: Fewest decisions in a situation that identify its probabilities.
 
     Raises:
-        FieldValueError: If ``least`` is below 1.
         InputError: If the runs hold no decisions.
     """
-    if least < 1:
-        raise FieldValueError(f"least must be 1 or more, got {least}")
-
     counted = f"select left_out, count(*) from ({_DECISIONS}) where left_out is not null"
     left_out = dict(logs.sql(f"{counted} group by all order by 2 desc, 1").fetchall())
     table = logs.sql(_SHARES)

@@ -107,11 +107,9 @@ class Definition(Generic[StateT]):
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
-        self.states: tuple[StateT, ...] = tuple(tree.nodes[leaf].state for leaf in tree.leaves)
+        self.states: tuple[StateT, ...] = tree.members(tree.leaves)
         self.initial: StateT = tree.state_at(first_leaves(tree))
-        self.decision_states: frozenset[StateT] = frozenset(
-            tree.nodes[leaf].state for leaf in tree.decides
-        )
+        self.decision_states: frozenset[StateT] = frozenset(tree.members(tree.decides))
         # an agent is done in those at the top alone
         self.final_states: frozenset[StateT] = final.intersection(members)
 
@@ -134,7 +132,7 @@ class Definition(Generic[StateT]):
         number = tree.numbers.get(state_text(state), 0)
         # by identity, as states of two charts with one text are equal
         is_own = number and state is tree.nodes[number].state
-        return tuple(tree.nodes[leaf].state for leaf in tree.leaves_at(number) if is_own)
+        return tree.members(tree.leaves_at(number)) if is_own else ()
 
     def steps_from(self, leaf: StateT) -> Iterator[tuple[Transition[StateT], StateT]]:
         """Yield the transitions from a leaf, inner ones first, with each leaf that they enter."""

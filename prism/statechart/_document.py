@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
+from functools import lru_cache
 from inspect import signature
 from reprlib import repr as brief
 from typing import Any
@@ -27,15 +28,10 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 
 _SCHEMA = 2
 _LISTS = ("states", "transitions", "decision_states", "final_states")
-_FUNCTIONS = {
-    **dict.fromkeys(("guard", "after", "rate"), "guards"),
-    **dict.fromkeys(("action", "entry", "exit"), "actions"),
-}
-_SCALARS: dict[str, Any] = {
-    **dict.fromkeys(("name", "description"), str),
-    **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
-    "timeouts": Mapping,
-}
+_FUNCTIONS = dict.fromkeys(("guard", "after", "rate"), "guards")
+_FUNCTIONS |= dict.fromkeys(("action", "entry", "exit"), "actions")
+_SCALARS: dict[str, Any] = dict.fromkeys(("deep", "internal", "parallel", "strict"), bool)
+_SCALARS |= {"name": str, "description": str, "timeouts": Mapping}
 """The values under keys whose values the parts of a chart do not check themselves."""
 
 
@@ -127,10 +123,11 @@ def _history(history: Any, deep: bool = False, default: Any = None) -> History[A
     return History(history, deep, default)
 
 
-_PARTS: dict[str, Callable[..., Any]] = {
-    **{"states": State, "transitions": Transition},
-    **dict.fromkeys(("initial", "target", "default"), _history),
-}
+_PARTS: dict[str, Callable[..., Any]] = {"states": State, "transitions": Transition}
+_PARTS |= dict.fromkeys(("initial", "target", "default"), _history)
+
+
+_form_of = lru_cache(signature)
 
 
 class _Reader:
@@ -145,7 +142,7 @@ class _Reader:
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
         """Make a part of the chart from its fields; bind those of the chart itself."""
-        keys = signature(make).parameters
+        keys = _form_of(make).parameters
         if make is State and isinstance(data.get("state"), str):
             where = ("states", data["state"])
         for key in data:
@@ -153,7 +150,7 @@ class _Reader:
                 raise _wrong((*where, key), f"is no key{did_you_mean(key, [*keys])}")
         values = {key: self._value(key, each, (*where, key)) for key, each in data.items()}
         try:
-            return signature(make).bind(**values) if make is Definition else make(**values)
+            return _form_of(make).bind(**values) if make is Definition else make(**values)
         except (TypeError, DefinitionError) as error:
             raise _wrong(where, str(error)) from None
 

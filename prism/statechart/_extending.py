@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields, replace
 from enum import Enum
 from typing import Any
@@ -86,8 +87,11 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
             return members.get(state_text(value), value)
         case Transition() | State() | History():
             names = [each.name for each in fields(value) if each.name in _NAMING]
-            parts = {name: _translated(getattr(value, name), members) for name in names}
-            return replace(value, **parts)
+            twin = copy(value)
+            for name in names:
+                # past the constructor, whose checks take as long as all else
+                object.__setattr__(twin, name, _translated(getattr(value, name), members))
+            return twin
     return value
 
 

@@ -117,9 +117,7 @@ class Hierarchy:
             place = ("states", self.texts[node.number]) if node.number else ("initial",)
             targets = self._targets(node.initial, place, "initial")
             node.initial = targets or tuple(node.children[:1])
-        self.leaves: tuple[int, ...] = tuple(
-            node.number for node in self.nodes[1:] if not node.children
-        )
+        self.leaves: tuple[int, ...] = self.leaves_among(range(1, len(self.nodes)))
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
         self.arcs: tuple[Arc, ...] = tuple(self._arc(*each) for each in enumerate(transitions))
@@ -191,13 +189,16 @@ class Hierarchy:
 
     def state_at(self, leaves: Iterable[int]) -> Any:
         """Return the state of an agent in some leaves: a member, or a configuration."""
-        members = [self.nodes[number].state for number in leaves]
+        members = self.members(leaves)
         return members[0] if len(members) == 1 else Configuration(members)
+
+    def members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+        """Return the members of the enum that are states."""
+        return tuple(self.nodes[number].state for number in numbers)
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
-        around = [*self.ancestors(self.numbers[state_text(leaf)])][:-1]
-        return leaf, *(self.nodes[each].state for each in around)
+        return leaf, *self.members([*self.ancestors(self.numbers[state_text(leaf)])][:-1])
 
     # The transitions
 

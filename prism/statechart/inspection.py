@@ -193,7 +193,7 @@ def find_flaws(chart: Definition[Any]) -> Iterator[Finding]:
 
 def _reached(chart: Definition[Any]) -> set[Any]:
     """Return the leaves to which agents can come."""
-    leaves = [chart.hierarchy.nodes[leaf].state for leaf in first_leaves(chart.hierarchy)]
+    leaves = [*chart.hierarchy.members(first_leaves(chart.hierarchy))]
     reached = {*leaves}
     for leaf in leaves:
         further = {end for _, end in chart.steps_from(leaf)} - reached

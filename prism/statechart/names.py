@@ -24,6 +24,7 @@ Keys = str | tuple[str, ...] | None
 """Keys of a recorded context: one, several, or none because there was no context."""
 
 _SEQUENCES = (list, tuple, deque, set, frozenset)
+_AS_THEY_ARE = frozenset((str, int, float, bool, type(None)))
 _WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")
 
 
@@ -79,12 +80,14 @@ def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
 
 def _plain(value: object) -> Any:
     cls: Any = type(value)
-    # first, as in a world nearly all contexts are agents
+    if cls in _AS_THEY_ARE:
+        return value
+    # before all others, as in a world nearly all contexts are agents
     if _has_identity(cls):
         return _identity(value)
     if isinstance(value, Enum):
         value = value.value
-    if value is None or cls is float or isinstance(value, (str, int)):
+    if value is None or isinstance(value, (str, int)):
         return value
     if isinstance(value, Real):
         # a number of numpy's, for one, for which JSON has no form
@@ -108,8 +111,9 @@ def _has_identity(cls: type) -> bool:
 def _inside(value: object) -> Any:
     """Return a value of a context as plain data; of an object its identifier alone."""
     cls: Any = type(value)
-    plain = _plain(value)
-    return next(iter(plain.values())) if _has_identity(cls) else plain
+    if cls in _AS_THEY_ARE:
+        return value
+    return next(iter(_identity(value).values())) if _has_identity(cls) else _plain(value)
 
 
 def _identity(value: Any) -> dict[str, Any]:
@@ -130,7 +134,6 @@ def _identifiers(cls: type) -> list[tuple[str, str]]:
     return [*named, ("id", own[0]), ("unique_id", own[0])]
 
 
-@lru_cache(maxsize=256)
 def _own_keys(cls: type) -> tuple[str, ...]:
     """Return the attributes that a class and its bases name after themselves: ``ticket_id``."""
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each.__name__) for each in cls.__mro__[:-1])

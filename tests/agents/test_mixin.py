@@ -148,15 +148,15 @@ def test_history_is_bounded_by_its_depth() -> None:
         agent.state_history = ["moved"]  # type: ignore[assignment,list-item]
 
 
-def test_an_agent_times_out_above_its_threshold() -> None:
-    """Not at it; another state begins its time anew."""
-    agent = Agent()
+def test_a_state_that_is_assigned_begins_its_time_anew() -> None:
+    """That of time-outs, which are above the threshold and not at it, and that of timers."""
+    agent, chart = Agent(), Statechart(S, [Transition("late", S.IDLE, S.RESTING, after=5)], S.IDLE)
     agent.timeout_threshold = 3
-    found = []
-    for agent.ticks_in_state in (3, 4):
-        found.append(agent.is_timed_out())
-    agent.state = S.RESTING
-    assert (found, agent.ticks_in_state) == ([False, True], 0)
+    ticks = [(chart.tick(agent), agent.is_timed_out()) for _ in range(4)]
+    agent.state = S.IDLE
+    assert ticks == [*[(None, False)] * 3, (None, True)]
+    assert agent.ticks_in_state == 0
+    assert [chart.tick(agent) for _ in range(5)] == [*[None] * 4, S.RESTING]
 
 
 def test_a_class_may_override_transition_to() -> None:

@@ -16,7 +16,7 @@ from prism.statechart import Statechart
 from prism.worlds import Agent, Space, World, during, measure, state
 from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table, ratio
 
-SIDE, ROUNDS = 51, 300
+SIDE, ROUNDS, REGROWTH = 51, 300, 30
 MOST_OF_MESA = 1.3
 MOST_APART = {60: 0.3, 5: 0.9}
 """Largest Kolmogorov-Smirnov distance of so many runs; two samples of one law exceed .3 in 1 %."""
@@ -68,7 +68,8 @@ class Pasture(World[Sheep | Wolf]):
             for up, down in [((y - 1) % SIDE, (y + 1) % SIDE)]
             for left, right in [((x - 1) % SIDE, (x + 1) % SIDE)]
         ]
-        self.grown_in = [self.random.chance(0.5) or self.random.index(30) for _ in cells]
+        draw = self.random
+        self.grown_in = [1 if draw.chance(0.5) else 1 + draw.index(REGROWTH) for _ in cells]
         for animal in self.agents:
             self.land.put(animal, self.random.index(len(cells)))
 
@@ -98,7 +99,8 @@ class Pasture(World[Sheep | Wolf]):
         cell = self.land.cells[sheep]
         if self.grown_in[cell] <= self.round:
             sheep.energy += 4
-            self.grown_in[cell] = self.round + 30
+            # in Mesa's, it grows back after the turns of that time
+            self.grown_in[cell] = self.round + REGROWTH + 1
 
     def hunt(self, wolf: Animal, cells: Sequence[int]) -> None:
         """Go where sheep are, and eat one."""

@@ -275,6 +275,7 @@ def used(diagram: Diagram, source: str, target: str) -> set[tuple[str, str]]:
         ("home+pocket", "work+pocket", {("awake", "awake")}),
         # the inner arrow comes first
         ("home+feed", "home+feed", {("feed", "feed")}),
+        ("feed+home", "feed+home", {("feed", "feed")}),
         ("home+pocket", "home+pocket", {("awake", "awake")}),
         ("asleep", "asleep", {("asleep", "asleep")}),
     ],

@@ -1,5 +1,6 @@
 """Records of files that somebody else wrote."""
 
+import csv
 import errno
 import os
 from collections.abc import Callable
@@ -138,3 +139,5 @@ def test_a_table_may_have_any_usual_separator(write: Write, separator: str) -> N
     path = write("a.csv", f'name{separator}age\nann{separator}"3;1,0"\n')
     (record,) = read_csv(path)
     assert (record.line, record.fields) == (2, {"name": "ann", "age": "3;1,0"})
+    # the limit of the whole process is as it was
+    assert csv.field_size_limit() == 131_072

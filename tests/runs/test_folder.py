@@ -251,7 +251,7 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
     """The log stays as it was, and the message has both lines."""
     before = (stopped / LOG_NAME).read_bytes().rpartition(b"\n")[0] + b"\n"
     with (
-        pytest.raises(ReplayError, match=r"line 1 differs \(round 0, tick 0\)"),
+        pytest.raises(ReplayError, match=r'line 1 differs \(round 0, tick 0\)[^{]*{"event":"run'),
         RunFolder(stopped, is_new=False).writing(ABOUT, SimulatedClock()) as logger,
     ):
         logger.info("die.thrown", eyes=7)

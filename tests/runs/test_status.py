@@ -106,8 +106,9 @@ def test_a_log_without_a_folder(write_log: WriteLog) -> None:
     assert run_status(path) == RunStatus(path, "complete", 4, 2)
     path = write_log(lines[:1], "other.jsonl")
     assert run_status(path) == RunStatus(path, "stopped", 4, 2)
-    path = write_log([{"event": "x"}, b"\x00" * 100_000], "odd.jsonl")
-    assert run_status(path) == RunStatus(path, "stopped")
+    for odd in (b"\x00" * 100_000, make.move("x", "a", "b", round="four", tick=True)):
+        path = write_log([{"event": "x"}, odd], "odd.jsonl")
+        assert run_status(path) == RunStatus(path, "stopped")
 
 
 def test_runs_are_found_below(complete: Path, tmp_path: Path) -> None:

@@ -81,24 +81,12 @@ def test_an_unknown_measure_is_refused_before_the_first_run(
     assert (tmp_path / "out").exists() is not bool(problem)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "problem"),
-    [
-        ("plan.json", b"[]", "plan.json: is damaged: prism did not write it like this"),
-        ("plan.json", b"\xff", "plan.json: is damaged"),
-        ("plan.json", {**PLAN, "inputs": []}, "plan.json: is damaged"),
-        ("plan.json", {**PLAN, "samples": [1]}, "plan.json: is damaged"),
-        ("runs.jsonl", b"[1]\n", "runs.jsonl: is damaged: prism did not write one of its lines"),
-    ],
-)
-def test_a_damaged_batch_is_refused_with_its_file(
-    tmp_path: Path, name: str, content: Any, problem: str
-) -> None:
+@pytest.mark.parametrize("name", ["plan.json", "runs.jsonl"])
+def test_a_damaged_batch_is_refused_with_its_file(tmp_path: Path, name: str) -> None:
     """What prism cannot have written is refused before a run begins."""
     (tmp_path / "plan.json").write_text(json.dumps(PLAN))
-    text = content if isinstance(content, bytes) else json.dumps(content).encode()
-    (tmp_path / name).write_bytes(text)
-    with pytest.raises(InputError, match=problem):
+    (tmp_path / name).write_text("{]}\n")
+    with pytest.raises(InputError, match=f"{name}.* is not valid JSON"):
         resume_batch(tmp_path)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from prism.analysis import Log, read_log
-from prism.errors import FieldValueError, InputError
+from prism.errors import InputError
 from prism.science import calibrate
 from tests.kit import make
 from tests.kit.logs import WriteLog
@@ -74,10 +74,7 @@ def test_fallbacks_are_left_out_and_counted(log_of: LogOf) -> None:
     assert (found.left_out, found.rows[0]["n"]) == ({"fallback": 7}, 200)
 
 
-def test_impossible_arguments_are_refused(log_of: LogOf) -> None:
-    """A number below 1, and runs without decisions are refused."""
-    logs = log_of(by_shares(COUNTS))
-    with pytest.raises(FieldValueError, match="least"):
-        calibrate(logs, least=0)
+def test_runs_without_decisions_are_refused(log_of: LogOf) -> None:
+    """There is nothing to count."""
     with pytest.raises(InputError, match=r"nothing to calibrate from: .* are missing"):
         calibrate(log_of([]))

@@ -80,6 +80,7 @@ def test_states_may_be_of_any_enum(enum: Any) -> None:
     written, guards = chart.to_dict(), {"is_strong": is_strong}
     assert written == moods().to_dict()
     assert Statechart.from_dict(written, guards=guards, states=enum) == chart
+    assert "lost" in chart.extended(states=["lost"]).states
 
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)

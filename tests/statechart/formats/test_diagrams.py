@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.drawing import Box
-from prism.statechart import Transition
+from prism.statechart import History, Statechart, Transition, state_enum
 from prism.statechart.outline import label_of, to_outline
 from tests.statechart.formats.test_round_trip import everything
-from tests.statechart.nested.phone import Phone, day, whole_phone
+from tests.statechart.nested.phone import Day, Phone, day, whole_phone
 
 
 def test_an_outline_says_what_lies_inside_what() -> None:
@@ -29,6 +29,21 @@ def test_an_outline_says_what_lies_inside_what() -> None:
 
     noted = to_outline(whole_phone().definition)
     assert noted.notes["engaging"] == ("entry / unlock", "exit / lock")
+    # a shallow history and a deep one, in their own composite alone
+    back = [Transition("back", Day.ASLEEP, History(Day.PHONE, deep=deep)) for deep in (False, True)]
+    marked = to_outline(day(*back).definition)
+    assert [*marked.marks.values()] == ["H", "H*"]
+    assert marked.boxes["phone"].inside[3:] == (*marked.marks,)
+    assert marked.boxes["body"].inside == ("fresh", "tired")
+
+
+@pytest.mark.parametrize("count", [3, 4])
+def test_three_states_or_more_share_an_arrow(count: int) -> None:
+    """Fewer have one each."""
+    states = [*state_enum("Few", "abcd"[:count])]
+    moves = [Transition("go", each, states[0]) for each in states[1:]]
+    arrows = to_outline(Statechart(states, moves, states[0]).definition).arrows
+    assert len(arrows) == {3: 2, 4: 1}[count]
 
 
 def test_mermaid_has_states_in_states_and_regions() -> None:
