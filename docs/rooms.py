@@ -3,6 +3,7 @@
 import ast
 import inspect
 import re
+from enum import Enum
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
@@ -74,7 +75,9 @@ def directive(module: ModuleType, name: str) -> list[str]:
     if inspect.isclass(value):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
         others = ",".join(base.__name__ for base in value.__mro__[1:] if not is_part(base))
-        return [f".. {kind}:: {name}", "   :members:", f"   :inherited-members: {others}"]
+        options = ["   :members:", f"   :inherited-members: {others}"]
+        options += ["   :undoc-members:"] * issubclass(value, Enum)
+        return [f".. {kind}:: {name}", *options]
     if inspect.isroutine(value):
         return [f".. autofunction:: {name}"]
     node, text = explained(module, name)

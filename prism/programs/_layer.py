@@ -155,7 +155,7 @@ class ProgramAgent(ABC, Generic[StepT]):
         self.stopped: str | None = None
         self.steps: Sequence[StepT] = steps
         self.chart: Statechart[Any] = chart
-        self._last_asked: str | None = None
+        self._last_call: str | None = None
         self._is_at_turn = False
         self._notes: dict[str, Any] = {}
         self._refusals: list[str] = []
@@ -205,9 +205,9 @@ class ProgramAgent(ABC, Generic[StepT]):
 
     async def _go_through(self) -> list[StepRun]:
         runs: list[StepRun] = []
-        has_asked = False
+        has_called = False
         for number, step in enumerate(self.steps):
-            if not self._is_here(step) or (step.asks and has_asked):
+            if not self._is_here(step) or (step.asks and has_called):
                 continue
             if not self.is_due(step) or self._leaves_its_turn(step, number):
                 continue
@@ -217,9 +217,9 @@ class ProgramAgent(ABC, Generic[StepT]):
             if runs[-1].outcome == "failed":
                 break
             if step.asks:
-                has_asked, self._last_asked = True, step.name
+                has_called, self._last_call = True, step.name
             if self.state is not before:
-                self._last_asked = None
+                self._last_call = None
 
         return runs
 
@@ -229,9 +229,9 @@ class ProgramAgent(ABC, Generic[StepT]):
     def _leaves_its_turn(self, step: StepT, number: int) -> bool:
         """Return whether a step below asks first, since this one has had its turn in this state."""
         names = [each.name for each in self.steps]
-        if not step.asks or self._last_asked is None:
+        if not step.asks or self._last_call is None:
             return False
-        last = names.index(self._last_asked)
+        last = names.index(self._last_call)
         return number <= last and any(
             each.asks and self._is_here(each) and self.is_due(each)
             for each in self.steps[last + 1 :]

@@ -168,7 +168,7 @@ def with_common_topic(agent: SocialAgent, agents: int, number: int, seed: int) -
     return [*agent.interests, *(() if topic in agent.interests else (topic,))]
 
 
-def own_topics(
+def unprompted_topics(
     reader: Reader, agents: int, parameters: Parameters, stream: RandomStream
 ) -> tuple[str, ...]:
     """Draw the topic of a post on an agent's own initiative: a common one, or an interest."""

@@ -15,11 +15,11 @@ from prism.social._acting import (
     dislikes,
     in_words,
     odds_of,
-    own_topics,
     prompt_of,
     quoted,
     situation_of,
     template_text,
+    unprompted_topics,
     with_common_topic,
 )
 from prism.social._differences import follows_of_newcomer, is_awake, wait
@@ -377,7 +377,7 @@ class Feed(Posting):
         """Draft a text, whose words a model writes if the run has a writer."""
         post, answers = reader.post, self._run_turns.answers
         if kind == "post" or post is None:
-            topics = own_topics(reader, len(self.agents), self, stream)
+            topics = unprompted_topics(reader, len(self.agents), self, stream)
         else:
             topics = post.topics
         text = self.compose(reader, kind, post, topics, stream)

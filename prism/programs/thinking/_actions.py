@@ -22,7 +22,7 @@ from pydantic import (
 from prism.errors import DefinitionError, PrismError
 from prism.programs._layer import ProgramAgent, Step
 from prism.programs.thinking._memory import Memory, as_tag, to_text
-from prism.programs.thinking._replies import AskedAction, clean
+from prism.programs.thinking._replies import ActionRequest, clean
 from prism.reasoner.replies import quoted
 
 ActionOutcome = Literal["done", "missing", "refused"]
@@ -47,7 +47,7 @@ class ActionResult:
         outcome: ``done``, ``missing`` if there is no such memory, or ``refused``.
         reason: Why it was not done, or had no effect.
         answer: The result of an action of the application.
-        found: Tags of the memories that a search found, best first.
+        matches: Tags of the memories that a search found, best first.
         fields: What the reply asked for, by name.
     """
 
@@ -56,7 +56,7 @@ class ActionResult:
     outcome: ActionOutcome = "done"
     reason: str | None = None
     answer: str | None = None
-    found: tuple[str, ...] = ()
+    matches: tuple[str, ...] = ()
     fields: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -112,13 +112,13 @@ class Action:
             for name, each in self.fields.items()
         )
 
-    def values_of(self, asked: AskedAction) -> dict[str, Any]:
+    def values_of(self, request: ActionRequest) -> dict[str, Any]:
         """Return the values of its fields that a reply gives, checked.
 
         Raises:
             ActionRefusedError: If one is missing, unknown, or of another type.
         """
-        filled = {k: v for k, v in asked.fields.items() if v is not None and str(v).strip()}
+        filled = {k: v for k, v in request.fields.items() if v is not None and str(v).strip()}
         values = {k: v for k, v in filled.items() if k in self.fields or k not in _USUAL}
         if not values and len(self.fields) == 1 and filled:
             # the only field has the only text
@@ -275,7 +275,7 @@ class Acting(ProgramAgent[Step]):
                 cls._apart = {**cls._apart, name: getattr(value, _ACTION)}
                 delattr(cls, name)
 
-    async def _do(self, request: AskedAction) -> ActionResult:
+    async def _do(self, request: ActionRequest) -> ActionResult:
         """Carry out an action; one with outside effects at most once in a run and its repetitions.
 
         Raises:
@@ -349,7 +349,7 @@ class Acting(ProgramAgent[Step]):
         """Find memories in storage by a few words."""
         matches = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), 5))
         if matches:
-            return ActionResult("storage_search", tags, found=matches)
+            return ActionResult("storage_search", tags, matches=matches)
         none = "no memory in storage contains any of these words"
         return ActionResult("storage_search", tags, "missing", none)
 
@@ -366,7 +366,7 @@ class Acting(ProgramAgent[Step]):
         return ActionResult(kind, tag, reason=reason)
 
 
-def _result_of(request: AskedAction, answer: Any) -> ActionResult:
+def _result_of(request: ActionRequest, answer: Any) -> ActionResult:
     if isinstance(answer, ActionResult):
         return answer
     return ActionResult(request.type, request.tags, answer=None if answer is None else str(answer))

@@ -31,7 +31,7 @@ from prism.programs.thinking._cycle import (
 )
 from prism.programs.thinking._memory import Memory, document_of, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
-from prism.programs.thinking._replies import HOW_AGAIN, AgentReply, AskedAction, folded, reader
+from prism.programs.thinking._replies import HOW_AGAIN, ActionRequest, AgentReply, folded, reader
 from prism.reasoner import Cost, TextCall, Written
 from prism.reasoner.requests import TokenCounter, count_tokens
 from prism.runs.documents import hold
@@ -97,7 +97,7 @@ class CognitiveAgent(Acting):
         """Continue with the writer, log and time of a run."""
         super().join(services)
         self._pager = Pager(Form(self.config, self.actions), self._count)
-        self._window_is_known = False
+        self._has_window = False
         before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
         # a run is joined by an agent that may have been made in it
         if before is not None and not self._has_begun:
@@ -171,7 +171,7 @@ class CognitiveAgent(Acting):
             self.ticks_in_state = 0
             states = {"from_state": self.memory.state, "to_state": self.state.value}
             self._say(events.COGNITION_RESET, is_warning=True, **states)
-        if not self._window_is_known:
+        if not self._has_window:
             await self._take_window()
         is_thinking = self.state is CognitiveState.THINKING
         if is_thinking and self._pager.has_passed_soft_limit(self.memory):
@@ -179,7 +179,7 @@ class CognitiveAgent(Acting):
 
     async def _take_window(self) -> None:
         """Lower the limits to the window that the server has."""
-        self._window_is_known = True
+        self._has_window = True
         writer, before = self.services.writer, self._pager
         window = await writer.window()
         form = Form(self.config, self.actions, writer.sends_schemas)
@@ -196,11 +196,11 @@ class CognitiveAgent(Acting):
         memory.state = self.state.value
         cycle = Cycle(**self._noted, next_state=memory.state)
         self._cycles.append(cycle)
-        cycle.tell(memory.own)
+        cycle.tell(memory.progress)
         memory.end_cycle()
         memory.user = None
         if cycle.failure == PromptTooLongError.__name__:
-            self._window_is_known = False
+            self._has_window = False
         self._announce_cycle(cycle)
         self._compare_with_file()
         if self._file is None:
@@ -256,8 +256,8 @@ class CognitiveAgent(Acting):
             news: The news; the last 50 items are kept.
             instead: Whether to replace the earlier news.
         """
-        own = self.memory.own
-        own.news = [*([] if instead else own.news), *news][-50:]
+        progress = self.memory.progress
+        progress.news = [*([] if instead else progress.news), *news][-50:]
 
     # Steps
 
@@ -297,7 +297,7 @@ class CognitiveAgent(Acting):
         outcome = "failed" if written.text is None else "unusable"
         self._note(outcome=outcome, reason=reason, failure=written.failure)
         if step.name == "execute" and written.text is not None:
-            self._refuse(AskedAction(""), reason)
+            self._refuse(ActionRequest(""), reason)
         return "thinking"
 
     async def _think(self, reply: AgentReply) -> str:
@@ -336,7 +336,7 @@ class CognitiveAgent(Acting):
             self._refuse(request, str(error))
             return "thinking"
 
-        deed = json.dumps([request.type, request.content, done.outcome, done.answer, done.found])
+        deed = json.dumps([request.type, request.content, done.outcome, done.answer, done.matches])
         if self.memory.is_recent(deed) and done.reason is None:
             done = replace(done, reason="it repeats an earlier action with the same result")
         done = replace(done, fields=dict(request.fields))
@@ -357,7 +357,7 @@ class CognitiveAgent(Acting):
     def _note(self, **notes: Any) -> None:
         self._noted |= notes
 
-    def _refuse(self, request: AskedAction, reason: str) -> None:
+    def _refuse(self, request: ActionRequest, reason: str) -> None:
         action = ActionResult(request.type, request.tags, "refused", reason)
         self._note(outcome="refused", reason=reason, action=action)
         about = {"type": action.type, "tags": action.tags, "reason": reason}

@@ -13,7 +13,7 @@ from prism.errors import BudgetSpentError, FieldValueError
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
-from prism.programs.thinking._memory import Memory, Own, to_text
+from prism.programs.thinking._memory import Memory, Progress, to_text
 from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
 from prism.reasoner.wording import shortened
@@ -115,7 +115,7 @@ class Cycle:
         acted = self.action if self.has_acted else None
         return (acted and acted.reason) or self.repeats
 
-    def tell(self, own: Own) -> None:
+    def tell(self, progress: Progress) -> None:
         """Note for the next prompt what was done, and the result."""
         result = self.action
         where, lines = f"In cycle {self.number} ({self.state}): ", list[str]()
@@ -123,16 +123,16 @@ class Cycle:
             # of an action of the application, only its fields say what it was about
             what = _short(f"{result.type} {result.tags or to_text(result.fields or '')}".strip())
             # what was found may not fit into the prompt, but its tags do
-            found = f"It found {', '.join(result.found)}" if result.found else None
-            reasons = filter(None, (result.reason, result.answer, found))
-            own.last_action = ". ".join((f"{where}{what}: {result.outcome}", *map(_short, reasons)))
-            own.found = list(result.found)
+            text = f"It found {', '.join(result.matches)}" if result.matches else None
+            reasons = map(_short, filter(None, (result.reason, result.answer, text)))
+            progress.last_action = ". ".join((f"{where}{what}: {result.outcome}", *reasons))
+            progress.matches = list(result.matches)
         elif self.outcome != "failed" and (reason := self.brought_nothing) is not None:
             outcome = "" if self.outcome == "done" else f"no action: {self.outcome}. "
             lines.append(f"{where}{outcome}{_short(reason)}")
         if tags := [tag for paged in self.paged for tag in paged.moved_out]:
             lines.append(_short(f"Moved to storage: {', '.join(tags)}"))
-        own.fault = "\n".join(lines)
+        progress.fault = "\n".join(lines)
 
 
 def _short(text: str) -> str:

@@ -53,7 +53,7 @@ def to_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-class Own(Declaration):
+class Progress(Declaration):
     """The part of a memory's file that prism keeps for itself; what is empty is left out."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=False)
@@ -63,7 +63,7 @@ class Own(Declaration):
     used: dict[str, int] = Field(default={})
     last_action: str = ""
     fault: str = ""
-    found: list[str] = Field(default=[])
+    matches: list[str] = Field(default=[])
     recent: list[str] = Field(default=[])
     news: list[str] = Field(default=[])
     versions: dict[str, list[Any]] = Field(default={})
@@ -76,7 +76,7 @@ class _Document(Declaration):
     working_memory: dict[str, Any] = Field(default={})
     storage: dict[str, Any] = Field(default={})
     state: str = "thinking"
-    prism: Own = Field(default_factory=Own)
+    prism: Progress = Field(default_factory=Progress)
 
 
 class Memory:
@@ -94,7 +94,7 @@ class Memory:
         storage: Storage; a view that cannot be written to.
         thoughts: The last thoughts, oldest first; a view that cannot be written to.
         unknown: Other keys at the top level of the file, which prism preserves.
-        own: What else is remembered, such as the number of cycles and the last action.
+        progress: What else is remembered, such as the number of cycles and the last action.
         user: The agent that is in a cycle with it, if any.
     """
 
@@ -158,19 +158,19 @@ class Memory:
     def _take(self, source: Source) -> None:
         """Take the data of a document; nothing has changed if that fails."""
         document: _Document = read_document(_Document, source)
-        own, others = document.prism, dict(document.model_extra or {})
+        progress, others = document.prism, dict(document.model_extra or {})
         thoughts: dict[str, str] = {}
-        is_thought = re.compile(re.escape(own.thought_prefix) + r"(\d{3,15})").fullmatch
+        is_thought = re.compile(re.escape(progress.thought_prefix) + r"(\d{3,15})").fullmatch
         numbers = {int(match[1]): key for key in others if (match := is_thought(key))}
         for number in sorted(numbers):
             thoughts[numbers[number]] = to_text(others.pop(numbers[number]))
-            own.next_thought = max(own.next_thought, number + 1)
+            progress.next_thought = max(progress.next_thought, number + 1)
         self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
         self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
         self._spellings = {tag.casefold(): tag for tag in (*self._stored, *self._working)}
-        own.used = {tag: cycle for tag, cycle in own.used.items() if tag in self._working}
+        progress.used = {tag: cycle for tag, cycle in progress.used.items() if tag in self._working}
         self.state: str = document.state
-        self.own: Own = own
+        self.progress: Progress = progress
         self._thoughts = thoughts
         self._index: WordIndex | None = None
         self.working: Mapping[str, Any] = MappingProxyType(self._working)
@@ -186,7 +186,7 @@ class Memory:
             "storage": {**self._stored},
             "state": self.state,
             **self._thoughts,
-            "prism": self.own.model_dump(exclude_defaults=True),
+            "prism": self.progress.model_dump(exclude_defaults=True),
         }
 
     @property
@@ -197,13 +197,13 @@ class Memory:
     @property
     def cycle(self) -> int:
         """Cycles over the memory's life, failed ones too."""
-        return self.own.cycle
+        return self.progress.cycle
 
     def tag_of(self, text: str) -> str:
         """Return the tag that a text names: that of a memory, in whatever case, or a new one."""
         tag = as_tag(text)
-        is_known = tag in self._working or tag in self._stored
-        return tag if is_known else self._spellings.get(tag.casefold(), tag)
+        exists = tag in self._working or tag in self._stored
+        return tag if exists else self._spellings.get(tag.casefold(), tag)
 
     def stored(self, tag: str) -> Any | None:
         """Return the value under a tag in storage, or None."""
@@ -211,7 +211,7 @@ class Memory:
 
     def versions(self, tag: str) -> list[Any]:
         """Return the old values of a memory, oldest first."""
-        return list(self.own.versions.get(self.tag_of(tag), []))
+        return list(self.progress.versions.get(self.tag_of(tag), []))
 
     def search(self, text: str, limit: int) -> list[Match]:
         """Return the memories in storage that match a text best, best first."""
@@ -224,7 +224,7 @@ class Memory:
 
     def least_recently_used(self) -> list[str]:
         """Return the tags of working memory, the least recently used first."""
-        return sorted(self._working, key=lambda tag: self.own.used.get(tag, -1))
+        return sorted(self._working, key=lambda tag: self.progress.used.get(tag, -1))
 
     # Changes
 
@@ -238,7 +238,7 @@ class Memory:
         One that is not in storage becomes a version.
         """
         tag = self.tag_of(tag)
-        self.own.used.pop(tag, None)
+        self.progress.used.pop(tag, None)
         if (old := self._working.pop(tag, _MISSING)) is _MISSING:
             return False
         self._keep_version(tag, old, self._stored.get(tag))
@@ -279,10 +279,10 @@ class Memory:
 
     def think(self, entry: str, *, key_prefix: str, max_entries: int) -> str:
         """Add a thought, and drop the oldest ones beyond the limit; return its key."""
-        own = self.own
-        own.thought_prefix = key_prefix
-        key = f"{key_prefix}{own.next_thought:03}"
-        own.next_thought += 1
+        progress = self.progress
+        progress.thought_prefix = key_prefix
+        key = f"{key_prefix}{progress.next_thought:03}"
+        progress.next_thought += 1
         self._thoughts[key] = entry
         while len(self._thoughts) > max_entries:
             del self._thoughts[next(iter(self._thoughts))]
@@ -291,17 +291,17 @@ class Memory:
     def touch(self, tags: Iterable[str]) -> None:
         """Mark values of working memory as used in this cycle."""
         used = {tag: self.cycle for tag in map(self.tag_of, tags) if tag in self._working}
-        self.own.used = {**self.own.used, **used}
+        self.progress.used = {**self.progress.used, **used}
 
     def is_recent(self, deed: str) -> bool:
         """Return whether a deed is one of the last, and note it as the very last."""
-        was_recent = deed in self.own.recent
-        self.own.recent = [*self.own.recent, deed][-MOST_RECENT:]
+        was_recent = deed in self.progress.recent
+        self.progress.recent = [*self.progress.recent, deed][-MOST_RECENT:]
         return was_recent
 
     def end_cycle(self) -> None:
         """Count a cycle."""
-        self.own.cycle += 1
+        self.progress.cycle += 1
 
     def replace(self, data: Mapping[str, Any]) -> None:
         """Replace all contents with data that `to_dict` returned."""
@@ -327,7 +327,7 @@ class Memory:
         last = versions[-1] if versions else _MISSING
         if old is not _MISSING and old != last and to_json(old) != to_json(new):
             kept = [*versions, old][-MOST_VERSIONS:]
-            self.own.versions = {**self.own.versions, tag: kept}
+            self.progress.versions = {**self.progress.versions, tag: kept}
 
     # The file
 

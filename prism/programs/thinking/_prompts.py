@@ -191,7 +191,7 @@ _LEAST = View(stored=10**9)
 _DOWN_TO = 3 / 4
 """Share of the room for memories that is left in use, so that the next few fit."""
 
-_MOST_OF_FOUND = (600, 150, 0)
+_MOST_OF_MATCH = (600, 150, 0)
 """Characters of each memory that was found, the most that fit."""
 
 _TOKENS_PER_ESTIMATE = 1.5
@@ -309,11 +309,11 @@ class Pager:
     def fit(self, memory: Memory, state: str) -> Prompt:
         """Return a prompt within the hard limit, and what has to move to storage for it."""
         view, hard = self._view(memory), self.hard or inf
-        for most in _MOST_OF_FOUND:
+        for most in _MOST_OF_MATCH:
             # of a tag in working memory, storage may have an older value
             results = {
                 tag: shortened(to_text(memory.stored(tag)), most)
-                for tag in memory.own.found
+                for tag in memory.progress.matches
                 if most and tag in memory.storage and tag not in memory.working
             }
             whole = self._made(state, replace(view, results=results))
@@ -352,13 +352,13 @@ class Pager:
 
     def _view(self, memory: Memory) -> View:
         """Return what a prompt shows of a memory, but for what was found."""
-        own = memory.own
+        progress = memory.progress
         return View(
             memory.working,
             memory.thoughts if self.form.config.thinking_log.enable else {},
             len(memory.storage),
-            last_action="\n".join(filter(None, (own.last_action, own.fault))),
-            news=own.news,
+            last_action="\n".join(filter(None, (progress.last_action, progress.fault))),
+            news=progress.news,
         )
 
     def _thinking(self, memory: Memory) -> int:

@@ -44,7 +44,7 @@ _KEYS = ("next_state", "thinking_log", "action")
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAction:
+class ActionRequest:
     """The action in a reply, not yet checked.
 
     Attributes:
@@ -80,7 +80,7 @@ class AgentReply:
 
     next_state: str | None = None
     thinking_log: str | None = None
-    action: AskedAction | None = None
+    action: ActionRequest | None = None
 
 
 def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable[[str], AgentReply]:
@@ -97,7 +97,7 @@ def reader(state: str, instructions: str, schema: Mapping[str, Any]) -> Callable
         # problems do not quote the reply: small models would write it again
         reply = read_reply(text)
         content = _content_in(state, reply)
-        _require_own_words(content, fixed)
+        _require_content(content, fixed)
         require_content(content, schema, state)
         return reply
 
@@ -115,7 +115,7 @@ def _content_in(state: str, reply: AgentReply) -> Mapping[str, Any]:
     return reply.action.fields
 
 
-def _require_own_words(content: Mapping[str, Any], fixed: str) -> None:
+def _require_content(content: Mapping[str, Any], fixed: str) -> None:
     for name, text in content.items():
         if isinstance(text, str) and len(text) >= _LEAST_COPIED and folded(text) in fixed:
             raise ValueError(f"{name} repeats the instructions; {OWN_WORDS}")
@@ -260,9 +260,9 @@ def _of_agent(agent: Mapping[str, Any]) -> AgentReply:
     )
 
 
-def _action_of(action: Mapping[str, Any]) -> AskedAction:
+def _action_of(action: Mapping[str, Any]) -> ActionRequest:
     fields = {key: clean(part) if isinstance(part, str) else part for key, part in action.items()}
-    return AskedAction(_word(fields.pop("type", "")), fields)
+    return ActionRequest(_word(fields.pop("type", "")), fields)
 
 
 def clean(text: str) -> str:

@@ -143,7 +143,7 @@ class WorkflowAgent(ProgramAgent[Step]):
             "current_state": self.state.value,
             "history": [transition.to_dict() for transition in self.state_history],
             "states": [state.value for state in type(self.state)],
-            "last_asked": self._last_asked,
+            "last_call": self._last_call,
         }
         return {**as_context(self.context), STATE_KEY: machine}
 
@@ -159,8 +159,8 @@ class WorkflowAgent(ProgramAgent[Step]):
             problem = f"must be a mapping whose 'current_state' is one of {', '.join(states)}"
             raise InputError(problem, field=STATE_KEY)
         self.state: StrEnum = type(self.state)(machine["current_state"])
-        names, last = [step.name for step in self.steps], machine.get("last_asked")
-        self._last_asked = last if last in names else None
+        names, last = [step.name for step in self.steps], machine.get("last_call")
+        self._last_call = last if last in names else None
 
     # Steps
 
