@@ -175,9 +175,10 @@ def read_scxml(text: str, make: Callable[[dict[str, Any]], Any]) -> Any:
     try:
         return make(data)
     except DefinitionError as error:
-        lines = sorted({reader.lines.get(place[:2], 1) for place in error.places})
-        where = f"line {', '.join(map(str, lines))}: " if lines else ""
-        raise DefinitionError(f"{where}{error}", *error.places) from None
+        top = reader.lines["states", ""]
+        lines = sorted({reader.lines.get(place[:2], top) for place in error.places or [()]})
+        where = ", ".join(map(str, lines))
+        raise DefinitionError(f"line {where}: {error}", *error.places) from None
 
 
 class _Reader:
@@ -221,7 +222,8 @@ class _Reader:
         places = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
         for data, key, own in self._parts:
             line = data.pop("line")
-            self.lines[places.get(id(data), ("states", data.get("state", "")))] = line
+            # the first without a text is the document itself
+            self.lines.setdefault(places.get(id(data), ("states", data.get("state", ""))), line)
             for each in data[key]:
                 missing = f"{key} {each!r}, which no state has as its id,"
                 self._refuse(missing, each not in self._ids, line)
