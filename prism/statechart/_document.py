@@ -19,7 +19,7 @@ from prism.files.records import Where, key_of
 from prism.statechart._definition import Definition
 from prism.statechart._extending import with_members
 from prism.statechart._parts import History, State, with_insides
-from prism.statechart.names import did_you_mean, own_name
+from prism.statechart.names import did_you_mean, function_name
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import EventDescriptor, Transition
 
@@ -28,15 +28,10 @@ Functions = Mapping[str, Callable[[Any, Any], object]]
 
 _SCHEMA = 2
 _LISTS = ("states", "transitions", "decision_states", "final_states")
-_FUNCTIONS = {
-    **dict.fromkeys(("guard", "after", "rate"), "guards"),
-    **dict.fromkeys(("action", "entry", "exit"), "actions"),
-}
-_SCALARS: dict[str, Any] = {
-    **dict.fromkeys(("name", "description"), str),
-    **dict.fromkeys(("deep", "internal", "parallel", "strict"), bool),
-    "timeouts": Mapping,
-}
+_FUNCTIONS = dict.fromkeys(("guard", "after", "rate"), "guards")
+_FUNCTIONS |= dict.fromkeys(("action", "entry", "exit"), "actions")
+_SCALARS: dict[str, Any] = dict.fromkeys(("deep", "internal", "parallel", "strict"), bool)
+_SCALARS |= {"name": str, "description": str, "timeouts": Mapping}
 """The values under keys whose values the parts of a chart do not check themselves."""
 
 
@@ -82,7 +77,7 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
             }
             return {"history": data.pop("state"), **data} if isinstance(value, History) else data
 
-    name, kind = own_name(value), _FUNCTIONS[key]
+    name, kind = function_name(value), _FUNCTIONS[key]
     if name is None:
         raise DefinitionError(
             f"the {key} of {owner} has no name of its own ({brief(value)}): define it with 'def', "
@@ -128,10 +123,8 @@ def _history(history: Any, deep: bool = False, default: Any = None) -> History[A
     return History(history, deep, default)
 
 
-_PARTS: dict[str, Callable[..., Any]] = {
-    **{"states": State, "transitions": Transition},
-    **dict.fromkeys(("initial", "target", "default"), _history),
-}
+_PARTS: dict[str, Callable[..., Any]] = {"states": State, "transitions": Transition}
+_PARTS |= dict.fromkeys(("initial", "target", "default"), _history)
 
 
 _form_of = lru_cache(signature)

@@ -19,10 +19,10 @@ from prism.statechart.transitions import Transition, is_meant
 
 CHART = 0
 
-Place = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 """A part of a chart, such as ``("transitions", 3)`` or ``("states", "idle")``."""
 
-Problem = tuple[Place, str]
+Problem = tuple[Path, str]
 """What is wrong, and where."""
 
 
@@ -114,12 +114,10 @@ class Hierarchy:
         self._listing = joined(self.texts[1:])
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
-            place = ("states", self.texts[node.number]) if node.number else ("initial",)
-            targets = self._targets(node.initial, place, "initial")
+            path = ("states", self.texts[node.number]) if node.number else ("initial",)
+            targets = self._targets(node.initial, path, "initial")
             node.initial = targets or tuple(node.children[:1])
-        self.leaves: tuple[int, ...] = tuple(
-            node.number for node in self.nodes[1:] if not node.children
-        )
+        self.leaves: tuple[int, ...] = self.leaves_among(range(1, len(self.nodes)))
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
         self.arcs: tuple[Arc, ...] = tuple(self._arc(*each) for each in enumerate(transitions))
@@ -164,12 +162,12 @@ class Hierarchy:
         source, targets = self._number(item.source, *about), self._targets(item.target, *about)
         return Arc(number, source, targets, item)
 
-    def _number(self, state: Any, place: Place, what: object) -> int:
+    def _number(self, state: Any, path: Path, what: object) -> int:
         number = self.numbers.get(state_text(state), CHART) if isinstance(state, Enum) else CHART
         # members of two enums are equal if their texts are
         if type(self.nodes[number].state) is not type(state):
             problem = f"{what}: {state!r} is not among the states ({self._listing})"
-            self.problems.append((place, problem))
+            self.problems.append((path, problem))
         return number
 
     def _targets(self, targets: Any, *about: Any) -> tuple[int | HistoryAt, ...]:
@@ -191,13 +189,16 @@ class Hierarchy:
 
     def state_at(self, leaves: Iterable[int]) -> Any:
         """Return the state of an agent in some leaves: a member, or a configuration."""
-        members = [self.nodes[number].state for number in leaves]
+        members = self.members(leaves)
         return members[0] if len(members) == 1 else Configuration(members)
+
+    def members(self, numbers: Iterable[int]) -> tuple[Any, ...]:
+        """Return the members of the enum that are states."""
+        return tuple(self.nodes[number].state for number in numbers)
 
     def around(self, leaf: Any) -> tuple[Any, ...]:
         """Return a leaf and the states around it, innermost first."""
-        around = [*self.ancestors(self.numbers[state_text(leaf)])][:-1]
-        return leaf, *(self.nodes[each].state for each in around)
+        return leaf, *self.members([*self.ancestors(self.numbers[state_text(leaf)])][:-1])
 
     # The transitions
 

@@ -30,28 +30,6 @@ class ChartBuilt:
 
 
 @dataclass(frozen=True, slots=True)
-class GuardEvaluated:
-    """The guard of a transition was evaluated.
-
-    Args:
-        chart: The chart's `prism.statechart.Definition`.
-        number: Place of the transition in ``chart.transitions``; in a chart with composites a tuple
-            with that place.
-        agent: The agent.
-        context: The event's context, as it was passed to ``fire``.
-        outcome: ``passed``, ``failed``, or ``raised``, which counts as a failure.
-        error: The exception that the guard raised.
-    """
-
-    chart: Any
-    number: int | tuple[int, ...]
-    agent: Any
-    context: Any
-    outcome: GuardOutcome
-    error: Exception | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TransitionDetails:
     """A transition was made.
 
@@ -67,6 +45,19 @@ class TransitionDetails:
     number: int | tuple[int, ...]
     agent: Any
     context: Any
+
+
+@dataclass(frozen=True, slots=True)
+class GuardEvaluated(TransitionDetails):
+    """The guard of a transition was evaluated; in a chart with composites its place is a tuple.
+
+    Args:
+        outcome: ``passed``, ``failed``, or ``raised``, which counts as a failure.
+        error: The exception that the guard raised.
+    """
+
+    outcome: GuardOutcome
+    error: Exception | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,10 +113,9 @@ def about(agent: Any) -> Question:
     [
         (lambda: ask(context=Detached()), "Ada"),
         (lambda: about(Detached()), "d1"),
-        (lambda: about(Unnamed()), r"Unnamed@[0-9a-f]+"),
         (lambda: about(Streamless()), "Sam"),
     ],
-    ids=["post", "agent", "id", "stream"],
+    ids=["post", "agent", "stream"],
 )
 async def test_an_unreadable_post_or_agent_is_a_fallback(
     mode: Any, unreadable: Any, name: str, server: FakeOllama, connect: Connect, heard: list[Any]
@@ -131,6 +130,14 @@ async def test_an_unreadable_post_or_agent_is_a_fallback(
     assert decisions[1].cost is not None
     assert (decisions[1].cost.attempts, len(server.questions)) == (0, 2)
     assert re.fullmatch(f"Ben {name} Cy", " ".join(event["agent_id"] for event in heard))
+
+
+async def test_an_agent_whose_id_cannot_be_read_gets_a_name(
+    connect: Connect, heard: list[Any]
+) -> None:
+    """It is asked, and the log calls it by a name that no other object has."""
+    assert (await Reasoner(connect()).decide_many([about(Unnamed())]))[0].source == "model"
+    assert re.fullmatch(r"Unnamed@[0-9a-f]+", heard[0]["agent_id"])
 
 
 def test_a_second_event_loop_at_once_is_refused_with_advice(server: FakeOllama) -> None:
