@@ -23,7 +23,7 @@ _EXAMPLES = _PACKAGE / "examples"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """A line of a user's code.
 
     Attributes:
@@ -44,7 +44,7 @@ class Place:
         return f"{min(near, self.file, key=len)}:{self.line}, in {self.function}"
 
 
-def note_place(error: BaseException, acting: Any, round: int, tick: int) -> None:  # noqa: A002
+def note_location(error: BaseException, acting: Any, round: int, tick: int) -> None:  # noqa: A002
     """Add to an exception where in the user's code, and of the run, it was raised.
 
     Args:
@@ -53,7 +53,7 @@ def note_place(error: BaseException, acting: Any, round: int, tick: int) -> None
         round: The round.
         tick: The tick; 0 outside of ticks.
     """
-    line, entry = place_of(error), entry_of(error)
+    line, entry = location_of(error), entry_of(error)
     notes = [] if line is None else [f"{line}: {line.text}"]
     if acting is not None:
         notes.append(f"in the step of {acting!r}, round {round}, tick {tick}")
@@ -72,22 +72,22 @@ def shows_all() -> bool:
     return bool(os.environ.get(ALL_FRAMES))
 
 
-def place_of_method(cls: type, name: str) -> str:
+def location_of_method(cls: type, name: str) -> str:
     """Return file and line of a method, the file as it is seen from here."""
     code = getattr(cls, name).__code__
-    return str(Place(code.co_filename, code.co_firstlineno, code.co_qualname, ""))
+    return str(Location(code.co_filename, code.co_firstlineno, code.co_qualname, ""))
 
 
-def place_of(error: BaseException) -> Place | None:
+def location_of(error: BaseException) -> Location | None:
     """Return the innermost line of a user's code that prism had called; None if there is none."""
     called = _called(error)
-    return _place(called[-1]) if called else None
+    return _location(called[-1]) if called else None
 
 
-def entry_of(error: BaseException) -> Place | None:
+def entry_of(error: BaseException) -> Location | None:
     """Return the line of a step, a hook or a measure that an error came through."""
     called = _called(error)
-    return _place(called[0]) if called else None
+    return _location(called[0]) if called else None
 
 
 def shortened(error: BaseException) -> TracebackType | None:
@@ -131,11 +131,11 @@ def _frames(traceback: TracebackType | None) -> Iterator[TracebackType]:
         traceback = traceback.tb_next
 
 
-def _place(traceback: TracebackType) -> Place:
+def _location(traceback: TracebackType) -> Location:
     frame, line = next(walk_tb(traceback))
     code = frame.f_code
     text = getline(code.co_filename, line, frame.f_globals).strip()
-    return Place(code.co_filename, line, code.co_qualname, text)
+    return Location(code.co_filename, line, code.co_qualname, text)
 
 
 def _is_users(file: str) -> bool:

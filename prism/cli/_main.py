@@ -158,9 +158,9 @@ def _tell(error: Exception) -> None:
 
 def _tell_fault(error: Exception) -> bool:
     """Print where in the user's code an error is; return False if none of it was running."""
-    from prism._faults import entry_of, place_of
+    from prism._faults import entry_of, location_of
 
-    source, entry = place_of(error), entry_of(error)
+    source, entry = location_of(error), entry_of(error)
     notes = getattr(error, "__notes__", ())
     others = [each for each in notes if not each.startswith(f"{source}: ")]
     is_refused = isinstance(error, PrismError)

@@ -92,8 +92,8 @@ def watch(
 
 def names_a_world(text: str) -> bool:
     """Return whether a text names a world; a folder or log of that name comes first."""
-    from prism.worlds.addresses import known_worlds
+    from prism.worlds.addresses import named_worlds
 
     if Path(text.partition(":")[0]).suffix == ".py":
         return True
-    return not Path(text).exists() and (text in known_worlds() or ":" in text)
+    return not Path(text).exists() and (text in named_worlds() or ":" in text)

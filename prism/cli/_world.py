@@ -33,11 +33,11 @@ def list_(as_json: options.AsJson = False) -> None:
 
     * `prism world list`
     """
-    from prism.worlds.addresses import class_of, known_worlds
+    from prism.worlds.addresses import class_of, named_worlds
     from prism.worlds.checking import about_world
 
     worlds = []
-    for name in known_worlds():
+    for name in named_worlds():
         cls, address = class_of(name)
         doc = str(about_world(cls, address)["doc"]).partition("\n")[0]
         worlds.append({"name": name, "address": address, "doc": doc})

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import combinations
 from typing import Any, Literal, Unpack, get_args
 
-from prism._faults import place_of
+from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
@@ -378,7 +378,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return replace(decision, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
-        source = place_of(fault)
+        source = location_of(fault)
         where = f" ({source})" if source is not None else ""
         return self._fall_back(question, fault, Cost(model=self._model), where)
 

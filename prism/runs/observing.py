@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from prism._faults import Place, place_of
+from prism._faults import Location, location_of
 from prism.telemetry.loggers import describe
 
 _logger = logging.getLogger("prism.runs")
@@ -46,7 +46,7 @@ class _Teller(logging.Handler):
     def __init__(self, observer: Observer) -> None:
         super().__init__(logging.WARNING)
         self._observer = observer
-        self._faults: set[tuple[Place | None, type]] = set()
+        self._faults: set[tuple[Location | None, type]] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
         event: Mapping[str, Any] | None = getattr(record, "prism", None)
@@ -57,7 +57,7 @@ class _Teller(logging.Handler):
         elif record.levelno >= logging.ERROR and record.exc_info and record.exc_info[1]:
             # of a run without a folder, whose summary counts everything but faults
             error = record.exc_info[1]
-            line, what = place_of(error), describe(error)
+            line, what = location_of(error), describe(error)
             if (line, type(error)) not in self._faults:
                 self._faults.add((line, type(error)))
                 once = "told once, a kept run has all in its log"

@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 import orjson
 
-from prism._faults import place_of
+from prism._faults import location_of
 from prism.errors import PrismError
 from prism.runs import Observer, RunFolder
 from prism.runs.dry_run import estimate
@@ -197,7 +197,7 @@ def _options(run: Run[Any], options: Mapping[str, Any]) -> Iterator[str]:
 
 def fault(error: BaseException) -> dict[str, Any]:
     """Return what went wrong, and where in the user's code."""
-    line = place_of(error)
+    line = location_of(error)
     text = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
     notes = getattr(error, "__notes__", ())
     where = () if line is None else (f"{line}: {line.text}",)

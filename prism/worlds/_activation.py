@@ -93,8 +93,8 @@ def _total(turns: Any, channel: Channel, agents: Sequence[Any]) -> tuple[float, 
         return channel.most * len(agents), []
     if not callable(rate):
         return _checked(turns, channel, rate) * len(agents), []
-    if len(agents) > _MANY and not channel.is_told:
-        channel.is_told = True
+    if len(agents) > _MANY and not channel.is_reported:
+        channel.is_reported = True
         _logger.warning(
             "%s: its rate is a function, which is called for each of %d agents after every event; "
             "most=, the largest rate, in @during(..., rate=..., most=...) spares all calls but one",

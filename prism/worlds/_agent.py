@@ -17,7 +17,7 @@ from prism.statechart import Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet, leaves_in
-from prism.worlds.decisions import Asked, Message, Receiving, Writing, send
+from prism.worlds.decisions import Deciding, Message, Receiving, Writing, send
 from prism.worlds.fields import Declares, require_fields
 
 HISTORY_DEPTH = 50
@@ -35,16 +35,16 @@ class AgentStream(RandomStream):
         key: The stream's 64-bit key of all rounds.
     """
 
-    __slots__ = ("_own", "round")
+    __slots__ = ("_base_key", "round")
 
     def __init__(self, key: int) -> None:
-        self._own, self.round = key, -1
+        self._base_key, self.round = key, -1
 
     def of_round(self, number: int) -> AgentStream:
         """Turn to the sequence of a round."""
         self.round = number
         # rounds are parts of one sequence, 2**40 numbers apart
-        self.begin_at((self._own + number * _ROUND) & WORD)
+        self.begin_at((self._base_key + number * _ROUND) & WORD)
         return self
 
 
@@ -251,7 +251,7 @@ class Agent(Declares):
             The new state, or None if no transition applied or the agent had moved before the answer
             arrived.
         """
-        return await Asked(self, trigger, context, weights, prompt)
+        return await Deciding(self, trigger, context, weights, prompt)
 
     async def write(
         self,

@@ -98,10 +98,10 @@ class Population:
         if agent.world is not None:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
-            own_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
+            object_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
             self._numbers[before or kind] += 1
             number = self._numbers[before or kind]
-            agent.agent_id = own_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
+            agent.agent_id = object_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
         agent.name = agent.name or agent.agent_id
         if agent.agent_id in self._ids:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
@@ -223,7 +223,7 @@ class Members:
 
     def __init__(self) -> None:
         self._lists: dict[tuple[type, Any], list[Any]] = {}
-        self._places: dict[tuple[Any, Any], int] = {}
+        self._indices: dict[tuple[Any, Any], int] = {}
 
     def of(self, channel: Channel) -> Sequence[Any]:
         """Return the agents to which an event can happen."""
@@ -233,14 +233,14 @@ class Members:
         """Add an agent that enters a state."""
         for leaf in leaves_in(state):
             agents = self._lists.setdefault((type(agent), leaf), [])
-            self._places[agent, leaf] = len(agents)
+            self._indices[agent, leaf] = len(agents)
             agents.append(agent)
 
     def remove(self, agent: Any, state: Any) -> None:
         """Remove an agent that leaves a state, and put the last one in its place."""
         for leaf in leaves_in(state):
             agents = self._lists[type(agent), leaf]
-            index, last = self._places.pop((agent, leaf)), agents.pop()
+            index, last = self._indices.pop((agent, leaf)), agents.pop()
             if last is not agent:
                 agents[index] = last
-                self._places[last, leaf] = index
+                self._indices[last, leaf] = index

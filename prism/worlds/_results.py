@@ -11,7 +11,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
-from prism._faults import place_of_method
+from prism._faults import location_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
 from prism.worlds._spaces import Plane, Space
@@ -172,7 +172,7 @@ def _number(value: Any, cls: type, name: str) -> Measured:
         return int(number) if is_whole else float(number)
 
     raise SimulationError(
-        f"{place_of_method(cls, name)}: {cls.__name__}.{name} must return a finite number, or "
+        f"{location_of_method(cls, name)}: {cls.__name__}.{name} must return a finite number, or "
         f"None where there is nothing to measure, got {value!r}"
     )
 
@@ -199,10 +199,10 @@ class Pictures:
             return {}
 
         fields = (getattr(world, name) for name in type(world).fields)
-        places = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
+        ground = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
         keys: dict[str, Any] = {}
-        if places is not None:
-            keys = places.pictured(agents)
+        if ground is not None:
+            keys = ground.pictured(agents)
         if self._look is not None:
             keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
         if not keys:

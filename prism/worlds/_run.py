@@ -34,7 +34,7 @@ from prism.worlds.arguments import (
     RunsAlone,
     askers_of,
     decider_of,
-    is_own,
+    is_custom,
     parameter_values,
     plain_value,
     require_whole,
@@ -342,10 +342,10 @@ class Run(Generic[WorldT_co]):
 
     def _to_plain(self) -> dict[str, Any]:
         """Return the arguments that are plain data."""
-        models = {name: is_own(getattr(self, name)) for name in ("reasoner", "writer")}
-        own = {**models, "logger": self._logger is not None}
-        own["agents"] = not isinstance(self._agents, (int, Path))
-        for name in filter(own.get, own):
+        models = {name: is_custom(getattr(self, name)) for name in ("reasoner", "writer")}
+        custom = {**models, "logger": self._logger is not None}
+        custom["agents"] = not isinstance(self._agents, (int, Path))
+        for name in filter(custom.get, custom):
             cure = {"agents": "a number or a file", "logger": "none"}.get(name, "a model")
             problem = f"cannot be kept in a folder: pass {cure}, or call run()"
             raise InputError(problem, field=name)

@@ -13,7 +13,7 @@ from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 
 AgentT = TypeVar("AgentT", bound=Agent)
-PlaceT = TypeVar("PlaceT")
+PositionT = TypeVar("PositionT")
 
 Position = tuple[float, float]
 
@@ -21,39 +21,39 @@ _BY_ID = attrgetter("agent_id")
 _DIGITS = 4
 
 
-class _Ground(Generic[AgentT, PlaceT]):
-    """Agents by their places, and the agents in each cell."""
+class _Ground(Generic[AgentT, PositionT]):
+    """Agents by their positions, and the agents in each cell."""
 
     def __init__(self) -> None:
-        self._places: dict[AgentT, PlaceT] = {}
+        self._positions: dict[AgentT, PositionT] = {}
         self._inside: dict[Any, dict[AgentT, None]] = {}
 
     def remove(self, agent: AgentT) -> None:
         """Remove an agent, if it is here."""
-        if agent in self._places:
-            del self._inside[self._cell_at(self._places.pop(agent))][agent]
+        if agent in self._positions:
+            del self._inside[self._cell_at(self._positions.pop(agent))][agent]
 
-    def _cell_at(self, place: PlaceT) -> Any:
+    def _cell_at(self, position: PositionT) -> Any:
         """Return the cell of a place."""
-        return place
+        return position
 
-    def _settle(self, agent: AgentT, place: PlaceT) -> None:
+    def _settle(self, agent: AgentT, position: PositionT) -> None:
         """Put an agent that is there into a place, which it leaves when it leaves the run."""
         if agent.has_left:
             return
         self.remove(agent)
-        self._places[agent] = place
-        self._inside.setdefault(self._cell_at(place), {})[agent] = None
+        self._positions[agent] = position
+        self._inside.setdefault(self._cell_at(position), {})[agent] = None
         if self not in agent._spaces:
             vars(agent)["_spaces"] = {**agent._spaces, self: None}
 
-    def _place_of(self, agent: AgentT) -> PlaceT:
-        if agent not in self._places:
+    def _position_of(self, agent: AgentT) -> PositionT:
+        if agent not in self._positions:
             problem = (
                 "is nowhere in this space: put it somewhere first, and use it before it leaves"
             )
             raise FieldValueError(f"{agent!r} {problem}")
-        return self._places[agent]
+        return self._positions[agent]
 
 
 class Space(_Ground[AgentT, int]):
@@ -84,7 +84,7 @@ class Space(_Ground[AgentT, int]):
         self.height: int = height
         self.wraps: bool = wraps
         self.capacity: int | None = capacity
-        self.cells: dict[AgentT, int] = self._places
+        self.cells: dict[AgentT, int] = self._positions
         self._near: dict[int, list[int]] = {}
 
     def at(self, cell: int) -> AgentSet[AgentT]:
@@ -125,7 +125,7 @@ class Space(_Ground[AgentT, int]):
         Raises:
             FieldValueError: If the agent is in no cell.
         """
-        cell = self._place_of(agent)
+        cell = self._position_of(agent)
         inside = self._inside
         return AgentSet(
             other
@@ -141,7 +141,7 @@ class Space(_Ground[AgentT, int]):
         Raises:
             FieldValueError: If all of these are full.
         """
-        cell = self._place_of(parent)
+        cell = self._position_of(parent)
         for each in (cell, *self.near(cell)):
             if self._has_room(each):
                 return self.put(newcomer, each)
@@ -198,11 +198,11 @@ def _around(ground: Space[Any] | Layer, cell: int, steps: Iterable[tuple[int, in
     """Return the cells to which some steps lead."""
     width, height = ground.width, ground.height
     row, column = divmod(cell, width)
-    places = [(row + down, column + right) for down, right in steps]
+    cells = [(row + down, column + right) for down, right in steps]
     if ground.wraps:
-        places = [(down % height, right % width) for down, right in places]
+        cells = [(down % height, right % width) for down, right in cells]
     return [
-        down * width + right for down, right in places if 0 <= down < height and 0 <= right < width
+        down * width + right for down, right in cells if 0 <= down < height and 0 <= right < width
     ]
 
 
@@ -215,7 +215,7 @@ class Plane(_Ground[AgentT, Position]):
     Args:
         width: Its width.
         height: Its height.
-        reach: The usual distance within which you look for neighbours. Other distances work, but
+        radius: The usual distance within which you look for neighbours. Other distances work, but
             this one is the fastest.
         wraps: Whether one side is beside the opposite one (a torus).
 
@@ -227,19 +227,19 @@ class Plane(_Ground[AgentT, Position]):
         self,
         width: float = 1.0,
         height: float = 1.0,
-        reach: float = 0.1,
+        radius: float = 0.1,
         *,
         wraps: bool = False,
     ) -> None:
         super().__init__()
         self.width: float = width
         self.height: float = height
-        self.reach: float = reach
+        self.radius: float = radius
         self.wraps: bool = wraps
-        self.positions: dict[AgentT, Position] = self._places
-        # cells are larger than the reach
-        self._columns = max(1, ceil(width / reach) - 1)
-        self._rows = max(1, ceil(height / reach) - 1)
+        self.positions: dict[AgentT, Position] = self._positions
+        # cells are larger than the radius
+        self._columns = max(1, ceil(width / radius) - 1)
+        self._rows = max(1, ceil(height / radius) - 1)
 
     def put(self, agent: AgentT, x: float, y: float) -> None:
         """Put an agent at a position. It leaves its previous one.
@@ -260,7 +260,7 @@ class Plane(_Ground[AgentT, Position]):
 
     def bring(self, newcomer: AgentT, parent: AgentT) -> None:
         """Put a newcomer where its parent is."""
-        self.put(newcomer, *self._place_of(parent))
+        self.put(newcomer, *self._position_of(parent))
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
         """Return the other agents within a distance.
@@ -274,7 +274,7 @@ class Plane(_Ground[AgentT, Position]):
         Raises:
             FieldValueError: If the agent has no position.
         """
-        here = self._place_of(agent)
+        here = self._position_of(agent)
         positions, away = self.positions, self._away
         near: list[Any] = [
             other
@@ -292,13 +292,13 @@ class Plane(_Ground[AgentT, Position]):
         Raises:
             FieldValueError: If one of them has no position.
         """
-        return self._away(self._place_of(one), self._place_of(other))
+        return self._away(self._position_of(one), self._position_of(other))
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return where some agents are, for the log."""
         size = {"width": self.width, "height": self.height}
-        places = map(self.positions.get, agents)
-        rounded = [each and [round(value, _DIGITS) for value in each] for each in places]
+        positions = map(self.positions.get, agents)
+        rounded = [each and [round(value, _DIGITS) for value in each] for each in positions]
         return {"space": "plane", **size, "places": rounded}
 
     def _away(self, here: Position, there: Position) -> Position:
@@ -309,8 +309,8 @@ class Plane(_Ground[AgentT, Position]):
 
         return right, down
 
-    def _cell_at(self, place: Position) -> tuple[int, int]:
-        x, y = place
+    def _cell_at(self, position: Position) -> tuple[int, int]:
+        x, y = position
         # the far edge belongs to the last cell
         return (
             min(int(x / self.width * self._columns), self._columns - 1),

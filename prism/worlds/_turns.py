@@ -33,7 +33,7 @@ from prism.worlds.treatments import Assignments
 from prism.worlds.world import World
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
-_PLACE = itemgetter(0)
+_RANK = itemgetter(0)
 
 
 class Turns:
@@ -226,7 +226,7 @@ class Turns:
         if self.deferred is None:
             action()
         else:
-            self.deferred.append((self.place_of(whose), whose.agent_id, action))
+            self.deferred.append((self.rank_of(whose), whose.agent_id, action))
 
     def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
         """Fire an event now, or at the end of the tick if all act together."""
@@ -280,12 +280,12 @@ class Turns:
         # it has not had its turn in this tick, which will count
         agent._since = now - 1
         if self._look_at(agent):
-            heappush(self._newcomers, (self.place_of(agent), agent))
+            heappush(self._newcomers, (self.rank_of(agent), agent))
         return dwell - 1
 
     def _is_to_come(self, agent: Agent) -> bool:
         """Return whether an agent has not yet had its turn in this tick."""
-        return self.place_of(agent) > self._at and agent._acts_from <= self.now
+        return self.rank_of(agent) > self._at and agent._acts_from <= self.now
 
     def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
@@ -303,15 +303,15 @@ class Turns:
 
     # Turns
 
-    def place_of(self, agent: Agent) -> int:
+    def rank_of(self, agent: Agent) -> int:
         """Return an agent's place in the order of this tick."""
         return mixed(agent._key + self.now * GOLDEN)
 
     def in_order(self, agents: Iterable[Agent]) -> list[tuple[int, Agent]]:
         """Return agents with their places, in this tick's order."""
         chosen = list(agents)
-        places = all_mixed([each._key for each in chosen], self.now * GOLDEN)
-        return sorted(zip(places, chosen, strict=True), key=_PLACE)
+        ranks = all_mixed([each._key for each in chosen], self.now * GOLDEN)
+        return sorted(zip(ranks, chosen, strict=True), key=_RANK)
 
     def begin_tick(self) -> None:
         """Begin a tick."""

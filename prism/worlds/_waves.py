@@ -13,7 +13,7 @@ from typing import Any
 
 from prism.errors import SimulationError
 from prism.worlds._agent import Agent
-from prism.worlds.decisions import Asked, Receiving, Waits, Writing
+from prism.worlds.decisions import Deciding, Receiving, Waits, Writing
 from prism.worlds.guests import Guest
 
 MOST_WAVES = 10_000
@@ -56,9 +56,9 @@ def advance(
 
 async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
     """Ask everything at once, then continue the steps in the order of the turns."""
-    first: dict[Agent, Asked] = {}
+    first: dict[Agent, Deciding] = {}
     for _, _, waits in waiting:
-        if type(waits) is Asked:
+        if type(waits) is Deciding:
             first.setdefault(waits.agent, waits)
     writing = [waits for _, _, waits in waiting if type(waits) is Writing]
     await turns.answers.ask(turns, [*first.values()], writing)
@@ -68,10 +68,10 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
     following: list[Waiting] = []
     for each in waiting:
         agent, running, waits = each
-        is_late = type(waits) is Asked and first[waits.agent] is not waits
+        is_late = type(waits) is Deciding and first[waits.agent] is not waits
         then: Waiting | None
         if agent.has_left:
-            if type(waits) is Asked and not is_late:
+            if type(waits) is Deciding and not is_late:
                 waits.discard("left")
             running.close()
             continue

@@ -11,7 +11,7 @@ from pkgutil import iter_modules
 from types import ModuleType
 from typing import Any
 
-from prism._faults import place_of
+from prism._faults import location_of
 from prism.errors import InputError, PrismError
 from prism.worlds.world import World
 
@@ -20,7 +20,7 @@ FEED = "prism.social:Feed"
 
 
 @cache
-def known_worlds() -> Mapping[str, str]:
+def named_worlds() -> Mapping[str, str]:
     """Return the addresses of the worlds that come with prism by their short names."""
     examples = importlib.import_module(EXAMPLES)
     names = (module.name for module in iter_modules(examples.__path__))
@@ -65,7 +65,7 @@ def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
     """
     address = None
     if isinstance(world, (str, Path)):
-        names = known_worlds()
+        names = named_worlds()
         address = names.get(str(world), str(world))
         if not all(address.rpartition(":")):
             must = f"package.module:Name, file.py:Name or one of {', '.join(names)}"
@@ -89,7 +89,7 @@ def module_at(source: str) -> ModuleType:
         return _load_file(Path(source)) if is_file else importlib.import_module(source)
     except Exception as error:
         # a fault of its code is raised as it is, with its line
-        if isinstance(error, PrismError) or place_of(error) is not None:
+        if isinstance(error, PrismError) or location_of(error) is not None:
             raise
         problem = f"importing {source} failed: {type(error).__name__}: {error}"
         raise InputError(problem, field="world") from error
@@ -128,8 +128,8 @@ def address_of(cls: type[Any]) -> str:
         return f"{file_of(cls)}:{cls.__name__}"
     # a package exports what its own modules define
     public = cls.__module__.partition("._")[0]
-    is_shown = getattr(sys.modules[public], cls.__name__, None) is cls
-    return f"{public if is_shown else cls.__module__}:{cls.__name__}"
+    is_exported = getattr(sys.modules[public], cls.__name__, None) is cls
+    return f"{public if is_exported else cls.__module__}:{cls.__name__}"
 
 
 def file_of(cls: type[Any]) -> str:

@@ -54,7 +54,7 @@ def decider_of(model: Any, reasoner: Any) -> Any:
     """
     if model is not None and reasoner is not None:
         raise InputError("has no effect beside a reasoner: leave one out", field="model")
-    if is_own(reasoner) and not callable(getattr(reasoner, "decide_many", None)):
+    if is_custom(reasoner) and not callable(getattr(reasoner, "decide_many", None)):
         raise InputError(
             "must be a reasoner or a policy file, and a model is passed as model=...; "
             f"got {brief(reasoner)}",
@@ -72,7 +72,7 @@ def writer_of(decides: Any, writer: Any) -> Any:
     return WriterOptions(None if model == decides else model)
 
 
-def is_own(service: Any) -> bool:
+def is_custom(service: Any) -> bool:
     """Return whether the reasoner or the writer is the user's own object."""
     return service is not None and not hasattr(service, "to_config")
 
@@ -94,18 +94,17 @@ def require_whole(name: str, value: Any, least: int) -> int:
 
 def askers_of(run: Any, fallback: Any) -> tuple[Any, BaseWriter | None]:
     """Return the reasoner and the writer of a run, if any were given."""
-    reasoner, writer = run.reasoner, run.writer
-    own_reasoner, own_writer = (each if is_own(each) else None for each in (reasoner, writer))
-    options = None if own_reasoner is not None else reasoner
-    written = None if own_writer is not None else writer
-    if options is None and written is None and run.before is None:
-        return own_reasoner, own_writer
+    services = run.reasoner, run.writer
+    reasoner, writer = (each if is_custom(each) else None for each in services)
+    decider, written = (None if is_custom(each) else each for each in services)
+    if decider is None and written is None and run.before is None:
+        return reasoner, writer
 
     # the code that asks a model is loaded only by runs that have one
     from prism.runs.makers import make_askers
 
-    decides, writes = make_askers(options, written, run.seed, fallback, before=run.before)
-    return own_reasoner or decides, own_writer or writes
+    decides, writes = make_askers(decider, written, run.seed, fallback, before=run.before)
+    return reasoner or decides, writer or writes
 
 
 # Parameters of worlds

@@ -40,7 +40,7 @@ _LISTING = tuple(
 )
 """How lines begin that list the agents in their order."""
 
-_MOST_SHOWN = 300
+_LONGEST = 300
 
 _SEED, _ORDER = "hash seed", "order of agents"
 
@@ -241,7 +241,7 @@ def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> li
     """Return the first line that differs, if any does."""
     for number, lines in enumerate(zip_longest(first, second, fillvalue=b""), 1):
         if lines[0] != lines[1]:
-            texts = [line.decode("utf-8", "replace")[:_MOST_SHOWN] for line in lines]
+            texts = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines]
             return [Finding(cause, number, *texts)]
     return []
 

@@ -56,7 +56,7 @@ class Waits:
         """Return the value with which the step continues."""
 
 
-class Asked(Waits):
+class Deciding(Waits):
     """A decision. It is carried out at once if nothing is left to decide.
 
     It has the form of a question, for a policy.
@@ -289,20 +289,20 @@ class Answers:
         self.texts: Counter[str] = Counter()
         self.fallbacks: Counter[str] = Counter()
 
-    async def ask(self, turns: Any, pending: Sequence[Asked], writing: Sequence[Writing]) -> None:
+    async def ask(self, turns: Any, asking: Sequence[Deciding], writing: Sequence[Writing]) -> None:
         """Ask for decisions and texts together, and note, count and log the answers."""
         turns.acting = None
-        self.decisions_asked += len(pending)
-        if pending and self.policy is not None:
-            chosen = self.policy.choose(pending, turns.events.logger)
-            for each, answer in zip(pending, chosen, strict=True):
+        self.decisions_asked += len(asking)
+        if asking and self.policy is not None:
+            chosen = self.policy.choose(asking, turns.events.logger)
+            for each, answer in zip(asking, chosen, strict=True):
                 each.answer = answer
-            pending = ()
-        if not (pending or writing):
+            asking = ()
+        if not (asking or writing):
             return
 
         calls = [each.call for each in writing]
-        _, texts = await all_of([self._decide(turns, pending), self.writer.answer(calls)])
+        _, texts = await all_of([self._decide(turns, asking), self.writer.answer(calls)])
         # logged only after the decisions, so the log does not depend on which came first
         if calls:
             self.writer.announce(calls, texts, logger=turns.events.logger)
@@ -310,7 +310,7 @@ class Answers:
             text.answer = written
             self.texts[written.source] += 1
 
-    async def _decide(self, turns: Any, pending: Sequence[Asked]) -> None:
+    async def _decide(self, turns: Any, pending: Sequence[Deciding]) -> None:
         """Let the reasoner decide."""
         if not pending:
             return

@@ -152,8 +152,8 @@ class Declares:
             # a new default, whose type is that of the base
             if name in cls.fields and name not in fields and not callable(value):
                 fields[name] = replace(cls.fields[name], default=value, make=None, draw=None)
-        marks = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
-        for name in (*fields, *marks):
+        methods = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
+        for name in (*fields, *methods):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "

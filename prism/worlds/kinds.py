@@ -34,7 +34,7 @@ class Channel:
         step: What happens.
         rate: Events per round for each agent.
         most: The largest rate that a function returns, if that was declared.
-        is_told: Whether a warning has said what the rate costs.
+        is_reported: Whether a warning has said what the rate costs.
     """
 
     kind: Kind
@@ -42,7 +42,7 @@ class Channel:
     step: Step
     rate: Rate
     most: float | None = None
-    is_told: bool = False
+    is_reported: bool = False
 
 
 @dataclass(slots=True)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from prism._faults import note_place, shortened
+from prism._faults import note_location, shortened
 from prism.errors import SimulationError
 from prism.randomness import RandomStream
 from prism.reasoner import BaseWriter, PolicyReasoner
@@ -267,8 +267,8 @@ class Loop:
         self._emit_picture(picture)
         answers = self._answers
         made = turns.agent_ticks, turns.transitions
-        asked = answers.decisions_asked
-        decided = asked, asked - answers.fallbacks.total()
+        questions = answers.decisions_asked
+        decided = questions, questions - answers.fallbacks.total()
         timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
         counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
         summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
@@ -315,5 +315,5 @@ class Loop:
         try:
             yield
         except Exception as error:
-            note_place(error, self.turns.acting, self.world.round, self.clock.tick)
+            note_location(error, self.turns.acting, self.world.round, self.clock.tick)
             raise

@@ -58,7 +58,7 @@ class Treatments:
 
     def __init__(self, world: World[Any], texts: Iterable[str], rounds: int) -> None:
         self._world, self._rounds = world, rounds
-        self._own = marked(type(world), TREATMENT)
+        self._methods = marked(type(world), TREATMENT)
         self._by_round: defaultdict[int, list[tuple[str, Callable[[], object]]]]
         self._by_round = defaultdict(list)
         for text in texts:
@@ -74,8 +74,8 @@ class Treatments:
         """
         what, number = read_treatment(text)
         name, is_value, value = what.partition("=")
-        if not is_value and name not in self._own:
-            raise FieldValueError(unknown_name(type(self._world), name, "treatment", self._own))
+        if not is_value and name not in self._methods:
+            raise FieldValueError(unknown_name(type(self._world), name, "treatment", self._methods))
         if number > self._rounds:
             raise FieldValueError(f"treatment {text}: the run has the rounds 1 to {self._rounds}")
         try:

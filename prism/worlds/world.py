@@ -90,8 +90,8 @@ class World(Declares, Generic[AgentT]):
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
             hinted = get_annotations(cls)
-            is_known = any(hasattr(base, name) for base in cls.__mro__[1:])
-            if not (is_constant or is_known or name in cls.fields or name in hinted):
+            is_inherited = any(hasattr(base, name) for base in cls.__mro__[1:])
+            if not (is_constant or is_inherited or name in cls.fields or name in hinted):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} has no type: write  "
                     f"{name}: {type(value).__name__} = {value!r},  which makes it a parameter"

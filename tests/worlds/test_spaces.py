@@ -93,7 +93,7 @@ class Sky(World[Lamp]):
 
     def setup(self) -> None:
         """Put lamps anywhere."""
-        self.sky = Plane(width=10.0, height=5.0, reach=1.0, wraps=True)
+        self.sky = Plane(width=10.0, height=5.0, radius=1.0, wraps=True)
         for lamp in self.agents:
             self.sky.put(lamp, 10 * lamp.random.random(), 5 * lamp.random.random())
 
@@ -115,7 +115,7 @@ def far(plane: Plane[Any], one: tuple[float, float], other: tuple[float, float])
 @given(
     wraps=st.booleans(),
     size=st.tuples(st.sampled_from([1.0, 3.0, 10.0]), st.sampled_from([0.5, 3.0])),
-    reach=st.sampled_from([0.1, 0.5, 1.0, 3.0, 50.0, inf]),
+    radius=st.sampled_from([0.1, 0.5, 1.0, 3.0, 50.0, inf]),
     distance=st.sampled_from([0.0, 0.1, 0.3, 0.5, 1.0, 4.0, 20.0]),
     places=st.lists(st.tuples(st.integers(0, 10), st.integers(0, 10)), min_size=12, max_size=12),
 )
@@ -123,13 +123,13 @@ def far(plane: Plane[Any], one: tuple[float, float], other: tuple[float, float])
 def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
     wraps: bool,
     size: tuple[float, float],
-    reach: float,
+    radius: float,
     distance: float,
     places: list[tuple[int, int]],
 ) -> None:
     """On a grid of positions, where edges and distances meet, cells miss nobody."""
     run = Run(Sky(), len(places))
-    plane: Plane[Lamp] = Plane(width=size[0], height=size[1], reach=reach, wraps=wraps)
+    plane: Plane[Lamp] = Plane(width=size[0], height=size[1], radius=radius, wraps=wraps)
     for lamp, (x, y) in zip(run.world.agents, places, strict=True):
         plane.put(lamp, size[0] * x / 10, size[1] * y / 10)
 
@@ -147,7 +147,7 @@ def test_neighbours_in_a_plane_are_those_that_a_look_at_everybody_finds(
 def test_a_crowd_misses_no_neighbour(wraps: bool, width: float) -> None:
     """Among so many that only the cells around are looked at, all within the distance are there."""
     lamps = Run(Sky(), 150).world.agents
-    plane: Plane[Lamp] = Plane(width=width, height=50 / width, reach=1.0, wraps=wraps)
+    plane: Plane[Lamp] = Plane(width=width, height=50 / width, radius=1.0, wraps=wraps)
     for number, lamp in enumerate(lamps):
         plane.put(lamp, width * (number * 0.618 % 1), 50 / width * (number * 0.755 % 1))
     plane.put(lamps[0], width, 50 / width)  # at the far edge

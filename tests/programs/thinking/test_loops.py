@@ -65,6 +65,7 @@ async def test_what_is_repeated_ends_the_run(deeds: Sequence[str], new_thoughts:
     agent = Shell(Config(goal="g"), Memory.in_memory(), writer)
     cycles = await agent.run(100)
     assert len(cycles) <= 2 * (len(deeds) + 6)
+    assert len(agent.memory.storage) < 9
     assert "5 cycles in a row had no effect; the last one: " in str(agent.stopped)
 
 
@@ -89,13 +90,14 @@ def test_in_a_world_it_stops_alone_and_the_last_one_ends_the_run(
 
 
 async def test_what_brings_something_new_goes_on() -> None:
-    """Other arguments, or another answer to the same question, are no circle."""
-    saves = [acts("storage_save", f"m{number}", str(number)) for number in range(20)]
+    """Other arguments, or another answer to a question, are no circle; nor are short values."""
+    saves = [acts("storage_save", f"m{number}", "yes") for number in range(20)]
     searches = [acts("storage_search", "m") for _ in saves]
     deeds = [each for pair in zip(saves, searches, strict=True) for each in pair]
     agent = Shell(Config(), Memory.in_memory(), writer_of(model(*deeds)))
-    await agent.run(60)
+    done = [cycle for cycle in await agent.run(60) if cycle.action is not None]
     assert agent.stopped is None
+    assert not any(each.brought_nothing for each in done[::2])
 
 
 async def test_a_repeated_thought_changes_the_next_prompt() -> None:

@@ -140,7 +140,7 @@ async def test_a_prompt_shows_one_form_without_content() -> None:
 async def test_no_line_of_a_prompt_becomes_content(state: str) -> None:
     """A model that repeats its instructions is asked again; nothing of them is kept."""
     _, _, (prompt,) = await cycles_of({"state": state}, "no")
-    for line in prompt.splitlines():
+    for line in [*prompt.splitlines(), "Respond in the form that is shown above."]:
         if len(line) > 25 and not line.startswith("<"):
             copied = thought(line) if state == "thinking" else add("a", line)
             agent, (cycle,), _ = await cycles_of({"state": state}, copied)

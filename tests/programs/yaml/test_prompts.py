@@ -117,14 +117,11 @@ async def test_results_of_actions_are_variables_of_the_next_turn() -> None:
         return "found it"
 
     names = "last_action_result, success_rate, action_history"
-    assert await kept(names, after=3, on_action=act) == [
-        "failed: OSError: gone",
-        0.5,
-        [
-            {"action": {"kind": "wait"}, "result": "found it", "succeeded": True},
-            {"action": {"kind": "wait"}, "result": "failed: OSError: gone", "succeeded": False},
-        ],
-    ]
+    found = {"action": {"kind": "wait"}, "result": "found it", "succeeded": True}
+    failed = {**found, "result": "failed: OSError: gone", "succeeded": False}
+    history = [found, failed, found]
+    assert await kept(names, after=3, on_action=act) == [failed["result"], 0.5, history[:2]]
+    assert await kept(names, after=4, on_action=act) == ["found it", 2 / 3, history]
 
 
 async def test_a_host_provides_values_and_functions() -> None:

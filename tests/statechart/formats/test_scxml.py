@@ -134,6 +134,7 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         ),
         ("<state initial='s'>\n<initial>", "", "line 3: a second initial"),
         # what only the whole chart can tell
+        ("", "", "line 1: state enum 'State': states must be non-empty strings, got none"),
         (
             "<state id='s' initial='t'/>\n<state id='t'/>",
             "",
@@ -166,6 +167,8 @@ def test_what_is_not_xml_names_its_line() -> None:
             Statechart.from_scxml(f"{HEAD}>\n{inside}</scxml>")
     with pytest.raises(DefinitionError, match="<state> in <document>"):
         Statechart.from_scxml("<state/>")
+    with pytest.raises(DefinitionError, match="line 2: chart 'statechart': timeouts: 'x' is not"):
+        Statechart.from_scxml("\n" + document(LAMP, f"{PRISM} prism:timeouts='{{\"x\": 2}}'"))
 
 
 def test_a_document_of_an_editor_is_read(caplog: pytest.LogCaptureFixture) -> None:
