@@ -312,7 +312,7 @@ class Statechart(Driving[StateT]):
         add_missing_fields(agent)
         if getattr(agent, "state", None) is None:
             agent.state = self.initial  # type: ignore[attr-defined]
-        self._reporter.met(agent, state_text(self._require_known_state(agent)))
+        self._reporter.met(agent, state_text(self._require_state(agent)))
         return agent
 
     # Derived, checked and explained
@@ -384,7 +384,7 @@ class Statechart(Driving[StateT]):
         """
         from prism.statechart.inspection import explain
 
-        state = state_text(self._require_known_state(agent))
+        state = state_text(self._require_state(agent))
         return explain(self._as_it_runs, agent, trigger, context, state)
 
     # As a value

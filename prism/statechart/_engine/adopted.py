@@ -63,7 +63,7 @@ class AdoptedEngine(Driving[Any]):
     # the Machine as it is now
     definition: Any = property(lambda chart: chart._as_it_runs)
     _rows: Any = property(lambda chart: rows_of(chart.definition))
-    _require_known_state: Any = Engine._value
+    _require_state: Any = Engine._value
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
