@@ -180,8 +180,8 @@ class Statechart(Driving[StateT]):
 
         Raises:
             InputError: If the text is not well-formed XML; names the line.
-            DefinitionError: For the first element or attribute that is not read, with its line; or
-                as `from_dict`.
+            DefinitionError: For the first element or attribute that is not read, or as
+                `from_dict`; names the lines.
         """
         from prism.statechart._scxml import read_scxml
 

@@ -62,7 +62,8 @@ class Transition(Generic[StateT_co]):
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
             means always. A guard must not change the agent or fire events on it.
         action: ``action(agent, context)``; runs just before the transition commits.
-        internal: Whether a transition to a state inside a composite stays in the composite.
+        internal: Whether a transition to a state inside a composite stays in the composite; one
+            that leads elsewhere leaves its source (SCXML, 3.13).
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
             transition, if its guard passes. A function, ``after(agent)``, is asked
             each time that the source is entered.
