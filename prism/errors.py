@@ -45,12 +45,12 @@ class DefinitionError(PrismError, ValueError):
 
     Args:
         problem: The message.
-        places: The offenders in the chart: ``("transitions", 3)``, ``("states", "idle")``.
+        paths: The offenders in the chart: ``("transitions", 3)``, ``("states", "idle")``.
     """
 
-    def __init__(self, problem: str, *places: tuple[str | int, ...]) -> None:
+    def __init__(self, problem: str, *paths: tuple[str | int, ...]) -> None:
         super().__init__(problem)
-        self.places: tuple[tuple[str | int, ...], ...] = places
+        self.paths: tuple[tuple[str | int, ...], ...] = paths
 
 
 class FieldValueError(PrismError, ValueError):

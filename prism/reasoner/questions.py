@@ -13,7 +13,7 @@ from prism.errors import BudgetSpentError, ReasonerError, TooManyFallbacksError
 from prism.randomness import RandomStream, Taken
 from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
 from prism.statechart import Definition
-from prism.statechart.names import agent_name, given_name
+from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import EventLogger, is_heard
@@ -251,7 +251,7 @@ class AgentStreams:
         if isinstance(stream, RandomStream):
             return stream
 
-        name = given_name(agent) or ""
+        name = declared_name(agent) or ""
         if name not in self._named:
             self._named[name] = RandomStream(self._seed, name)
 

@@ -118,8 +118,8 @@ class Definition(Generic[StateT]):
         # there may be as many as a product of what was written
         if first := [*islice(problems, MOST_NAMED + 1)]:
             listing = joined([problem for _, problem in first], "; ")
-            places = dict.fromkeys(place for place, _ in first)
-            raise DefinitionError(f"chart {self.arguments['name']!r}: {listing}", *places)
+            paths = dict.fromkeys(path for path, _ in first)
+            raise DefinitionError(f"chart {self.arguments['name']!r}: {listing}", *paths)
 
     @property
     def state_type(self) -> type[StateT]:
@@ -131,8 +131,8 @@ class Definition(Generic[StateT]):
         tree = self.hierarchy
         number = tree.numbers.get(state_text(state), 0)
         # by identity, as states of two charts with one text are equal
-        is_own = number and state is tree.nodes[number].state
-        return tree.members(tree.leaves_at(number)) if is_own else ()
+        is_same = number and state is tree.nodes[number].state
+        return tree.members(tree.leaves_at(number)) if is_same else ()
 
     def steps_from(self, leaf: StateT) -> Iterator[tuple[Transition[StateT], StateT]]:
         """Yield the transitions from a leaf, inner ones first, with each leaf that they enter."""
@@ -194,11 +194,11 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
 
     has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():
-        place = ("states", text)
+        path = ("states", text)
         if count > 1:
-            yield place, f"state {text!r} appears in the tree twice: remove one"
+            yield path, f"state {text!r} appears in the tree twice: remove one"
         if has_regions and SEPARATOR in text:
-            yield place, f"state {text!r} contains a {SEPARATOR!r}, which joins leaves: rename it"
+            yield path, f"state {text!r} contains a {SEPARATOR!r}, which joins leaves: rename it"
     if len(transitions) > MOST_TRANSITIONS:
         problem = f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
         yield ("transitions",), problem
@@ -260,8 +260,8 @@ def _target_problems(
     """Yield why targets cannot be entered together, those of a composite inside it."""
     for target in targets:
         # the own history of a composite leads inside
-        is_own = isinstance(target, HistoryAt) and target.composite == around
-        if not is_own and not tree.is_inside(_number(target), around):
+        is_local = isinstance(target, HistoryAt) and target.composite == around
+        if not is_local and not tree.is_inside(_number(target), around):
             text = tree.texts[_number(target)]
             yield f"{text!r} does not lie inside {tree.texts[around]!r}: name a state inside"
         if isinstance(target, HistoryAt):

@@ -19,7 +19,7 @@ from prism.files.records import Where, key_of
 from prism.statechart._definition import Definition
 from prism.statechart._extending import with_members
 from prism.statechart._parts import History, State, with_insides
-from prism.statechart.names import did_you_mean, own_name
+from prism.statechart.names import did_you_mean, function_name
 from prism.statechart.states import joined, state_enum, state_text
 from prism.statechart.transitions import EventDescriptor, Transition
 
@@ -77,7 +77,7 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
             }
             return {"history": data.pop("state"), **data} if isinstance(value, History) else data
 
-    name, kind = own_name(value), _FUNCTIONS[key]
+    name, kind = function_name(value), _FUNCTIONS[key]
     if name is None:
         raise DefinitionError(
             f"the {key} of {owner} has no name of its own ({brief(value)}): define it with 'def', "

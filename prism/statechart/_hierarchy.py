@@ -19,10 +19,10 @@ from prism.statechart.transitions import Transition, is_meant
 
 CHART = 0
 
-Place = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 """A part of a chart, such as ``("transitions", 3)`` or ``("states", "idle")``."""
 
-Problem = tuple[Place, str]
+Problem = tuple[Path, str]
 """What is wrong, and where."""
 
 
@@ -114,8 +114,8 @@ class Hierarchy:
         self._listing = joined(self.texts[1:])
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
-            place = ("states", self.texts[node.number]) if node.number else ("initial",)
-            targets = self._targets(node.initial, place, "initial")
+            path = ("states", self.texts[node.number]) if node.number else ("initial",)
+            targets = self._targets(node.initial, path, "initial")
             node.initial = targets or tuple(node.children[:1])
         self.leaves: tuple[int, ...] = self.leaves_among(range(1, len(self.nodes)))
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
@@ -162,12 +162,12 @@ class Hierarchy:
         source, targets = self._number(item.source, *about), self._targets(item.target, *about)
         return Arc(number, source, targets, item)
 
-    def _number(self, state: Any, place: Place, what: object) -> int:
+    def _number(self, state: Any, path: Path, what: object) -> int:
         number = self.numbers.get(state_text(state), CHART) if isinstance(state, Enum) else CHART
         # members of two enums are equal if their texts are
         if type(self.nodes[number].state) is not type(state):
             problem = f"{what}: {state!r} is not among the states ({self._listing})"
-            self.problems.append((place, problem))
+            self.problems.append((path, problem))
         return number
 
     def _targets(self, targets: Any, *about: Any) -> tuple[int | HistoryAt, ...]:

@@ -24,7 +24,7 @@ MOST_STATES = 20_000
 
 _NAMESPACE = "http://www.w3.org/2005/07/scxml"
 _PRISM = "urn:prism:statechart"
-_OWN = f"{_PRISM}}}"
+_PREFIX = f"{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
 
 _READ = {
@@ -93,11 +93,11 @@ class _Writer:
         self._histories: dict[str, str] = {}
         for state in data["states"]:
             self._write_state(self.root, state)
-        own = ("description", "strict", "decision_states", "timeouts")
+        keys = ("description", "strict", "decision_states", "timeouts")
         ids = self._ids(data["initial"])
-        _set(self.root, data, *own, name=_encoded(data["name"]), initial=ids)
-        for place, transition in enumerate(data["transitions"], start=1):
-            self._write_transition({"place": place, **transition})
+        _set(self.root, data, *keys, name=_encoded(data["name"]), initial=ids)
+        for number, transition in enumerate(data["transitions"], start=1):
+            self._write_transition({"place": number, **transition})
 
     def _write_state(self, around: Element, data: Any) -> None:
         data = data if isinstance(data, dict) else {"state": data}
@@ -124,17 +124,17 @@ class _Writer:
             type="internal" if data.get("internal") else None,
         )
 
-    def _ids(self, places: Any) -> str | None:
+    def _ids(self, targets: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
-        if isinstance(places, list):
-            return " ".join(filter(None, map(self._ids, places)))
-        if not isinstance(places, dict):
-            return places and _encoded(places)
+        if isinstance(targets, list):
+            return " ".join(filter(None, map(self._ids, targets)))
+        if not isinstance(targets, dict):
+            return targets and _encoded(targets)
 
-        key = json.dumps(places)
+        key = json.dumps(targets)
         if key not in self._histories:
             self._histories[key] = f"history-{len(self._histories) + 1}"
-            self._write_history(self._histories[key], places)
+            self._write_history(self._histories[key], targets)
         return self._histories[key]
 
     def _write_history(self, name: str, data: Mapping[str, Any]) -> None:
@@ -150,9 +150,9 @@ class _Writer:
         SubElement(history, "transition", target=default)
 
 
-def _set(element: Element, data: Mapping[str, Any], *own: str, **attributes: str | None) -> None:
+def _set(element: Element, data: Mapping[str, Any], *keys: str, **attributes: str | None) -> None:
     """Set attributes, and prism's own to what the data say for their keys, if that is anything."""
-    for key, value in [*attributes.items(), *((f"prism:{key}", data.get(key)) for key in own)]:
+    for key, value in [*attributes.items(), *((f"prism:{key}", data.get(key)) for key in keys)]:
         if value is None or (key not in attributes and value in (False, "", [], {})):
             continue
         is_text = isinstance(value, str) and value.isprintable() and _value(value) == value
@@ -176,9 +176,9 @@ def read_scxml(text: str, make: Callable[[dict[str, Any]], Any]) -> Any:
         return make(data)
     except DefinitionError as error:
         top = reader.lines["states", ""]
-        lines = sorted({reader.lines.get(place[:2], top) for place in error.places})
-        where = f"line {', '.join(map(str, lines))}: " if lines else ""
-        raise DefinitionError(f"{where}{error}", *error.places) from None
+        lines = sorted({reader.lines.get(path[:2], top) for path in error.paths or [()]})
+        where = ", ".join(map(str, lines))
+        raise DefinitionError(f"line {where}: {error}", *error.paths) from None
 
 
 class _Reader:
@@ -219,17 +219,17 @@ class _Reader:
             warn_standard(f"SCXML document: ignored what is of {', '.join(self._foreign)}")
         transitions = self._chart["transitions"]
         transitions.sort(key=lambda each: each.pop("place"))
-        places = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
-        for data, key, own in self._parts:
+        paths = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
+        for data, key, extras in self._parts:
             line = data.pop("line")
             # the first without a text is the document itself
-            self.lines.setdefault(places.get(id(data), ("states", data.get("state", ""))), line)
+            self.lines.setdefault(paths.get(id(data), ("states", data.get("state", ""))), line)
             for each in data[key]:
                 missing = f"{key} {each!r}, which no state has as its id,"
                 self._refuse(missing, each not in self._ids, line)
             targets = [self._histories.get(each, _decoded(each)) for each in data[key]]
             data[key] = targets[0] if len(targets) == 1 else targets or None
-            data.update(own)
+            data.update(extras)
         return self._chart
 
     def _refuse(self, what: str, when: bool = True, line: int = 0) -> None:
@@ -244,7 +244,7 @@ class _Reader:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
         kind = name.removeprefix(f"{_NAMESPACE}}}")
-        names = {each: each.replace(_OWN, "prism:") for each in attributes}
+        names = {each: each.replace(_PREFIX, "prism:") for each in attributes}
         foreign = [each for each in (kind, *names.values()) if "}" in each]
         self._foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
         if outer is None or kind in foreign:
@@ -285,7 +285,7 @@ class _Reader:
                 data |= {"source": outer["state"], "target": ids, "internal": is_internal}
                 data["guard"] = guard and guard.strip()
                 for event in [None] if "event" not in values else values["event"].split() or [""]:
-                    self._add_transition(event, {**data}, _own(values))
+                    self._add_transition(event, {**data}, _extras(values))
             case "scxml":
                 lists: Any = {"states": [], "transitions": [], "final_states": []}
                 name = _decoded(values.get("name", DEFAULT_NAME))
@@ -300,7 +300,8 @@ class _Reader:
                 outer["states"].append(data)
                 self._chart["final_states"] += [data["state"]] if kind == "final" else []
         if not kind.endswith("transition"):
-            self._parts.append((data, "default" if kind == "history" else "initial", _own(values)))
+            key = "default" if kind == "history" else "initial"
+            self._parts.append((data, key, _extras(values)))
         return data
 
     def _id(self, kind: str, values: Mapping[str, str]) -> str:
@@ -311,13 +312,13 @@ class _Reader:
         self._ids.add(name)
         return name
 
-    def _add_transition(self, name: str | None, data: dict[str, Any], own: dict[str, Any]) -> None:
-        transitions, place = self._chart["transitions"], own.pop("place", None)
-        is_exact = name is None or own.pop("exact", False)
+    def _add_transition(self, name: str | None, data: dict[str, Any], more: dict[str, Any]) -> None:
+        transitions, index = self._chart["transitions"], more.pop("place", None)
+        is_exact = name is None or more.pop("exact", False)
         data["trigger"] = name and _decoded(name) if is_exact else {"descriptor": name}
-        data["place"] = place if type(place) is int else len(transitions)
+        data["place"] = index if type(index) is int else len(transitions)
         transitions.append(data)
-        self._parts.append((data, "target", own))
+        self._parts.append((data, "target", more))
 
 
 def _led(data: dict[str, Any]) -> list[str]:
@@ -326,7 +327,7 @@ def _led(data: dict[str, Any]) -> list[str]:
     return ids
 
 
-def _own(values: Mapping[str, str]) -> dict[str, Any]:
+def _extras(values: Mapping[str, str]) -> dict[str, Any]:
     """Return what prism's own attributes say."""
     return {
         name.removeprefix("prism:"): _value(text)

@@ -14,7 +14,7 @@ from prism.statechart._appendix_d import domain, ends_of, first_leaves
 from prism.statechart._definition import Definition
 from prism.statechart._engine.rows import Moment, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
-from prism.statechart.names import agent_name, shown_name, unknown_trigger_problem
+from prism.statechart.names import agent_name, function_label, unknown_trigger_problem
 from prism.statechart.states import joined, leaf_texts, state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry.loggers import describe
@@ -110,7 +110,7 @@ def explain(
         state: The state to explain for.
     """
     tree, rows = chart.hierarchy, rows_of(chart)
-    state, reaction = rows.place(state).state, rows.reaction(state, trigger)
+    state, reaction = rows.resolve(state).state, rows.reaction(state, trigger)
     trial = _Trial(chart, agent, context)
     outcome: FireOutcome = "no reaction"
     target, options, arcs = None, dict[Any, None](), dict[Arc, None]()
@@ -126,7 +126,7 @@ def explain(
             options = dict.fromkeys(each.to_state for each in enabled)
 
     reacts_to = [each for each in tree.triggers if rows.reaction(state, each)]
-    known = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
+    hint = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
     summaries: dict[FireOutcome, str] = {
         "moves": f"fire moves the agent to {state_text(target)!r}",
         "stays": "fire runs the action; the agent stays, and nothing is recorded",
@@ -134,7 +134,7 @@ def explain(
         "refused": "fire does nothing: no guard passes",
         "raises": "fire raises the guard's exception: the chart is strict",
         "no reaction": f"{state_text(state)!r} does not react to it, only to "
-        f"{joined(reacts_to) or 'no event'}{known and f' ({known})'}",
+        f"{joined(reacts_to) or 'no event'}{hint and f' ({hint})'}",
     }
     return Explanation(
         chart.name,
@@ -150,7 +150,7 @@ def explain(
 
 
 def _line(item: Transition[Any], verdict: str, error: Exception | None) -> str:
-    guard = shown_name(item.guard, "guard")
+    guard = function_label(item.guard, "guard")
     line = f"{verdict:<9}  {item}" + (f" [{guard}]" if guard else "")
     return f"{line}: {describe(error)}" if error else line
 

@@ -60,7 +60,7 @@ def memory_of(agent: Any) -> dict[str, Any]:
 def remembered(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, which may be nothing, and change nothing."""
     memory = getattr(agent, "state_memory", None)
-    return memory if isinstance(memory, dict) else known_beside(agent).memory
+    return memory if isinstance(memory, dict) else beside_of(agent).memory
 
 
 def random_of(agent: Any) -> Any:
@@ -116,8 +116,8 @@ def _taken_apart(agent: Any) -> Any:
     fields = reduced[2] if len(reduced) > 2 else None
     if not isinstance(fields, dict):
         return reduced
-    own = {"state_history": copy, "state_memory": deepcopy}
-    copied = {name: own[name](value) for name, value in fields.items() if name in own}
+    copiers = {"state_history": copy, "state_memory": deepcopy}
+    copied = {name: copiers[name](value) for name, value in fields.items() if name in copiers}
     return *reduced[:2], {**fields, **copied}, *reduced[3:]
 
 
@@ -155,6 +155,6 @@ def kept_beside(agent: Any) -> Beside:
 _NOTHING = Beside()
 
 
-def known_beside(agent: Any) -> Beside:
+def beside_of(agent: Any) -> Beside:
     """Return what is kept beside an agent already, not to be changed."""
     return _beside.get(id(agent), _NOTHING)

@@ -129,12 +129,12 @@ def _identity(value: Any) -> dict[str, Any]:
 @lru_cache(maxsize=256)
 def _identifiers(cls: type) -> list[tuple[str, str]]:
     """Return the attributes that may identify an object of a class, and their keys in a record."""
-    own = _own_keys(cls)
-    named = [(name, name) for name in (*own, "post_id", "agent_id")]
-    return [*named, ("id", own[0]), ("unique_id", own[0])]
+    keys = _class_keys(cls)
+    named = [(name, name) for name in (*keys, "post_id", "agent_id")]
+    return [*named, ("id", keys[0]), ("unique_id", keys[0])]
 
 
-def _own_keys(cls: type) -> tuple[str, ...]:
+def _class_keys(cls: type) -> tuple[str, ...]:
     """Return the attributes that a class and its bases name after themselves: ``ticket_id``."""
     words = (re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", each.__name__) for each in cls.__mro__[:-1])
     return tuple(f"{each.lower().strip('_')}_id" for each in words)
@@ -149,7 +149,7 @@ def agent_name(agent: Any) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    if name := given_name(agent):
+    if name := declared_name(agent):
         return name
     beside = kept_beside(agent)
     if beside.name is None:
@@ -157,7 +157,7 @@ def agent_name(agent: Any) -> str:
     return beside.name
 
 
-def given_name(agent: Any) -> str | None:
+def declared_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
     values = (field_of(agent, name) for name in _names_of(cls))
@@ -167,7 +167,7 @@ def given_name(agent: Any) -> str | None:
 @lru_cache(maxsize=256)
 def _names_of(cls: type) -> tuple[str, ...]:
     """Return the attributes that may name an agent of a class."""
-    return ("agent_id", "unique_id", "id", *_own_keys(cls), "name")
+    return ("agent_id", "unique_id", "id", *_class_keys(cls), "name")
 
 
 def id_text(agent: Any) -> str:
@@ -178,7 +178,7 @@ def id_text(agent: Any) -> str:
 # Guards and actions
 
 
-def own_name(function: object) -> str | None:
+def function_name(function: object) -> str | None:
     """Return the name that a guard or an action has by itself.
 
     That is its ``__qualname__`` from the innermost function on, or else a ``__name__``, which
@@ -189,14 +189,14 @@ def own_name(function: object) -> str | None:
     return inner if inner and "<lambda>" not in inner else None
 
 
-def shown_name(function: object, kind: str) -> str | None:
+def function_label(function: object, kind: str) -> str | None:
     """Return what pictures and reports call a guard or an action; None if there is none.
 
     Args:
         function: The function, or None.
         kind: ``guard`` or ``action``, for a function that has no name of its own.
     """
-    return None if function is None else own_name(function) or kind
+    return None if function is None else function_name(function) or kind
 
 
 # What is called wrongly
@@ -207,10 +207,10 @@ def unknown_trigger_problem(trigger: object, triggers: Iterable[str]) -> str:
     return f"no transition has the trigger {trigger!r}{did_you_mean(trigger, list(triggers))}"
 
 
-def did_you_mean(text: object, known: Sequence[str]) -> str:
+def did_you_mean(text: object, names: Sequence[str]) -> str:
     """Return the end of a message: the most similar of the known texts, or all that there are."""
     # loaded only for a message: it costs more than the engine's own modules
     from difflib import get_close_matches
 
-    close = get_close_matches(text, known, n=1) if isinstance(text, str) else []
-    return f"; did you mean {close[0]!r}?" if close else f": known are {joined(known) or 'none'}"
+    close = get_close_matches(text, names, n=1) if isinstance(text, str) else []
+    return f"; did you mean {close[0]!r}?" if close else f": known are {joined(names) or 'none'}"

@@ -13,7 +13,7 @@ from prism.statechart._document import to_data
 from prism.statechart._hierarchy import CHART, Hierarchy, HistoryAt
 from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
-from prism.statechart.names import shown_name
+from prism.statechart.names import function_label
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Transition, trigger_text
 
@@ -40,8 +40,8 @@ def to_outline(chart: Definition[Any]) -> Diagram:
         limit = chart.timeouts.get(node.state)
         notes[name(node.number)] = (
             *([f"time-out after {limit} ticks"] if limit else []),
-            *(f"entry / {shown_name(action, 'entry')}" for action in node.entry),
-            *(f"exit / {shown_name(action, 'exit')}" for action in node.exit),
+            *(f"entry / {function_label(action, 'entry')}" for action in node.entry),
+            *(f"exit / {function_label(action, 'exit')}" for action in node.exit),
         )
         if node.children:
             histories = (mark for mark, at in marks.items() if at.composite == node.number)
@@ -93,7 +93,7 @@ def _arrows(tree: Hierarchy, leaving: set[str]) -> tuple[Arrow, ...]:
 
 def label_of(item: Transition[Any]) -> str:
     """Return the label of a transition's arrow: ``trigger [guard] / action``, as in UML."""
-    guard, action = shown_name(item.guard, "guard"), shown_name(item.action, "action")
+    guard, action = function_label(item.guard, "guard"), function_label(item.action, "action")
     label = trigger_text(item.trigger) + (f" [{guard}]" if guard else "")
     label += f" / {action}" if action else ""
     timing = (f"{name} {_text_of(getattr(item, name))}" for name in TIMING if getattr(item, name))
@@ -101,7 +101,7 @@ def label_of(item: Transition[Any]) -> str:
 
 
 def _text_of(value: Any) -> str:
-    return shown_name(value, "rate") or "" if callable(value) else f"{value:g}"
+    return function_label(value, "rate") or "" if callable(value) else f"{value:g}"
 
 
 WRITERS: dict[str, Callable[[Definition[Any]], str]] = {

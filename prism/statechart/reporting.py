@@ -106,7 +106,7 @@ class Reporter:
 
 def announce(
     logger: EventLogger | None,
-    asked: Any,
+    question: Any,
     chosen: Any,
     source: str,
     how: Mapping[str, Any],
@@ -116,24 +116,24 @@ def announce(
 
     Args:
         logger: The reasoner's or the chart's own logger, if it has one.
-        asked: What was asked, an object with ``agent``, ``state``, ``trigger``, ``options``,
+        question: What was asked, an object with ``agent``, ``state``, ``trigger``, ``options``,
             ``context`` and ``chart``, whose definition may be None.
         chosen: What was chosen.
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
         more: Further keys, which stand after the context.
     """
-    chart = asked.chart
+    chart = question.chart
     keys = {
         **({} if chart is None else {"chart": chart.name}),
-        "agent_id": agent_name(asked.agent),
-        "state": state_text(asked.state),
-        "trigger": asked.trigger,
-        "options": [*map(state_text, asked.options)],
+        "agent_id": agent_name(question.agent),
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "options": [*map(state_text, question.options)],
         "chosen": state_text(chosen),
         "source": source,
         **how,
-        "context": identify(asked.context),
+        "context": identify(question.context),
         **more,
     }
     loggers.report(logger, "warning" if source == "fallback" else "info", DECISION, keys)

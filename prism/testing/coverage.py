@@ -17,7 +17,7 @@ import pytest
 
 from prism.drawing import printable, showable
 from prism.statechart import Definition
-from prism.statechart.names import shown_name
+from prism.statechart.names import function_label
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import target_text, trigger_text
 from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
@@ -217,7 +217,7 @@ class Recorder(Instrument):
 
 def _move(item: Any) -> Move:
     source, target = state_text(item.source), target_text(item.target)
-    guard = shown_name(item.guard, "guard")
+    guard = function_label(item.guard, "guard")
     text = f"{source} --{trigger_text(item.trigger)}--> {target}"
     return Move(source, target, text + (f" [{guard}]" if guard else ""), guard is not None)
 

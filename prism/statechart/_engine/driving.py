@@ -91,7 +91,7 @@ class Driving(Engine[StateT]):
             AgentError: Inside an action of the agent.
         """
         self._require_rest(agent, "tick", "count for neither state: let it pass before or after")
-        state = self._require_known_state(agent)
+        state = self._require_state(agent)
         ticks = count_of(agent, "ticks_in_state")
         if ticks is not None:
             agent.ticks_in_state = ticks = ticks + 1
@@ -123,7 +123,7 @@ class Driving(Engine[StateT]):
 
         Nothing is changed.
         """
-        self._require_known_state(agent)
+        self._require_state(agent)
         if not self._has_trigger(trigger):
             return []
         if self.schedule is not None:
@@ -164,7 +164,7 @@ class Driving(Engine[StateT]):
         Raises:
             ReasonerError: If the reasoner answers with something outside the options.
         """
-        state = self._require_known_state(agent)
+        state = self._require_state(agent)
         asks = id(agent) not in self._firing and self.decides(state)
         options = self.enabled_targets(agent, trigger, context) if asks else []
         if len(options) < 2:
@@ -176,10 +176,10 @@ class Driving(Engine[StateT]):
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            asked = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
-            asked.options, asked.chart = options, self._definition
+            question = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
+            question.options, question.chart = options, self._definition
             how = {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, asked, chosen, "policy", how, {})
+            announce(self._reporter.logger, question, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
@@ -220,9 +220,9 @@ class Driving(Engine[StateT]):
         if self._firing and self._is_queued(agent, trigger, again):
             return None
         leads: Any = target
-        now = self._require_known_state(agent)
+        now = self._require_state(agent)
         state = now if asked_in is None else asked_in
-        is_there = state == now or self._leaves_asked(state, trigger) <= {*leaf_texts(now)}
+        is_there = state == now or self._deciding_leaves(state, trigger) <= {*leaf_texts(now)}
         if is_there and state != now:
             # the same change, though other regions have moved
             before, after, leaves = ({*leaf_texts(each)} for each in (state, target, now))
@@ -245,18 +245,18 @@ class Driving(Engine[StateT]):
             trigger: The event that it was asked about.
             record: The last entry of its history when it was asked; None if there was none.
         """
-        about = self._leaves_asked(asked_in, trigger)
+        about = self._deciding_leaves(asked_in, trigger)
         later = takewhile(lambda entry: entry is not record, reversed(history_of(agent)))
         return not about <= {*leaf_texts(agent.state)} or any(
             not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
             for each in later
         )
 
-    def _leaves_asked(self, state: Any, trigger: str) -> Set[str]:
+    def _deciding_leaves(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""
         if self.schedule is None or not self.can_be_in(state):
             return {*leaf_texts(state)}
-        return self.schedule.rows.leaves_asked(state, trigger)
+        return self.schedule.rows.deciding_leaves(state, trigger)
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:

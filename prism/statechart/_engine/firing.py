@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from logging import DEBUG
+from operator import attrgetter
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic
@@ -25,11 +26,11 @@ from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
 from prism.statechart._engine.running import Steps
-from prism.statechart._engine.writing import write_own, write_plain
+from prism.statechart._engine.writing import write_by_method, write_plain
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
+from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
@@ -139,10 +140,8 @@ class Engine(Generic[StateT]):
             self._rows = self.schedule.rows
         instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
-    @property
-    def definition(self) -> Definition[StateT]:
-        """The definition of the chart."""
-        return self._definition
+    definition: Definition[StateT] = read_only(attrgetter("_definition"))
+    """The definition of the chart."""
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:
@@ -207,7 +206,7 @@ class Engine(Generic[StateT]):
         """Return whether an agent of this chart can be in a state, which may be a text."""
         return state in self._rows
 
-    def _require_known_state(self, agent: Any) -> Any:
+    def _require_state(self, agent: Any) -> Any:
         state = self._value(agent)
         # a member of another enum is found, too, if it has the text of a state
         is_foreign = isinstance(state, Enum) and type(state) is not self._definition.state_type
@@ -246,7 +245,7 @@ class Engine(Generic[StateT]):
 
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it."""
-        return state_text(state) in map(state_text, self.active(self._require_known_state(agent)))
+        return state_text(state) in map(state_text, self.active(self._require_state(agent)))
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
@@ -471,7 +470,7 @@ class Engine(Generic[StateT]):
         if arcs != listed or member is not state or source.on_exit:
             if type(agent) not in self._writers:
                 # the first agent of a class goes the same way as all others, even if a guard fires
-                self._require_known_state(agent)
+                self._require_state(agent)
                 self._writer_of(agent)
                 return Engine.fire(self, agent, trigger, context, target)
             return self._through(agent, trigger, context, target)
@@ -507,7 +506,7 @@ class Engine(Generic[StateT]):
             return None
 
         # code of the application's may fire in turn, which `_act` queues, or have moved the agent
-        if before or write is write_plain or write is write_own or agent.state is not state:
+        if before or write is write_plain or write is write_by_method or agent.state is not state:
             return self._act(agent, arc, edge, write, context)
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
@@ -542,7 +541,7 @@ class Engine(Generic[StateT]):
             made = self.schedule.fire(agent, trigger, context, target)
             return made
 
-        state, machine = self._require_known_state(agent), self._machine
+        state, machine = self._require_state(agent), self._machine
         source = machine.get_model_state(agent)
         if not self._has_trigger(trigger):
             text = trigger if isinstance(trigger, str) else repr(trigger)

@@ -23,7 +23,7 @@ from transitions.core import Condition, Event
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard
-from prism.statechart.names import own_name
+from prism.statechart.names import function_name
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
@@ -245,7 +245,7 @@ def callback_name(func: Any) -> str:
     """Return what messages call a callback."""
     while isinstance(func, (ActionCallback, partial)):
         func = func.func
-    return func if isinstance(func, str) else own_name(func) or type(func).__name__
+    return func if isinstance(func, str) else function_name(func) or type(func).__name__
 
 
 def arcs_of(machine: Machine) -> list[tuple[str, Any]]:

@@ -36,7 +36,7 @@ MOST_OUTCOMES = 1000
 _ROUNDING = 1e-9
 
 
-class Place(NamedTuple):
+class Resolved(NamedTuple):
     """An agent's state as numbers of the tree.
 
     Args:
@@ -52,7 +52,7 @@ class Place(NamedTuple):
     around: tuple[Any, ...]
 
 
-NOWHERE = Place(None, (), frozenset(), ())
+NOWHERE = Resolved(None, (), frozenset(), ())
 """Where an agent is that has not begun."""
 
 
@@ -91,7 +91,7 @@ class NestedRows:
 
     Attributes:
         tree: As given.
-        place: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
+        resolve: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
         reaction: Returns what may react in a state to an event, or to none; None if nothing does.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
@@ -102,21 +102,21 @@ class NestedRows:
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
         keep = lru_cache(MOST_KEPT)
-        self.place: Callable[[Any], Place] = keep(self._placed)
+        self.resolve: Callable[[Any], Resolved] = keep(self._resolved)
         self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
         self.step: Callable[..., Edge] = keep(self._edge)
 
-    def __getitem__(self, state: Any) -> Place:
-        return self.place(state)
+    def __getitem__(self, state: Any) -> Resolved:
+        return self.resolve(state)
 
     def __contains__(self, state: object) -> bool:
         """Return whether an agent of the chart can be in a state."""
         try:
-            return self.place(state) is not None
+            return self.resolve(state) is not None
         except KeyError:
             return False
 
-    def _placed(self, state: Any) -> Place:
+    def _resolved(self, state: Any) -> Resolved:
         numbers, texts = self.tree.numbers, [state_text(state)]
         if texts[0] not in numbers and not isinstance(state, Enum):
             texts = texts[0].split(SEPARATOR)
@@ -127,10 +127,10 @@ class NestedRows:
 
         # one object for each state, so that a fire can compare by identity
         if type(state) is str:
-            return self.place(self.tree.state_at(leaves))
+            return self.resolve(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
         around = tuple(self.tree.nodes[number].state for number in sorted(active))
-        return Place(self.tree.state_at(leaves), leaves, active, around)
+        return Resolved(self.tree.state_at(leaves), leaves, active, around)
 
     # Reactions
 
@@ -141,20 +141,20 @@ class NestedRows:
         return [*dict.fromkeys(filter(None, by_leaf))]
 
     def _reacting(self, state: Any, event: Any) -> Reaction | None:
-        place, trigger = self.place(state), trigger_text(event)
-        groups = self.groups(place.leaves, event)
+        resolved, trigger = self.resolve(state), trigger_text(event)
+        groups = self.groups(resolved.leaves, event)
         is_by_chance = _have_shares(chain(*groups))
-        return Reaction(self, place.state, trigger, groups, is_by_chance) if groups else None
+        return Reaction(self, resolved.state, trigger, groups, is_by_chance) if groups else None
 
     def alone(self, state: Any, arc: Arc) -> Reaction | None:
         """Return the reaction of one transition alone; None if its source is not active."""
-        place, trigger = self.place(state), trigger_text(arc.written.trigger)
-        is_there = arc.source in place.active
-        return Reaction(self, place.state, trigger, [(arc,)]) if is_there else None
+        resolved, trigger = self.resolve(state), trigger_text(arc.written.trigger)
+        is_there = arc.source in resolved.active
+        return Reaction(self, resolved.state, trigger, [(arc,)]) if is_there else None
 
-    def leaves_asked(self, state: Any, trigger: str) -> frozenset[str]:
+    def deciding_leaves(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that react to an event; of all leaves if none does."""
-        leaves = self.place(state).leaves
+        leaves = self.resolve(state).leaves
         reacting = [leaf for leaf in leaves if self.groups((leaf,), trigger)]
         return frozenset(self.tree.texts[each] for each in reacting or leaves)
 
@@ -167,7 +167,7 @@ class NestedRows:
 
     def beginning(self, state: Any) -> Edge:
         """Return the step that enters a state, and stays there."""
-        return self._edge(None, "begin", [beginning(self.tree, self.place(state).leaves)])
+        return self._edge(None, "begin", [beginning(self.tree, self.resolve(state).leaves)])
 
     def _edge(
         self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Iterable[Any] = ()
@@ -181,25 +181,25 @@ class NestedRows:
             kept: What the agent's histories stand for, as pairs.
         """
         memory: Memory = dict(kept)
-        place = NOWHERE if state is None else self.place(state)
+        resolved = NOWHERE if state is None else self.resolve(state)
         tree, texts, timed = self.tree, self.tree.texts, self.tree.timed
-        exits = compatible(tree, arcs, place.active, memory)
+        exits = compatible(tree, arcs, resolved.active, memory)
         gone = frozenset[int]().union(*exits.values())
-        left = {each: tree.inside(place.leaves, each) for each in sorted(gone & self.tree.kept)}
+        left = {each: tree.inside(resolved.leaves, each) for each in sorted(gone & self.tree.kept)}
         come = sorted(entered(tree, exits, {**memory, **left}))
-        rest = place.active - gone
+        rest = resolved.active - gone
         now = rest.union(come)
         leaves = tree.leaves_among(now)
         if not tree.is_configuration(leaves):
             self._beyond.add(leaves)
-        state = self.place(tree.state_at(leaves)).state
-        edge = Edge(state if place is NOWHERE else place.state, state, trigger)
+        state = self.resolve(tree.state_at(leaves)).state
+        edge = Edge(state if resolved is NOWHERE else resolved.state, state, trigger)
 
         raised = tuple(self._done(come, rest))
         leaving = [*chain(*(tree.nodes[each].exit for each in sorted(gone, reverse=True)))]
         actions = [arc.written.action for arc in exits if arc.written.action is not None]
         edge.plan = Plan(
-            arcs=() if place is NOWHERE else tuple(exits),
+            arcs=() if resolved is NOWHERE else tuple(exits),
             before=(*leaving, *actions),
             after=tuple(chain(*(tree.nodes[each].entry for each in come))),
             exits=bool(gone),

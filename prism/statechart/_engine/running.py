@@ -22,7 +22,7 @@ from prism.statechart._engine.machine import MachineError, Verdict
 from prism.statechart._engine.rows import Moment, NestedRows, Reaction, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
-from prism.statechart.names import shown_name
+from prism.statechart.names import function_label
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, trigger_text
 from prism.telemetry.events import GUARD_FAILED
@@ -61,7 +61,7 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        state = self._chart._require_known_state(agent)
+        state = self._chart._require_state(agent)
         reaction = self.rows.reaction(state, trigger) if self._chart._has_trigger(trigger) else None
         if target is None:
             step = self._first(reaction, agent, context)
@@ -72,7 +72,7 @@ class Steps:
             return self.run(agent, step, context)
 
         arcs = reaction.leading(target, self._moment(agent, context)) if reaction else ()
-        guards = (shown_name(arc.written.guard, "guard") for arc in arcs)
+        guards = (function_label(arc.written.guard, "guard") for arc in arcs)
         self._chart._reporter.refused(agent, state_text(state), trigger, guards, context)
         if self._chart.definition.strict and reaction is target is None:
             name, where = self._chart.name, state_text(state)
@@ -247,7 +247,7 @@ class Steps:
 
     def _active(self, agent: Any) -> list[str]:
         """Return the texts of the active states, outermost first."""
-        return [*map(state_text, self.rows.place(agent.state).around)]
+        return [*map(state_text, self.rows.resolve(agent.state).around)]
 
     def _time_in(self, agent: Any, state: str, ticks: int) -> int:
         """Return the ticks for which a state has been active; -1 if it is not."""

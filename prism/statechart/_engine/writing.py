@@ -8,7 +8,7 @@ A function writes the agents of one kind of classes (`writer_of`):
   `prism.agents.StatechartMixin`: the fields of such a class live in
   ``_prism_state``, ``_prism_ticks`` and ``_prism_history`` (a deque), so they are written without
   validating the engine's own values.
-* `write_own` writes those with a ``transition_to(new_state, trigger, context)``, by that.
+* `write_by_method` writes those with a ``transition_to(new_state, trigger, context)``, by that.
 * `write_plain` writes all others.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import copy_apart, count_of, field_of, kept_beside, known_beside
+from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, kept_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
@@ -60,16 +60,16 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
     is empty and either a deque or beside a whole ``ticks_in_state`` or ``max_history_depth``.
     Whatever else has that name is the application's, and is neither read nor written.
     """
-    own = _own_history(agent)
-    return known_beside(agent).records or () if own is None else own
+    history = _usable_history(agent)
+    return beside_of(agent).records or () if history is None else history
 
 
-def _own_history(agent: Any) -> Any:
+def _usable_history(agent: Any) -> Any:
     """Return an agent's ``state_history`` if it is prism's, else None."""
     history = field_of(agent, "state_history")
     if not isinstance(history, (list, deque)):
         return None
-    if history or known_beside(agent).records is not None:
+    if history or beside_of(agent).records is not None:
         ends = [history[0], history[-1]] if history else [None]
         is_prisms = all(isinstance(each, StateTransition) for each in ends)
     else:
@@ -80,9 +80,9 @@ def _own_history(agent: Any) -> Any:
 
 def records_for(agent: Any) -> Any:
     """Return where the records of an agent are to be written, beside it if there is no room."""
-    own = _own_history(agent)
-    if own is not None:
-        return own
+    history = _usable_history(agent)
+    if history is not None:
+        return history
 
     cls = type(agent)
     if cls not in _warned_of and field_of(agent, "state_history") is not None:
@@ -106,7 +106,7 @@ _warned_of: WeakSet[type] = WeakSet()
 def writer_of(agent: Any) -> Writer:
     """Return the writer for agents of a class, of which one is at hand.
 
-    By `write_own` and `write_plain`, code of the application's may run.
+    By `write_by_method` and `write_plain`, code of the application's may run.
 
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
@@ -119,7 +119,7 @@ def writer_of(agent: Any) -> Writer:
         return writer
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
-        return write_own
+        return write_by_method
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
     has_code = cls.__setattr__ is not object.__setattr__
@@ -145,7 +145,7 @@ def _require_arguments(cls: Any) -> None:
         ) from None
 
 
-def write_own(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
+def write_by_method(agent: Any, edge: Edge, _time: float, context: object) -> int | None:
     """Let an agent's own ``transition_to`` write it.
 
     Raises:

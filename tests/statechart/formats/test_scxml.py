@@ -134,6 +134,7 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         ),
         ("<state initial='s'>\n<initial>", "", "line 3: a second initial"),
         # what only the whole chart can tell
+        ("", "", "line 1: state enum 'State': states must be non-empty strings, got none"),
         (
             "<state id='s' initial='t'/>\n<state id='t'/>",
             "",
