@@ -90,6 +90,7 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
         ("size", 3.5, FieldTypeError),
         ("part", "x", FieldTypeError),
         ("part", 1.5, FieldValueError),
+        ("part", "1.5", FieldValueError),
         ("part", -1, FieldValueError),
         ("level", "lowest", FieldTypeError),
         ("open", "perhaps", FieldTypeError),
