@@ -42,7 +42,7 @@ class Walker:
     chart = Statechart(
         Mood,
         [
-            Transition("stirs", Mood.CALM, Mood.KEEN),
+            Transition("stirs", Mood.CALM, Mood.KEEN, guard=lambda one, _: type(one) is Walker),
             Transition("stirs", Mood.CALM, Mood.CALM),
             Transition("rests", Mood.KEEN, Mood.CALM),
         ],
@@ -115,6 +115,7 @@ def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path)
     assert ended.states["present"] == 2
     assert done.run.agents[0].steps > 0
     assert {each["agent_id"] for each in done.events("statechart.transition")} >= {"w0", "r0"}
+    assert {each["agent_id"] for each in done.events("reasoner.decision")} >= {"w0", "r0"}
 
 
 def test_the_guest_has_what_its_object_has() -> None:
