@@ -24,7 +24,7 @@ from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import Action, Guard, State
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition
+from prism.statechart.transitions import TIMEOUT, StateT, StateTransition, Transition, read_only
 from prism.telemetry.loggers import EventLogger
 
 if TYPE_CHECKING:
@@ -32,11 +32,6 @@ if TYPE_CHECKING:
 
 
 AgentT = TypeVar("AgentT")
-
-
-def _defined(name: str) -> Any:
-    """Return a property that a chart has from its definition."""
-    return property(attrgetter(f"definition.{name}"))
 
 
 class Statechart(Driving[StateT]):
@@ -185,8 +180,8 @@ class Statechart(Driving[StateT]):
 
         Raises:
             InputError: If the text is not well-formed XML; names the line.
-            DefinitionError: For the first element or attribute that is not read, with its line; or
-                as `from_dict`.
+            DefinitionError: For the first element or attribute that is not read, or as
+                `from_dict`; names the lines.
         """
         from prism.statechart._scxml import read_scxml
 
@@ -195,30 +190,26 @@ class Statechart(Driving[StateT]):
 
     # Its parts
 
-    state_type: type[StateT] = _defined("state_type")
+    state_type: type[StateT] = read_only(attrgetter("definition.state_type"))
     """The enum of the states, for ``state_type`` in the class of agents."""
 
-    transitions: tuple[Transition[StateT], ...] = _defined("transitions")
+    transitions: tuple[Transition[StateT], ...] = read_only(attrgetter("definition.transitions"))
     """The transitions in definition order, wildcards replaced."""
 
-    initial: StateT = _defined("initial")
+    initial: StateT = read_only(attrgetter("definition.initial"))
     """State that new agents start in."""
 
-    decision_states: frozenset[StateT] = _defined("decision_states")
+    decision_states: frozenset[StateT] = read_only(attrgetter("definition.decision_states"))
     """States in which `afire` asks a reasoner."""
 
-    final_states: frozenset[StateT] = _defined("final_states")
+    final_states: frozenset[StateT] = read_only(attrgetter("definition.final_states"))
     """States in which an agent is done."""
 
-    @property
-    def states(self) -> frozenset[StateT]:
-        """The states; ``definition.states`` has them in order."""
-        return frozenset(self.definition.states)
+    states: frozenset[StateT] = read_only(lambda chart: frozenset(chart.definition.states))
+    """The states; ``definition.states`` has them in order."""
 
-    @property
-    def triggers(self) -> tuple[str, ...]:
-        """The events that the chart knows, in definition order."""
-        return tuple(self._triggers)
+    triggers: tuple[str, ...] = read_only(lambda chart: tuple(chart._triggers))
+    """The events that the chart knows, in definition order."""
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""

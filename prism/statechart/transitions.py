@@ -62,7 +62,8 @@ class Transition(Generic[StateT_co]):
         guard: ``guard(agent, context)``; the transition is enabled while the result is truthy. None
             means always. A guard must not change the agent or fire events on it.
         action: ``action(agent, context)``; runs just before the transition commits.
-        internal: Whether a transition to a state inside a composite stays in the composite.
+        internal: Whether a transition to a state inside a composite stays in the composite; one
+            that leads elsewhere leaves its source (SCXML, 3.13).
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
             transition, if its guard passes. A function, ``after(agent)``, is asked
             each time that the source is entered.
@@ -188,7 +189,8 @@ def shared_edge(from_state: Any, to_state: Any, trigger: str) -> Edge:
     return Edge(from_state, to_state, trigger)
 
 
-def _read_only(get: Callable[[Any], Any]) -> Any:
+def read_only(get: Callable[[Any], Any]) -> Any:
+    """Return a property of which only the class's annotation says the type."""
     return property(get)
 
 
@@ -210,11 +212,11 @@ class StateTransition:
 
     __slots__ = ("_edge", "_keys", "_time", "_value")
 
-    from_state: Any = _read_only(attrgetter("_edge.from_state"))
-    to_state: Any = _read_only(attrgetter("_edge.to_state"))
-    trigger: str = _read_only(attrgetter("_edge.trigger"))
-    timestamp: datetime = _read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
-    context: dict[str, Any] | None = _read_only(lambda entry: unpack(entry._keys, entry._value))
+    from_state: Any = read_only(attrgetter("_edge.from_state"))
+    to_state: Any = read_only(attrgetter("_edge.to_state"))
+    trigger: str = read_only(attrgetter("_edge.trigger"))
+    timestamp: datetime = read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
+    context: dict[str, Any] | None = read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
         self,

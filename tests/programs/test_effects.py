@@ -14,6 +14,7 @@ from prism import Run, replay, resume
 from prism.llm import Model
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
 from prism.runs.dry_run import estimate
+from prism.science import rerun
 from prism.testing import FakeOllama
 from prism.worlds import Guest, World
 from tests.kit.cognition import thought
@@ -73,7 +74,7 @@ def test_an_action_of_a_workflow_is_carried_out_once(
 ) -> None:
     """Killed behind a round, or within an action: of that one nobody knows, and it is told so.
 
-    Agents act beside each other. None acts while costs are estimated, nor in a replay.
+    Agents act beside each other. None acts while costs are estimated, nor in a replay or a rerun.
     """
     done = list[tuple[str, int]]()
 
@@ -94,6 +95,7 @@ def test_an_action_of_a_workflow_is_carried_out_once(
             run.keep(tmp_path / "run", on_round=killed_in(killed or 9))
         resume(tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
+        rerun(tmp_path / "run", tmp_path / "changed", from_round=3)
     expected = [(f"ada {number}", turn) for number in range(agents) for turn in range(1, 5)]
     assert sorted(done) == expected
     assert prompt.startswith("4: receipt 3")

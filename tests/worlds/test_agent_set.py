@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.errors import UnknownStateError
+from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import State, Statechart, Transition
-from prism.worlds import Agent, AgentSet, World, small_world
+from prism.worlds import Agent, AgentSet, World, during, small_world
 from tests.kit.lamps import Lamp, Light
 
 
@@ -100,6 +100,9 @@ def test_states_are_those_of_their_kinds() -> None:
     assert not world.agents.where(state=(Shift.AT_WORK, Shift.DESK))
     with pytest.raises(UnknownStateError, match=r"Light.BROKEN, .*Shift.AT_WORK"):
         world.share(Shift.ABROAD)
+    for kind, state in ((Lamp, Switch.OFF), (Lamp, "off"), (Stranger, Shift.AT_WORK)):
+        with pytest.raises(DefinitionError, match=f"of {kind.__name__} has no "):
+            kind().begin_in(state)
 
 
 def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
@@ -115,14 +118,30 @@ def test_those_are_chosen_to_whom_all_applies(street: Street) -> None:
     assert not everybody.where(state=Light.BROKEN)
 
 
-def test_a_sample_does_not_depend_on_the_list() -> None:
-    """Of some agents the same are drawn, in whatever order they stand in the list."""
-    names, samples = [f"lamp_{number}" for number in range(9)], []
+class Drawing(World[Lamp]):
+    """A together world, in which no step may draw by the world's own stream."""
+
+    together = True
+
+    @during(Light.OFF)
+    def draw(self, lamp: Lamp) -> None:
+        """Draw two lamps, and an order of all but two."""
+        lamp.heard += self.agents.sample(2), self.agents[2:].shuffled()
+
+
+def test_draws_do_not_depend_on_the_list() -> None:
+    """Of some agents the same are drawn, whatever their order; in a step, by its agent's stream."""
+    names, samples, heard = [f"lamp_{number}" for number in range(9)], [], []
     for order in (names, names[::-1]):
-        world = Run(Houses(), [Lamp(agent_id=name) for name in order], seed=1).world
-        some = world.agents.where(lambda lamp: lamp.agent_id > "lamp_2")
+        run = Run(Drawing(), [Lamp(agent_id=name) for name in order], rounds=1, seed=1)
+        some = run.world.agents.where(lambda lamp: lamp.agent_id > "lamp_2")
         samples.append([lamp.agent_id for lamp in some.sample(4)])
+        run.run()
+        by_id = {lamp.agent_id: [each.agent_id for each in lamp.heard[0]] for lamp in run.agents}
+        heard.append(by_id)
     assert samples[0] == samples[1]
+    assert heard[0] == heard[1]
+    assert len({*map(tuple, heard[0].values())}) > 4
 
 
 def test_a_mean_does_not_depend_on_the_order() -> None:

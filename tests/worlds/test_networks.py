@@ -32,7 +32,7 @@ def network_of(make: Make, agents: int, seed: int = 0) -> tuple[Network[Person],
     return network, world
 
 
-@example(seed=1, agents=6)  # in which some are connected with all others
+@example(seed=2, agents=6)  # in which some are connected with all others
 @given(seed=st.integers(0, 999), agents=st.integers(5, 48))
 def test_networks_are_mutual_and_their_seeds(seed: int, agents: int) -> None:
     """Nobody is connected with itself or twice, all connections are mutual, and seeds decide."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from logging import DEBUG
+from operator import attrgetter
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic
@@ -29,7 +30,7 @@ from prism.statechart._engine.writing import write_by_method, write_plain
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
 from prism.statechart.states import SEPARATOR, state_text
-from prism.statechart.transitions import TIMEOUT, Edge, StateT, shared_edge
+from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import ACTION_FAILED, GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
@@ -139,10 +140,8 @@ class Engine(Generic[StateT]):
             self._rows = self.schedule.rows
         instruments.observe("chart_built", instruments.ChartBuilt, definition)
 
-    @property
-    def definition(self) -> Definition[StateT]:
-        """The definition of the chart."""
-        return self._definition
+    definition: Definition[StateT] = read_only(attrgetter("_definition"))
+    """The definition of the chart."""
 
     @property
     def _as_it_runs(self) -> Definition[StateT]:

@@ -13,6 +13,7 @@ from tests.kit.logs import events_in
 from tests.kit.make import Event
 
 RUNS = ["feed", "leaving", "model", "market", "regions", "births", "workflow", "thinking"]
+"""The last two have no ticks."""
 STEPS = ("agent.joined", "statechart.transition", "agent.left")
 
 Both = tuple[Log, list[Event]]
@@ -69,7 +70,7 @@ def test_transitions(both: Both) -> None:
     }
 
 
-@every_log
+@pytest.mark.parametrize("both", RUNS[:6], indirect=True)
 def test_states_at_every_tick(both: Both) -> None:
     """Agents are where their steps have brought them by the end of the tick."""
     log, events = both
@@ -84,6 +85,7 @@ def test_states_at_every_tick(both: Both) -> None:
     ticks = next((each.get("ticks_per_round") for each in events), None)
     steps = [(place_of(step, ticks), step) for step in named(events, *STEPS)]
     charts = {step.get("chart") for step in named(events, "statechart.transition")}
+    assert found
     for moment, counts in found.items():
         at = {step["agent_id"]: target(step) for place, step in steps if place <= (*moment, False)}
         assert counts == dict(Counter(filter(None, at.values()))), moment

@@ -99,6 +99,15 @@ def test_own_transition_to_is_the_only_write_path(events: list[Any]) -> None:
     assert (agent.ticks_in_state, agent.state_history) == (3, [])
     assert [entry["ticks_in_state"] for entry in events] == [3, 3]
 
+    class Restless(OwnAgent):
+        def transition_to(self, new_state: S, trigger: str, context: Any = None) -> None:
+            if new_state is S.SCROLLING:
+                assert chart.fire(self, "go") is None
+            super().transition_to(new_state, trigger, context)
+
+    # a fire meanwhile waits
+    assert chart.fire(Restless(), "go") is S.IDLE
+
 
 def chart_noting(seen: list[Any]) -> Statechart[S]:
     return chart_of(Transition("go", S.IDLE, S.SCROLLING, None, lambda *_: seen.append(1)))
@@ -143,10 +152,10 @@ def test_a_read_only_field_is_refused_before_the_action_runs() -> None:
 
 
 class Guarded(StateOnly):
-    """Refuses a state, as a validator may."""
+    """Refuses to begin a time after it has taken the state, as a validator may."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (name, value) == ("state", S.SCROLLING):
+        if (name, value) == ("ticks_in_state", 0):
             raise ValueError("never scrolling")
         super().__setattr__(name, value)
 

@@ -14,6 +14,7 @@ from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
 from prism.statechart import State as Composite
 from prism.statechart import Statechart, Transition, state_enum
+from tests.statechart.nested.phone import Day, day
 
 Light = state_enum("Light", ["a text", "b", "c", "d"])
 A, B, C, D = Light
@@ -52,19 +53,6 @@ class Lines:
     debug = info = warning = error = _keep
 
 
-def test_a_refusal_is_told_by_the_chart_alone(caplog: pytest.LogCaptureFixture) -> None:
-    """However it is fired, transitions has nothing to say of an event that does not apply."""
-    logger: Any = Lines()
-    chart = Statechart(Light, [Transition("go", A, B)], A, logger=logger)
-    lamp = text_lamp()
-    chart.machine.finalize_event = [lambda event: None]
-    for fire in (lambda: chart.fire(lamp, "go"), lambda: chart.machine.events["go"].trigger(lamp)):
-        lamp.state = "b"
-        assert not fire()
-    assert [each["event"] for each in logger.lines] == ["statechart.event_refused"] * 2
-    assert not caplog.messages
-
-
 def traces(agent: Any) -> list[tuple[Any, ...]]:
     return [
         (each.from_state, each.to_state, each.trigger, each.context) for each in agent.state_history
@@ -73,7 +61,10 @@ def traces(agent: Any) -> list[tuple[Any, ...]]:
 
 def lights(**more: Any) -> Statechart[Any]:
     return Statechart(
-        Light, [Transition("go", A, B, lambda *_: True), Transition("go", B, A)], A, **more
+        Light,
+        [Transition("go", A, B, lambda *_: True, lambda *_: None), Transition("go", B, A)],
+        A,
+        **more,
     )
 
 
@@ -103,48 +94,44 @@ def test_a_chart_with_composites_has_no_machine() -> None:
 # Changes
 
 
-def _replaced(chart: Statechart[Any]) -> Any:
-    arc = StockTransition(chart.machine.initial, C.name)
-    chart.machine.events["go"].transitions[chart.machine.initial][:] = [arc]
-    return C
+CHANGES: list[tuple[Any, Any]] = [
+    (lambda _machine, arcs: arcs.__setitem__(0, StockTransition(arcs[0].source, C.name)), C),
+    (lambda machine, _arcs: machine.remove_transition("go"), None),
+    (lambda _machine, arcs: arcs[0].conditions.append(Condition(lambda event: False)), None),
+    (lambda _machine, arcs: arcs[0].before.append(lambda event: None), B),
+    (lambda machine, arcs: (machine.add_states("E"), setattr(arcs[0], "dest", "E")), "E"),
+]
 
 
-def _removed(chart: Statechart[Any]) -> Any:
-    chart.machine.remove_transition("go")
-
-
-def _new_state(chart: Statechart[Any]) -> Any:
-    chart.machine.add_states("D")
-    first_arc(chart).dest = "D"
-    return "D"
-
-
-@pytest.mark.parametrize("change", [_replaced, _removed, _new_state])
-def test_changes_of_the_machine_count(change: Any, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("change", "expected"), CHANGES)
+def test_changes_of_the_machine_count(
+    change: Any, expected: Any, caplog: pytest.LogCaptureFixture
+) -> None:
     """Whatever is changed about its transitions counts at the next event, by either way.
 
     An event that has lost its transitions is no mistake.
     """
     for way in range(2):
         chart, lamp = lights(), plain_lamp()
+        machine = chart.machine
+        lamp.state = C
+        assert chart.fire(lamp, "go") is None
+        lamp.state = A
         assert [chart.fire(lamp, "go"), chart.fire(lamp, "go")] == [B, A]
-        expected = change(chart)
-        if way and "go" in chart.machine.events:
-            chart.machine.events["go"].trigger(lamp)
+        change(machine, machine.events["go"].transitions[machine.initial])
+        if way and "go" in machine.events:
+            machine.events["go"].trigger(lamp)
         else:
             assert chart.fire(lamp, "go") == expected
         assert lamp.state == (expected or A)
+        assert chart.can_be_in(lamp.state)
+        machine.add_transition("go", C.name, A.name)
+        machine.add_transition("stay", C.name, None)
+        lamp = Lamp()
+        lamp.state = C
+        lamp.ticks_in_state = 4
+        assert [chart.fire(lamp, "stay"), lamp.ticks_in_state, chart.fire(lamp, "go")] == [C, 4, A]
     assert not caplog.messages
-
-
-def test_a_guard_is_asked_once_though_the_machine_goes_on() -> None:
-    """Where a callback is the application's, the Machine makes what `fire` has chosen."""
-    asked: list[Any] = []
-    moves = [Transition("go", A, B, lambda *_: not asked.append(1)), Transition("go", B, A)]
-    chart, lamp = Statechart(Light, moves, A), plain_lamp()
-    first_arc(chart).before.append(lambda event: None)
-    assert [chart.fire(lamp, "go") for _ in range(3)] == [B, A, B]
-    assert len(asked) == 2
 
 
 # Both ways
@@ -303,8 +290,12 @@ def strays(agent: Any, _context: Any) -> None:
     agent.state = B
 
 
-def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
+def test_a_refused_event_is_logged_with_the_guards_in_its_way(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     """At debug level, once, by either way, and whether or not anything reacts to it.
+
+    The package transitions has nothing to say of it.
 
     An answer names the guards before its target alone.
     """
@@ -323,15 +314,28 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way() -> None:
     )
     lamp.state = C
     chart.fire(lamp, "go")
+    chart.machine.events["go"].trigger(lamp)
+    assert log.lines[-1] == log.lines[-2]
     assert (log.lines[-1]["reason"], log.lines[-1]["guards"]) == ("no_transition", [])
+    assert not caplog.messages
     moves = [Transition("go", A, B, closed), Transition("go", A, C, strays)]
-    for states in (Light, [A, B, Composite(D, [C])]):
-        chart = Statechart(states, moves, A, logger=log)
-        for target, guards in ((B, ["closed"]), (C, ["strays"]), (A, [])):
-            assert chart.fire_to(plain_lamp(), "go", target) is None
-            refused = next(each for each in reversed(log.lines) if "guards" in each)
-            assert (refused["state"], refused["guards"]) == ("a text", guards)
-            assert refused["reason"] == ("guards" if guards else "no_transition")
+    moves.append(Transition("go", A, A, lambda *_: False))
+    flat, nested, hooked = (
+        Statechart(states, moves, A, logger=log)
+        for states in (Light, [A, B, Composite(D, [C])], Light)
+    )
+    hooked.machine.prepare_event.append(lambda event: None)
+    cases = [(B, ["closed"]), (C, ["strays"]), (D, [])]
+    answers = [(chart, A, *case) for chart in (flat, nested, hooked) for case in cases]
+    checks = [Transition("go", Day.IDLE, Day.FEED, closed)]
+    checks.append(Transition("go", Day.FRESH, Day.TIRED, strays))
+    answers.append((day(*checks, logger=log), "idle+fresh", "feed+tired", ["closed", "strays"]))
+    for chart, state, target, guards in answers:
+        lamp.state = state
+        assert chart.fire_to(lamp, "go", target) is None
+        refused = next(each for each in reversed(log.lines) if "guards" in each)
+        assert (refused["state"], refused["guards"]) == (str(state), guards)
+        assert refused["reason"] == ("guards" if guards else "no_transition")
 
 
 def test_what_was_added_to_a_machine_is_refused_in_a_world() -> None:

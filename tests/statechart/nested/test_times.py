@@ -80,7 +80,7 @@ def test_a_function_says_the_time_anew_on_each_entry(states: Any) -> None:
     agent = chart.adopt(PLAIN())
     chart.fire(agent, "rests")
     chart.tick(agent)
-    for twin in (copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
+    for twin in (copy.copy(agent), copy.deepcopy(agent), pickle.loads(pickle.dumps(agent))):
         assert ticks_until(chart, twin, S.IDLE) == 3
     assert ticks_until(chart, agent, S.IDLE) == 3
     chart.fire(agent, "rests")
