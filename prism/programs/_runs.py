@@ -34,7 +34,6 @@ class WorkflowRun(AloneRun):
     parameters: Mapping[str, Any]
 
     def _check(self) -> None:
-        super()._check()
         self.parameters = as_context(self.parameters)
 
     @cached_property
@@ -77,7 +76,6 @@ class CognitiveRun(AloneRun):
         if isinstance(self.file, type):
             self.file = Path(address_of(self.file))
         self.rounds = number_of_cycles(self._agent()[1], self.rounds)
-        super()._check()
 
     def _make(self, logger: EventLogger | None) -> AloneLoop:
         thinker, config = self._agent()

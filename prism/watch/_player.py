@@ -30,7 +30,6 @@ from prism.worlds.arguments import read_parameters
 from prism.worlds.checking import about_world
 from prism.worlds.loop import Loop
 from prism.worlds.treatments import setting
-from prism.worlds.world import outlines_of
 
 _SECONDS_BETWEEN_LOOKS = 0.02
 _SECONDS_BETWEEN_TELLS = 0.2
@@ -168,7 +167,7 @@ def about(run: Run[Any]) -> dict[str, Any]:
         "agents": run.made_up,
         "rounds": run.rounds,
         "seed": run.seed,
-        "charts": outlines_of(run.world_class),
+        "charts": run.charts,
     }
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.runlog.reader import LOG_NAMES
 from prism.runs import Observer, Outcome, RunFolder
 from prism.runs.folder import SUMMARY_NAME, read_summary
 from prism.runs.options import with_client
@@ -77,9 +76,7 @@ def replay(
         ReplayError: If an answer is missing, or something else is asked or logged.
         OSError: If the new run cannot be written. It can be resumed.
     """
-    # the path of a log means its folder
     path = Path(recorded)
-    path = path.parent if path.name in LOG_NAMES and path.is_file() else path
     began, observer = read_summary(path), observer or Observer()
     options: Any = Run.from_config(began["config"], path / SUMMARY_NAME)
     _warn_of_changes(began, options, observer)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 import orjson
 
 from prism._faults import shortened
-from prism.errors import DefinitionError, InputError, PrismError
+from prism.errors import DefinitionError, FieldValueError, InputError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
@@ -40,8 +40,9 @@ from prism.worlds.arguments import (
     require_whole,
     writer_of,
 )
+from prism.worlds.kinds import definitions_of
 from prism.worlds.loop import Loop
-from prism.worlds.world import World, outlines_of
+from prism.worlds.world import World, kinds_of
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -121,11 +122,12 @@ class Run(Generic[WorldT_co]):
     ticks: int
     seed: int
     log_agents: int | None
-    takes: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("agents", "rounds", "ticks", "seed", "parameters", "log_agents")),
-        **dict.fromkeys(("writer", "logger", "clock")),
-        "treatments": (),
-    }
+    takes: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+        [
+            *("agents", "rounds", "ticks", "seed", "parameters", "treatments", "log_agents"),
+            *("writer", "logger", "clock"),
+        ]
+    )
     _unasked = POLICY
     """The entry of ``run.json`` for a run that asks no model."""
 
@@ -175,7 +177,7 @@ class Run(Generic[WorldT_co]):
         if isinstance(named["treatments"], str):
             problem = f"must be a list of texts, such as [{named['treatments']!r}]"
             raise InputError(problem, field="treatments")
-        self.treatments: tuple[str, ...] = tuple(named["treatments"])
+        self.treatments: tuple[str, ...] = tuple(named["treatments"] or ())
         self.writer: Any = writer_of(self.reasoner, named["writer"])
         if isinstance(self.writer, WriterOptions):
             require_model_of(self.reasoner, self.writer)
@@ -351,12 +353,12 @@ class Run(Generic[WorldT_co]):
             raise InputError(problem, field=name)
 
         return {
-            "world": self._where(),
+            "world": self._address or address_of(self.world_class),
             "agents": plain_value(self._agents),
             "rounds": self.rounds,
             "ticks_per_round": self.ticks,
             "seed": self.seed,
-            "parameters": {name: self._plain(name, value) for name, value in self._values.items()},
+            "parameters": {name: plain_value(each) for name, each in self._values.items()},
             "treatments": [*self.treatments],
             **({} if self.log_agents is None else {"log_agents": self.log_agents}),
         }
@@ -364,8 +366,10 @@ class Run(Generic[WorldT_co]):
     @property
     def charts(self) -> list[dict[str, Any]]:
         """The charts of the agents as they are drawn."""
+        from prism.statechart.outline import to_outline
+
         try:
-            outlines = outlines_of(self.world_class)
+            outlines = map(to_outline, definitions_of(kinds_of(self.world_class)))
             return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
         except DefinitionError:  # two states have one text, so they cannot be drawn
             return []
@@ -398,33 +402,16 @@ class Run(Generic[WorldT_co]):
             "writer": read_writer(config),
         }
 
-    def _where(self) -> str:
-        """Return the address of the world's class."""
-        if self._address is None:
-            self._address = address_of(self.world_class)
-        return self._address
-
-    def _plain(self, name: str, value: Any) -> Any:
-        """Return a parameter as run.json keeps it."""
-        plain = plain_value(value)
-        items = plain if isinstance(plain, list) else [plain]
-        if not all(isinstance(each, (str, int, float, bool, type(None))) for each in items):
-            raise InputError(
-                f"{self.world_class.__name__}.{name} must be a number, a text, an enum, None, or a "
-                f"tuple of these, as run.json keeps it; got {value!r}",
-                field="parameters",
-            )
-        return plain
-
     def digests(self) -> dict[str, str]:
         """Return the SHA-256 of every file that is read, by its name."""
         cls, deciders = self.world_class, (self.reasoner, getattr(self.before, "decider", None))
         paths: list[Any] = [self._agents] if isinstance(self._agents, Path) else []
         paths += [each.policy for each in deciders if isinstance(each, PolicyOptions)]
         paths += filter(None, (self._values.get(name) for name in cls.input_files))
+        source = (self._address or address_of(cls)).rpartition(":")[0]
         return {
             # that of the code which runs, also if the file was edited since
-            self._where().rpartition(":")[0]: cls._source or digest(Path(file_of(cls))),
+            source: cls._source or digest(Path(file_of(cls))),
             **{str(path): digest(Path(path)) for path in paths},
         }
 
@@ -433,16 +420,12 @@ class Run(Generic[WorldT_co]):
     @property
     def loop(self) -> Any:
         """The loop that carries out the run, for inspection."""
-        if self._loop is None:
-            self.prepare(self._logger or LateLogger())
-        return self._loop
+        return self._loop or self.prepare(self._logger or LateLogger())
 
     def _new_world(self) -> World[Any]:
         try:
             return self.world_class(**self._parameters)
-        except (DefinitionError, InputError):
-            raise
-        except (TypeError, PrismError) as error:
+        except (TypeError, FieldValueError) as error:
             raise InputError(str(error), field="parameters") from None
 
     def _make(self, logger: EventLogger | None) -> Any:

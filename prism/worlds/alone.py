@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from prism.files.records import digest
 from prism.worlds._run import Run
-from prism.worlds.arguments import MOST, plain_value, require_whole
+from prism.worlds.arguments import plain_value
 from prism.worlds.fields import state
 from prism.worlds.guests import Guest
 from prism.worlds.loop import Loop
@@ -33,7 +33,7 @@ class Alone(World[Any]):
         outcomes: What came of each round so far.
     """
 
-    agent: Any
+    agent: Any = None
     outcomes: list[Any] = state(list)
 
     def populate(self, agents: int) -> list[Soloist]:  # noqa: ARG002 - there is one
@@ -85,11 +85,6 @@ class AloneRun(Run[Any]):
 
     is_alone = True
     _unasked = "nobody"
-    writer = _logger = _clock = None
-    log_agents: int | None = None
-    treatments: tuple[str, ...] = ()
-    ticks = 1
-    _is_class, _agents = True, 1
 
     file: Path
     agent_id: str
@@ -98,11 +93,11 @@ class AloneRun(Run[Any]):
         vars(self).update(named)
         self.file = Path(world) if isinstance(world, str) else world
         self._check()
+        of_world = {"agents": 1, "rounds": self.rounds, "seed": self.seed}
+        super()._take(Alone, **{**Run.takes, **of_world})
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""
-        self.rounds: int = require_whole("rounds", self.rounds, 1)
-        require_whole("seed", self.seed, -MOST)
 
     def __repr__(self) -> str:
         """Show the file."""

@@ -132,8 +132,8 @@ class Finding:
 
     def __str__(self) -> str:
         """Return the finding in words."""
-        found = f"with another {self.cause}, line {self.line} of the log differs"
-        return f"{found}: {_CURES[self.cause]}\n  {self.first}\n  {self.second}"
+        problem = f"with another {self.cause}, line {self.line} of the log differs"
+        return f"{problem}: {_CURES[self.cause]}\n  {self.first}\n  {self.second}"
 
 
 def check_world(
@@ -171,9 +171,8 @@ def check_world(
     with TemporaryDirectory() as folder:
         logs = [Path(folder) / f"{name}.jsonl" for name in ("first", "seed", "order")]
         processes = [
-            _start(1, {**options, "path": str(logs[0])}),
-            _start(2, {**options, "path": str(logs[1])}),
-            _start(1, {**options, "path": str(logs[2]), "is_permuted": True}),
+            _start(seed, {**options, "path": str(log), "is_permuted": log is logs[2]})
+            for seed, log in zip((1, 2, 1), logs, strict=True)
         ]
         # all are waited for, also if the first fails
         errors = [process.communicate()[1] for process in processes]
@@ -205,7 +204,7 @@ def _start(hash_seed: int, arguments: Mapping[str, Any]) -> Popen[bytes]:
 def child() -> None:
     """Carry out one of the runs, in a process of its own, and note what was silent."""
     options, clock = json.loads(sys.argv[1]), SimulatedClock()
-    path, is_permuted = Path(options.pop("path")), options.pop("is_permuted", False)
+    path, is_permuted = Path(options.pop("path")), options.pop("is_permuted")
     unconnected: dict[str, None] = {}
 
     def nobody(agent: Agent) -> AgentSet[Any]:

@@ -168,13 +168,11 @@ def _steps_of(world: type[World[Any]], cls: type[Agent]) -> Iterator[tuple[Any, 
 
 def _by_leaf(definition: Definition[Any], steps: Mapping[Any, Step]) -> dict[Any, Step]:
     """Return the step for each leaf: that of the innermost enclosing state with one."""
-    by_leaf = {}
-    for leaf in definition.states:
-        around = definition.hierarchy.around(leaf)
-        owner = next((each for each in around if each in steps), None)
-        if owner is not None:
-            by_leaf[leaf] = steps[owner]
-    return by_leaf
+    owners = {
+        leaf: next((each for each in definition.hierarchy.around(leaf) if each in steps), None)
+        for leaf in definition.states
+    }
+    return {leaf: steps[owner] for leaf, owner in owners.items() if owner is not None}
 
 
 def _kind_wanted(method: Any) -> type:
@@ -191,12 +189,8 @@ def _limits_of(cls: type[Agent]) -> dict[Any, int]:
         return {}
 
     timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
-    limits = {state: definition.timeouts.get(state, cls.timeout_threshold) for state in timed}
-    return {
-        state: floor(limit) + 1
-        for state, limit in limits.items()
-        if limit is not None and isfinite(limit)
-    }
+    limits = [(each, definition.timeouts.get(each, cls.timeout_threshold)) for each in timed]
+    return {each: floor(n) + 1 for each, n in limits if n is not None and isfinite(n)}
 
 
 def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any, ...] | None]:
@@ -216,23 +210,18 @@ def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any,
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
     """Yield the events of its world that happen to a kind at rates."""
     definition = kind.cls.chart.definition
+    numbers = definition.hierarchy.numbers
     for state, method in _steps_of(world, kind.cls):
-        for leaf in _one_at_a_time(definition, state):
+        for leaf in _one_at_a_time(definition.hierarchy.nodes, numbers[state_text(state)]):
             yield Channel(kind, leaf, method, *getattr(method, RATE))
 
 
-def _one_at_a_time(definition: Definition[Any], state: Any) -> list[Any]:
+def _one_at_a_time(nodes: Sequence[Any], number: int) -> list[Any]:
     """Return leaves inside a state of which one is active at a time: of regions, the first's."""
-    tree = definition.hierarchy
-    leaves, numbers = [], [tree.numbers[state_text(state)]]
-    while numbers:
-        node = tree.nodes[numbers.pop()]
-        if not node.children:
-            leaves.append(node.state)
-        # all regions are active together: an event of the state around them happens once
-        inside = node.children[:1] if node.kind == "parallel" else node.children
-        numbers += reversed(inside)
-    return leaves
+    node = nodes[number]
+    # all regions are active together: an event of the state around them happens once
+    inside = node.children[:1] if node.kind == "parallel" else node.children
+    return [leaf for each in inside for leaf in _one_at_a_time(nodes, each)] or [node.state]
 
 
 # What is wrong with classes

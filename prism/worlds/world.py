@@ -7,20 +7,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from inspect import get_annotations
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
 from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
 from prism.files.records import digest
 from prism.randomness import RandomStream
-from prism.statechart import Definition, Statechart
+from prism.statechart import Definition
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._networks import Network
 from prism.worlds.arguments import read_parameters
 from prism.worlds.fields import Declares
-
-if TYPE_CHECKING:
-    from prism.drawing import Diagram
 
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
@@ -89,9 +86,8 @@ class World(Declares, Generic[AgentT]):
         cls._source = source_digest(cls)
         for name, value in vars(cls).items():
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
-            hinted = get_annotations(cls)
-            is_inherited = any(hasattr(base, name) for base in cls.__mro__[1:])
-            if not (is_constant or is_inherited or name in cls.fields or name in hinted):
+            is_declared = name in get_annotations(cls) or hasattr(super(cls, cls), name)
+            if not (is_constant or is_declared or name in cls.fields):
                 raise DefinitionError(
                     f"{cls.__name__}.{name} has no type: write  "
                     f"{name}: {type(value).__name__} = {value!r},  which makes it a parameter"
@@ -157,14 +153,8 @@ class World(Declares, Generic[AgentT]):
 
     @property
     def acting(self) -> AgentT:
-        """The agent whose turn it is.
-
-        Raises:
-            SimulationError: If it is no agent's turn.
-        """
-        agent: AgentT | None = self._running("acting").acting
-        if agent is None:
-            raise SimulationError(f"{type(self).__name__}.acting: it is no agent's turn")
+        """The agent whose turn it is; None outside of turns."""
+        agent: AgentT = self._running("acting").acting
         return agent
 
     def count(self, state: Enum) -> int:
@@ -354,14 +344,6 @@ def _kinds_in(written: Any) -> tuple[type[Agent], ...]:
     named = [each for argument in get_args(written) for each in (get_args(argument) or (argument,))]
     # Any is also a class
     return tuple(each for each in named if isinstance(each, type) and each is not Any)
-
-
-def outlines_of(cls: type[World[Any]]) -> list[Diagram]:
-    """Return the charts of a world's agents, to be drawn."""
-    from prism.statechart.outline import to_outline
-
-    charts = (getattr(kind, "chart", None) for kind in kinds_of(cls))
-    return [to_outline(each.definition) for each in charts if isinstance(each, Statechart)]
 
 
 def defines(cls: type[World[Any]], hook: str) -> bool:
