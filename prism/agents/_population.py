@@ -302,11 +302,11 @@ def _topics(record: Record, column: str) -> list[str]:
     return [topic for each in re.split("[,;]", record.text(column, "")) if (topic := each.strip())]
 
 
-def _followed(record: Record, ids: Sequence[str], known: Set[str]) -> list[str]:
+def _followed(record: Record, ids: Sequence[str], agents: Set[str]) -> list[str]:
     """Return the ids that an agent follows, and those of the rows that it follows."""
     names, rows = _listed(record, "following"), _listed(record, "following_agentid_list", int)
     for name in names:
-        if name not in known:
+        if name not in agents:
             raise record.wrong("following", f"no agent of this file is called {name!r}")
     for row in rows:
         if not 0 <= row < len(ids):

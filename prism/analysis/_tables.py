@@ -14,19 +14,6 @@ from prism.errors import InputError
 _OF_EVENTS = ("visits", "decided", "wrong", "refused", "assigned", "messages", "happened")
 """Views with a row for each event of a kind, of which most queries need few."""
 
-_INNER = (
-    "moments",
-    "visits",
-    "everyone",
-    "refused",
-    "assigned",
-    "wrong",
-    "treatments",
-    "inside",
-    "paced",
-    "notes",
-    "path_notes",
-)
 _STATEMENT = re.compile(r"^create (?:view|macro) (\w+)", re.MULTILINE)
 _USED = re.compile(r"\b(?:from|join)\s+(?:lateral\s+)?(\w+)|(\w+)\(|\('(\w+)'\)", re.IGNORECASE)
 
@@ -81,7 +68,7 @@ def needed(name: str, follows_lengths: bool) -> tuple[str, ...]:
 
 def table_names() -> list[str]:
     """Return the names of the tables."""
-    hidden = {*_INNER, "dwell_of", *_statements_of("helpers.sql")}
+    hidden = {"dwell_of", *_statements_of("helpers.sql"), *_statements_of("notes.sql")}
     return [name for name in statements() if name not in hidden]
 
 

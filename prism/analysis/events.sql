@@ -38,7 +38,7 @@ create table columns (
     seconds double, unknown_variables varchar[], result json, succeeded boolean, cycle bigint,
     next_state varchar, prompt_tokens bigint, thought varchar, soft_limit bigint,
     hard_limit bigint, memories bigint, thoughts bigint, stored bigint,
-    defects varchar[], tags varchar, fields json, answer varchar, found varchar[], why varchar,
+    defects varchar[], tags varchar, fields json, answer varchar, matches varchar[], why varchar,
     moved_out varchar[], shortened varchar[],
     versions varchar[], tokens_before bigint, tokens_after bigint, "limit" bigint,
     expected_cycle bigint, keys json

@@ -52,16 +52,12 @@ class GrowingLog(Log):
         new = {name: kind for name, kind, *_ in execute("describe memory.added.lines").fetchall()}
         for name in (others := new.keys() - self._columns):
             execute(f'alter table {_GROWN}.lines add column "{name}" {new[name]}')
-        execute(
-            f"insert into {_GROWN}.lines by name "
-            "select * replace (line + ? as line) from memory.added.lines",
-            [self.lines],
-        )
-        execute(
-            f"insert into {_GROWN}.damage "
-            "select * replace (line + ? as line) from memory.added.damage",
-            [self.lines],
-        )
+        for table in ("lines", "damage"):
+            execute(
+                f"insert into {_GROWN}.{table} by name "
+                f"select * replace (line + ? as line) from memory.added.{table}",
+                [self.lines],
+            )
         execute("drop schema memory.added cascade")
         if others:
             self._columns |= others

@@ -2,27 +2,6 @@
 -- outermost. A leaf is on its own level and on all deeper ones; an agent in several regions is in
 -- a state of each.
 
--- The states inside each composite state, as the first line of a log has them. What is no tree is
--- left out.
-create view inside as
-with charts as (
-    select run, unnest(entries(charts)) as chart from runs
-), listed as (
-    select run, chart.key as chart, unnest(entries(chart.value), recursive := true) from charts
-), trees as (
-    select run, chart, "key" as around, unnest(try_cast(value as varchar[])) as state from listed
-    where is_list_of_texts(value)
-)
-select distinct * from trees where (run, chart) not in (
-    select (run, chart) from listed where not is_list_of_texts(value)
-    union select (run, chart) from (
-        with recursive up as (
-            select run, chart, around, state, 1 as steps from trees
-            union select u.run, u.chart, t.around, u.state, steps + 1 from up u
-            join trees t on t.run = u.run and t.chart = u.chart and t.state = u.around
-            where steps < 100 and u.around <> u.state
-        ) select run, chart from up where around = state));
-
 -- The path to each state of agents on a level: the states that contain it, outermost first, and
 -- itself.
 create macro paths_at(depth) as table

@@ -196,8 +196,6 @@ def load_lines(
                 copy.write(line)
             copy.flush()
             _make_lines(connection, Path(copy.name), schema)
-
-    if not sound:
         connection.execute(f"delete from {schema}.lines where event is null")
     begin = 0 if all_runs else last_run(connection, f"{schema}.lines", damage)
     damage = [each for each in damage if each.line is None or each.line >= begin]

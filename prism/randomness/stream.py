@@ -83,9 +83,9 @@ def all_mixed(numbers: Sequence[int], step: int = 0) -> list[int]:
 
 
 @lru_cache(maxsize=4)
-def _filled(places: int) -> tuple[int, int]:
-    """Return a one in each of so many places, and 64 of them in each."""
-    ones = int.from_bytes(_ONE_OF_TWO_WORDS * places, "little")
+def _filled(lanes: int) -> tuple[int, int]:
+    """Return a one in each of so many lanes, and 64 of them in each."""
+    ones = int.from_bytes(_ONE_OF_TWO_WORDS * lanes, "little")
     return ones, ones * WORD
 
 

@@ -186,16 +186,16 @@ def _add_whole(
     A measure of the world has its name before anything else that is called so.
     """
     # measures of the world come first
-    own = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
-    for name in own:
+    named = dict.fromkeys(name for each in rounds for name in each.get("measures", {}))
+    for name in named:
         values = run.by_round.get(name, {})
         run.add("own", name, values.get(rounds[-1]["round"]))
-        if values and f"{name}_mean" not in own:
+        if values and f"{name}_mean" not in named:
             run.add("own", f"{name}_mean", fmean(values.values()))
     for name, value in measures.items():
-        if name not in own:
+        if name not in named:
             run.add("run", name, value)
-    others = {name: each for name, each in run.by_round.items() if name not in {*own, *run.kinds}}
+    others = {name: each for name, each in run.by_round.items() if name not in {*named, *run.kinds}}
     for name, by_round in others.items():
         if name.startswith("share_"):
             run.add("state", name, fmean(by_round.values()))

@@ -102,6 +102,8 @@ class Statechart(Driving[StateT]):
         ``state_history``, ticks and time-outs, the log of transitions and refused events,
         `explain`, `check`, pictures and coverage.
 
+        Pictures and documents show the Machine's conditions, not its callbacks.
+
         Two methods of the Machine are replaced in this instance: ``set_state``, and the one that
         runs an event.
 

@@ -376,7 +376,7 @@ Attributes:
     reason (text or null): Why nothing was done; null otherwise.
     fields (object): What the reply gave besides the type, such as `tags` and `value`.
     answer (text, optional): Return value of the application's own action.
-    found (list of texts, optional): Tags of the results of a search, best first.
+    matches (list of texts, optional): Tags of the results of a search, best first.
 """
 
 COGNITION_REFUSED = "cognition.refused"

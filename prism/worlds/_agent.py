@@ -359,8 +359,8 @@ class Agent(Declares):
                 "before add; afterwards, change its state with fire"
             )
         chart = type(self).chart
-        are_own = all(map(chart.definition.leaves_of, leaves_in(state)))
-        if not (are_own and chart.can_be_in(state)):
+        are_leaves = all(map(chart.definition.leaves_of, leaves_in(state)))
+        if not (are_leaves and chart.can_be_in(state)):
             raise DefinitionError(f"chart {chart.name!r} of {type(self).__name__} has no {state!r}")
 
         me: Any = self

@@ -156,16 +156,16 @@ def from_edges(world: Any, edges: Any) -> Network[Any]:
 
 def _rewired(size: int, pairs: Sequence[Pair], rewired: float, stream: RandomStream) -> list[Pair]:
     """Return connections, some of which lead to a random agent instead."""
-    taken = {*map(frozenset, pairs)}
+    connected = {*map(frozenset, pairs)}
     degrees = Counter(chain.from_iterable(pairs))
     result = []
     for one, other in pairs:
         target = other
         # an agent that is connected to all others cannot be rewired
         if stream.chance(rewired) and degrees[one] < size - 1:
-            while target == one or frozenset((one, target)) in taken:
+            while target == one or frozenset((one, target)) in connected:
                 target = stream.index(size)
-            taken ^= {frozenset((one, other)), frozenset((one, target))}
+            connected ^= {frozenset((one, other)), frozenset((one, target))}
             degrees.update({target: 1, other: -1})
         result.append((one, target))
 

@@ -132,8 +132,8 @@ class Finding:
 
     def __str__(self) -> str:
         """Return the finding in words."""
-        found = f"with another {self.cause}, line {self.line} of the log differs"
-        return f"{found}: {_CURES[self.cause]}\n  {self.first}\n  {self.second}"
+        problem = f"with another {self.cause}, line {self.line} of the log differs"
+        return f"{problem}: {_CURES[self.cause]}\n  {self.first}\n  {self.second}"
 
 
 def check_world(

@@ -2,6 +2,8 @@
 
 from enum import StrEnum
 
+from prism.examples.epidemic import Health
+from prism.examples.epidemic import Person as Patient
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, state, uniform
 
@@ -139,22 +141,6 @@ class Deffuant(World[Thinker]):
         return sum((each.opinion - mean) ** 2 for each in self.agents)
 
 
-Health = StrEnum("Health", ["SUSCEPTIBLE", "INFECTED", "REMOVED"])
-
-
-class Patient(Agent):
-    """Somebody who may fall ill once."""
-
-    chart = Statechart(
-        Health,
-        [
-            Transition("catches", Health.SUSCEPTIBLE, Health.INFECTED),
-            Transition("recovers", Health.INFECTED, Health.REMOVED),
-        ],
-        initial=Health.SUSCEPTIBLE,
-    )
-
-
 class Sir(World[Patient]):
     """The SIR of NDlib (Rossetti and others 2018): in each round all at the same time."""
 
@@ -172,7 +158,7 @@ class Sir(World[Patient]):
         """Infect others, each with some probability, and recover with another."""
         for other in one.neighbours or self.agents:
             if other.state is Health.SUSCEPTIBLE and one.random.chance(self.beta):
-                other.fire("catches")
+                other.fire("infects")
         if one.random.chance(self.gamma):
             one.fire("recovers")
 

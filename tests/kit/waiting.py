@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -12,16 +12,21 @@ MOST_SECONDS = 30.0
 """Long enough for a loaded machine; a test that gets there has failed."""
 
 
+def _looks(condition: Callable[[], object], seconds: float) -> Iterator[None]:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds:g} s: {condition}")
+        yield
+
+
 def wait_until(condition: Callable[[], object], seconds: float = MOST_SECONDS) -> None:
     """Wait until a condition holds.
 
     Raises:
         TimeoutError: If it does not hold in time.
     """
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds:g} s: {condition}")
+    for _ in _looks(condition, seconds):
         time.sleep(POLL_SECONDS)
 
 
@@ -42,9 +47,6 @@ async def until(condition: Callable[[], object], seconds: float = MOST_SECONDS) 
     Raises:
         TimeoutError: If it does not hold in time.
     """
-    end = time.monotonic() + seconds
-    while not condition():
-        if time.monotonic() > end:
-            raise TimeoutError(f"not within {seconds:g} s: {condition}")
+    for _ in _looks(condition, seconds):
         # a test may have stopped the clock that asyncio.sleep goes by
         await asyncio.to_thread(time.sleep, POLL_SECONDS)

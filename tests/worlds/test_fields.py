@@ -14,12 +14,8 @@ from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, param, state
 
-
-class Level(StrEnum):
-    """States."""
-
-    LOW = "low"
-    HIGH = "high"
+Level = StrEnum("Level", ["LOW", "HIGH"])
+"""States."""
 
 
 CHART = Statechart(Level, [Transition("rises", Level.LOW, Level.HIGH)], Level.LOW, name="level")

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from prism import Agent, Run, Statechart, World, during
+from prism.examples.epidemic import Health, Person
 from tests.kit import textbook
-from tests.kit.textbook import Health
 
 _WITHIN = 4.0
 """Standard errors; a right model is farther off once in 16,000 times."""
@@ -95,7 +95,7 @@ def test_opinions_keep_their_mean_and_lose_their_spread() -> None:
 @pytest.mark.slow
 def test_the_sir_of_ndlib_has_the_size_of_its_chain() -> None:
     """Where all meet all, the epidemic is as large as in the exact chain of Reed and Frost."""
-    found = finals(textbook.Sir, 12, 40, lambda results: results.rounds[-1].states["removed"])
+    found = finals(textbook.Sir, 12, 40, lambda results: results.rounds[-1].states["recovered"])
     assert_mean(found, 12 - _never_ill(11, 1, 0.1, 0.3))
 
 
@@ -158,7 +158,7 @@ def test_a_birth_death_chain_dies_out_as_often_as_it_must() -> None:
     assert_mean(found, exact, sqrt(exact * (1 - exact)))
 
 
-class Village(World[textbook.Patient]):
+class Village(World[Person]):
     """An SIR in which everybody who dies is followed by somebody who is well."""
 
     rounds = 300
@@ -167,34 +167,34 @@ class Village(World[textbook.Patient]):
     recovery: float = 0.5
     death: float = 0.25
 
-    def risk(self, _patient: textbook.Patient) -> float:
+    def risk(self, _patient: Person) -> float:
         """Return the rate at which somebody falls ill."""
         return self.imported + self.contacts * self.count(Health.INFECTED) / 4
 
     @during(Health.SUSCEPTIBLE, rate=risk)
-    def catch(self, patient: textbook.Patient) -> None:
+    def catch(self, patient: Person) -> None:
         """Fall ill, from abroad or from others."""
-        patient.fire("catches")
+        patient.fire("infects")
 
     @during(Health.INFECTED, rate="recovery")
-    def recover(self, patient: textbook.Patient) -> None:
+    def recover(self, patient: Person) -> None:
         """Be immune from now on."""
         patient.fire("recovers")
 
     @during(*Health, rate="death")
-    def die(self, patient: textbook.Patient) -> None:
+    def die(self, patient: Person) -> None:
         """Make room for somebody else."""
         patient.leave()
-        self.add(textbook.Patient())
+        self.add(Person())
 
 
 class VillageWithLargestRate(Village):
     """The same, with the largest rate at which anybody falls ill."""
 
     @during(Health.SUSCEPTIBLE, rate=Village.risk, most=2)
-    def catch(self, patient: textbook.Patient) -> None:
+    def catch(self, patient: Person) -> None:
         """Fall ill, from abroad or from others."""
-        patient.fire("catches")
+        patient.fire("infects")
 
 
 def ill_in_the_chain(world: Village, size: int) -> float:

@@ -1,15 +1,15 @@
 """The final size of epidemics in which everybody meets everybody, against exact laws."""
 
 from collections.abc import Callable, Sequence
-from enum import StrEnum
 from functools import cache
 from math import comb, exp
 
 import pytest
 
 from prism import Run
-from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, state
+from prism.examples import epidemic
+from prism.examples.epidemic import Health
+from prism.worlds import World, during, state
 from tests.kit.laws import assert_follows, on_fixed_seeds, p_of_mean, p_of_outcomes
 
 pytest.importorskip("scipy")
@@ -23,26 +23,9 @@ CONTACTS = 1.8
 COMMUNITY, COMMUNITIES, FIRST = 100, 10, 10
 
 
-class Health(StrEnum):
-    """States of the SIR model."""
-
-    SUSCEPTIBLE = "susceptible"
-    INFECTIOUS = "infectious"
-    REMOVED = "removed"
-
-
-class Person(Agent):
+class Person(epidemic.Person):
     """Somebody who can be infected once."""
 
-    chart = Statechart(
-        Health,
-        [
-            Transition("catches", Health.SUSCEPTIBLE, Health.INFECTIOUS),
-            Transition("recovers", Health.INFECTIOUS, Health.REMOVED),
-        ],
-        Health.SUSCEPTIBLE,
-        final_states=[Health.REMOVED],
-    )
     group: int = state(0)
 
 
@@ -67,13 +50,13 @@ class Epidemic(World[Person]):
         for place, person in enumerate(self.agents):
             person.group = place // self.size
             if place % self.size < self.first:
-                person.begin_in(Health.INFECTIOUS)
+                person.begin_in(Health.INFECTED)
 
     def tick_begins(self) -> None:
         """Count the infectious of each group."""
         counts = [0] * (len(self.agents) // self.size)
         for person in self.agents:
-            counts[person.group] += person.state is Health.INFECTIOUS
+            counts[person.group] += person.state is Health.INFECTED
         self.infectious = counts
 
     @during(Health.SUSCEPTIBLE)
@@ -81,9 +64,9 @@ class Epidemic(World[Person]):
         """Be infected by at least one of the infectious."""
         met = self.infectious[person.group]
         if met and person.random.chance(1 - (1 - self.infection) ** met):
-            person.fire("catches")
+            person.fire("infects")
 
-    @during(Health.INFECTIOUS)
+    @during(Health.INFECTED)
     def suffer(self, person: Person) -> None:
         """Recover with a probability."""
         if person.random.chance(self.recovery):
@@ -94,10 +77,10 @@ def final_sizes(world: Epidemic, groups: int, seed: int) -> list[int]:
     """Return how many of each group were infected, besides the first, when it was over."""
     run = Run(world, groups * world.size, seed=seed)
     run.run()
-    assert world.count(Health.INFECTIOUS) == 0
+    assert world.count(Health.INFECTED) == 0
     sizes = [-world.first] * groups
     for person in run.agents:
-        sizes[person.group] += person.state is Health.REMOVED
+        sizes[person.group] += person.state is Health.RECOVERED
 
     return sizes
 
