@@ -89,15 +89,8 @@ def test_a_run_with_a_model_is_kept_resumed_and_replayed(
 ) -> None:
     """Its folder says the model; stopped, it goes on, and replayed it is the same."""
     folder, options = tmp_path / "run", make(model, tmp_path)
-    seen: list[Any] = []
-
-    def stop(summary: Any) -> None:
-        seen.append(summary)
-        if len(seen) == 2:
-            raise StoppedError
-
     with pytest.raises(StoppedError):
-        options.keep(folder, on_round=stop)
+        options.keep(folder, on_round=stop_after(2))
     told = json.loads((folder / "run.json").read_text())["config"]
     assert told["model"] == "llama3.2"
 
