@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.agents import SeedPost, load_posts, opening_posts
+from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._differences import activities, make_follows, rank_of
 from prism.social._posts import Draft, Post, PostKind
@@ -57,8 +58,12 @@ class Posting(Parameters):
         for reader in self.agents:
             self._equip(reader)
         seeds = [*self.opening()]
+        named = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
+        for post_id, count in named.items():
+            if count > 1:
+                raise FieldValueError(f"first_posts: {count} posts have the id {post_id!r}")
         # those that are taken, also by opening posts that are still to come
-        self._ids = {seed.post_id for seed in seeds}
+        self._ids: set[str] = {*named}
         # an order that does not depend on that of the population
         names = {reader.agent_id for reader in self.agents}
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
