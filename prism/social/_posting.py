@@ -150,4 +150,4 @@ class Posting(Parameters):
         for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
             if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
                 self.vote(post, **{arm: 1})
-        turns.log_assigned()
+        turns.assignments.log()

@@ -109,10 +109,10 @@ class Agent(Declares):
 
     # Joining, which the run does
 
-    def _join(self, world: Any, keys: Sequence[int]) -> None:
+    def _join(self, world: Any, kind: Any, keys: Sequence[int]) -> None:
         # attribute by attribute: an object whose `__dict__` has been asked for is slower
         me = cast(Any, self)
-        me.world, now = world, world._run_turns.now
+        me.world, me._kind, now = world, kind, world._run_turns.now
         me._since = me._due = me._passed_in = now
         me._acts_from = now + 1
         me._key = keys[0]

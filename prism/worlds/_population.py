@@ -85,7 +85,7 @@ class Population:
         self._name(agent, before)
         if type(agent) not in self.kinds:
             self._add_kind(type(agent))
-        agent._join(self._world, self._keys_of(agent.agent_id))
+        agent._join(self._world, self.kinds[type(agent)], self._keys_of(agent.agent_id))
         arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
         seed = self._seed
         agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
@@ -138,7 +138,7 @@ class Population:
 
     def count(self, agent: Agent, change: int) -> None:
         """Count an agent that joins, 1, or leaves, -1."""
-        self.kinds[type(agent)].counts[agent.state] += change
+        agent._kind.counts[agent.state] += change
         if self.by_rate:
             (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
 

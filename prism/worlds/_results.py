@@ -14,6 +14,7 @@ from typing import Any
 from prism._faults import location_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
+from prism.worlds._events import Events
 from prism.worlds._spaces import Plane, Space
 from prism.worlds.fields import MEASURE, PICTURE, marked
 
@@ -179,17 +180,20 @@ class Pictures:
 
     Args:
         world: The world.
+        events: Writes the run's log.
     """
 
-    def __init__(self, world: Any) -> None:
-        self._world = world
+    def __init__(self, world: Any, events: Events) -> None:
+        self._world, self._events = world, events
         self._look = next(iter(marked(type(world), PICTURE)), None)
         self._ids: list[str] | None = None
 
     def take(self) -> dict[str, Any]:
-        """Return the keys of a picture's event, or nothing without a picture."""
-        world, agents = self._world, self._world.agents
-        if len(agents) > _MOST_DRAWN:
+        """Return the keys of a picture's event; none without a picture, or agents in the log."""
+        world, agents, log = self._world, self._world.agents, self._events
+        # each holds what has changed since the one before, which may have been silent
+        is_heard = log.are_heard or getattr(log.logger, "is_silent", False)
+        if log.covered == frozenset() or not is_heard or len(agents) > _MOST_DRAWN:
             return {}
 
         fields = (getattr(world, name) for name in type(world).fields)

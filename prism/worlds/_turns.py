@@ -21,7 +21,6 @@ from prism.runlog.writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge
-from prism.telemetry.events import TREATMENT_ASSIGNED
 from prism.worlds._agent import Agent
 from prism.worlds._events import Events
 from prism.worlds._population import Population
@@ -84,7 +83,7 @@ class Turns:
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
         self.part_of_tick: float = 1.0
-        self.assignments: Assignments = Assignments(run.seed)
+        self.assignments: Assignments = Assignments(run.seed, events)
         self._networks = 0
         self.now: int = 0
         self._at = _EVERYBODY_IS_OVER
@@ -107,17 +106,16 @@ class Turns:
         """Log every agent, and what `World.setup` logged."""
         if self.events.are_heard:
             for agent in self.population.everybody():
-                self.events.joined(agent, self._chart_of(agent).name)
+                self.events.joined(agent)
         self.events.begin()
 
     def enter(self) -> None:
         """Run the entry actions of the agents' first states, if their charts have any."""
         self.has_begun, self.refusing = True, None
-        kinds = self.population.kinds
         agents = self.population.everybody()
-        for _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
+        for _, agent in self.in_order(each for each in agents if each._kind.is_nested):
             self.acting = agent
-            kinds[type(agent)].chart.enter(agent)
+            agent._kind.chart.enter(agent)
         self.acting = None
 
     def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
@@ -139,10 +137,9 @@ class Turns:
             return
         self.population.count(agent, 1)
         self._look_at(agent)
-        kind = self.population.kinds[type(agent)]
-        self.events.joined(agent, kind.chart.name, source)
-        if kind.is_nested:
-            kind.chart.enter(agent)
+        self.events.joined(agent, source)
+        if agent._kind.is_nested:
+            agent._kind.chart.enter(agent)
 
     def leave(self, agent: Agent) -> None:
         """Take an agent out of the run, now or at the end of the tick if all act together."""
@@ -156,10 +153,7 @@ class Turns:
         if self.has_begun:
             self.population.count(agent, -1)
             ticks = agent.ticks_in_state + agent._stayed - self._is_to_come(agent)
-            self.events.left(agent, self._chart_of(agent).name, ticks)
-
-    def _chart_of(self, agent: Agent) -> Any:
-        return self.population.kinds[type(agent)].chart
+            self.events.left(agent, ticks)
 
     # Time
 
@@ -209,7 +203,7 @@ class Turns:
 
     def _begin_stay(self, agent: Any, tick: int) -> None:
         agent._since = tick
-        if self.population.kinds[type(agent)].limits:
+        if agent._kind.limits:
             self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -240,7 +234,7 @@ class Turns:
             raise SimulationError(
                 f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
             )
-        made = self.population.kinds[type(agent)].chart.fire(agent, trigger, context)
+        made = agent._kind.chart.fire(agent, trigger, context)
         if made is not None:
             self.made[trigger] += 1
             return made
@@ -249,17 +243,12 @@ class Turns:
             raise UnknownTriggerError(unknown_trigger_problem(trigger, self.population.triggers))
         return None
 
-    def log_assigned(self) -> None:
-        """Log the assignments since the last call."""
-        for keys in self.assignments.drain():
-            self.events.tell(TREATMENT_ASSIGNED, **keys)
-
     # What the engine calls
 
     def moved(self, agent: Any, edge: Edge) -> int:
         """Note a transition that the engine has made; return the ticks of the whole stay."""
         population, left, entered = self.population, edge.from_state, edge.to_state
-        kind = population.kinds[type(agent)]
+        kind = agent._kind
         kind.counts[left] -= 1
         kind.counts[entered] += 1
         self.counts["transitions"] += 1
@@ -289,7 +278,7 @@ class Turns:
 
     def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
-        kind = self.population.kinds[type(agent)]
+        kind = agent._kind
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
@@ -357,8 +346,8 @@ class Turns:
         """Return the agents that a world activates, after time has passed for all others."""
         if self._passed_in != self.now:
             self._passed_in = self.now
-            kinds, chosen = self.population.kinds, {*agents}
-            ticked = [each for each in self._active if kinds[type(each)].is_nested]
+            chosen = {*agents}
+            ticked = [each for each in self._active if each._kind.is_nested]
             passing = dict.fromkeys((*due, *ticked))
             for _, agent in self.in_order(each for each in passing if each not in chosen):
                 self._pass_time(agent)
@@ -370,7 +359,7 @@ class Turns:
             return False
         agent._passed_in = self.now
         self.acting = agent
-        kind = self.population.kinds[type(agent)]
+        kind = agent._kind
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
         if kind.is_nested:
@@ -394,7 +383,7 @@ class Turns:
             return None
         # with timers, it is that of the state in which the turn begins
         step = self._active.get(agent)
-        if self.population.kinds[type(agent)].has_timers and self._pass_time(agent):
+        if agent._kind.has_timers and self._pass_time(agent):
             return None
         return None if step is None else self._begin(agent, step)
 
@@ -406,7 +395,7 @@ class Turns:
 
     def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
-        state, chart = agent.state, self._chart_of(agent)
+        state, chart = agent.state, agent._kind.chart
 
         def fire() -> bool:
             if agent.has_left or chart.fire(agent, TIMEOUT) is None:

@@ -90,17 +90,13 @@ class Deciding(Waits):
     @property
     def chart(self) -> Any:
         """The definition of the agent's chart."""
-        return self._kind.chart.definition
-
-    @property
-    def _kind(self) -> Any:
-        return self.turns.population.kinds[type(self.agent)]
+        return self.agent._kind.chart.definition
 
     def settle(self) -> Any:
         """Carry out what leaves nothing to decide; return the new state, or the decision itself."""
         agent = self.agent
         # without the table, decisions took a sixth of the time of a rumour more
-        options = self._kind.choices.get((agent.state, self.trigger))
+        options = agent._kind.choices.get((agent.state, self.trigger))
         if options is None or agent.has_left:
             options = self._options()
         if len(options) < 2:
@@ -118,7 +114,7 @@ class Deciding(Waits):
         Raises:
             DefinitionError: If the first of several targets would always be taken.
         """
-        agent, kind = self.agent, self._kind
+        agent, kind = self.agent, self.agent._kind
         state, chart = agent.state, kind.chart
         if agent.has_left:
             return ()
@@ -159,7 +155,7 @@ class Deciding(Waits):
         """Whether the agent has moved since it was asked, even if it has returned."""
         if _last_of(self.agent) is self.since:
             return False
-        chart = self._kind.chart
+        chart = self.agent._kind.chart
         return bool(chart.has_moved(self.agent, self.state, self.trigger, self.since))
 
     def result(self) -> Any:
@@ -178,7 +174,7 @@ class Deciding(Waits):
         if turns.remembers and self.answer == self.state:
             agent._note(stay_in_words(self.state, self.trigger, self.context))
         turns.made[self.trigger] += 1
-        chart = self._kind.chart
+        chart = self.agent._kind.chart
         # twice as fast where no other region has moved, which is 3 % of a rumour
         if agent.state is self.state:
             made = chart.fire(agent, self.trigger, self.context, self.answer)
