@@ -18,7 +18,7 @@ from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet, leaves_in
 from prism.worlds.decisions import Deciding, Message, Receiving, Writing, send
-from prism.worlds.fields import Declares, require_fields
+from prism.worlds.fields import Declares, refuse_unknown
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -102,7 +102,7 @@ class Agent(Declares):
 
     def __init__(self, **arguments: Any) -> None:
         """Store the given fields."""
-        require_fields(type(self), arguments)
+        refuse_unknown(type(self), arguments, "field", self.fields)
         for name, value in arguments.items():
             setattr(self, name, value)
         self._arguments = arguments

@@ -72,11 +72,7 @@ class Kind:
     is_nested: bool
     channels: list[Channel] = field(default_factory=list)
     counts: Counter[Any] = field(default_factory=Counter)
-    has_timers: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Note whether time passes for its agents."""
-        self.has_timers = self.is_nested or bool(self.limits)
+    has_timers: bool = False
 
     def step_of(self, state: Any) -> Any:
         """Return the step of a state; with regions, that of each active one in turn."""
@@ -115,7 +111,9 @@ def make_kind(
 
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
     is_nested = definition.is_nested
-    kind = Kind(cls, chart, steps, _limits_of(cls), _choices_in(definition), is_nested)
+    limits, choices = _limits_of(cls), _choices_in(definition)
+    has_timers = is_nested or bool(limits)
+    kind = Kind(cls, chart, steps, limits, choices, is_nested, has_timers=has_timers)
     kind.channels += _channels(kind, world) if by_rate else ()
     return kind
 
