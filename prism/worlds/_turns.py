@@ -72,8 +72,7 @@ class Turns:
         self.seed: int = run.seed
         self.ticks_per_round: int = run.ticks
         self.remembers: bool = bool(answers.memory)
-        clocks = self.seconds, self._count_transition
-        self.population: Population = Population(world, run.seed, events.logger, *clocks)
+        self.population: Population = Population(self)
         self.acting: Any = None
         self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
         self.begin_round()
@@ -166,7 +165,8 @@ class Turns:
         """Return the simulated time in seconds, as the clock of charts."""
         return self.moment.seconds
 
-    def _count_transition(self) -> float:
+    def count_transition(self) -> float:
+        """Count a transition, and return the time."""
         self.counts["transitions"] += 1
         return self.seconds()
 
