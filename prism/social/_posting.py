@@ -18,7 +18,7 @@ from prism.social._readers import Reader
 from prism.social.parameters import Parameters
 from prism.telemetry.events import FOLLOW_CHANGED, POST_PUBLISHED, POST_VOTED
 
-COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+_COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 """What a round counts of each kind of posts."""
 
 
@@ -46,7 +46,7 @@ class Posting(Parameters):
     def setup(self) -> None:
         """Build the network of posts, and publish those from before the first round."""
         self.posts: list[Post] = []
-        self._counts: Counter[str] = Counter()
+        self._run_turns.counts |= dict.fromkeys((*_COUNTERS.values(), "likes"), 0)
         # what is published goes into the pools of the author's followers and the lists of topics,
         # so that a new feed needs only the newest few of each
         self._by_topic: defaultdict[str, list[Post]] = defaultdict(list)
@@ -70,7 +70,6 @@ class Posting(Parameters):
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
             self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
         self.posts_before: int = len(self.posts)
-        self._counts.clear()
 
     def _equip(self, reader: Reader) -> None:
         """Give a reader its activity, its sources of posts, and its followers."""
@@ -123,7 +122,7 @@ class Posting(Parameters):
             self._by_topic[topic].append(post)
         for reader in self._followers.get(author_id, ()):
             reader.pool.append(post)
-        self._counts[COUNTERS[kind]] += 1
+        self._run_turns.counts[_COUNTERS[kind]] += 1
         words = {"source": draft.source, "template": draft.template} if draft.source else {}
         self._log(
             POST_PUBLISHED,

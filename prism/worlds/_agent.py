@@ -134,7 +134,7 @@ class Agent(Declares):
         turns = agent.world._run_turns
         if turns.remembers and agent._notes_transitions:
             agent._note(transition_in_words(record))
-        dwell: int = turns.moved(agent, edge.from_state, edge.to_state)
+        dwell: int = turns.moved(agent, edge)
         return dwell
 
     # What steps read

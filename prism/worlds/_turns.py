@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -21,14 +20,14 @@ from prism.runlog import SimulatedClock
 from prism.runlog.writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT
+from prism.statechart.transitions import TIMEOUT, Edge
 from prism.telemetry.events import TREATMENT_ASSIGNED
 from prism.worlds._agent import Agent
 from prism.worlds._events import Events
 from prism.worlds._population import Population
+from prism.worlds._results import COUNTS
 from prism.worlds._waves import Waiting, advance, outside, settle_all
 from prism.worlds.decisions import Answers, Waits
-from prism.worlds.kinds import Kind
 from prism.worlds.treatments import Assignments
 from prism.worlds.world import World
 
@@ -52,9 +51,10 @@ class Turns:
         population: The agents.
         now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
-        transitions: Transitions in this round.
+        counts: Counts of this round by name; a world may add its own.
         timeouts: Time-outs in this round, by the state that was left.
-        agent_ticks: Agents that were there in the ticks of this round.
+        texts: Texts in this round, by their source.
+        fallbacks: Decisions that took the fallback in this round, by reason.
         has_begun: Whether the first round has begun.
         refusing: Why no event can be fired now, or None.
         stopped: When and why the run was stopped, or None.
@@ -76,9 +76,8 @@ class Turns:
         clocks = self.seconds, self._count_transition
         self.population: Population = Population(world, run.seed, events.logger, *clocks)
         self.acting: Any = None
-        self.transitions: int = 0
-        self.agent_ticks: int = 0
-        self.timeouts: Counter[str] = Counter()
+        self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
+        self.begin_round()
         self.has_begun: bool = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
         self.stopped: dict[str, Any] | None = None
@@ -174,7 +173,7 @@ class Turns:
         return self.moment.seconds
 
     def _count_transition(self) -> float:
-        self.transitions += 1
+        self.counts["transitions"] += 1
         return self.seconds()
 
     def time(self) -> float:
@@ -221,19 +220,18 @@ class Turns:
 
     # What agents call
 
-    def defer(self, action: Callable[[], object], whose: Agent) -> None:
-        """Do something now, or at the end of the tick if all act together."""
+    def defer(self, action: Callable[[], Any], whose: Agent) -> Any:
+        """Do something now and return its result, or do it at the end of a tick `together`."""
         if self.deferred is None:
-            action()
-        else:
-            self.deferred.append((self.rank_of(whose), whose.agent_id, action))
+            return action()
+        self.deferred.append((self.rank_of(whose), whose.agent_id, action))
+        return None
 
     def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
         """Fire an event now, or at the end of the tick if all act together."""
         if self.deferred is None:
             return self._fire(agent, trigger, context)
-        self.defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
-        return None
+        return self.defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
 
     def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
         if agent.has_left:
@@ -258,13 +256,15 @@ class Turns:
 
     # What the engine calls
 
-    def moved(self, agent: Any, left: Any, entered: Any) -> int:
+    def moved(self, agent: Any, edge: Edge) -> int:
         """Note a transition that the engine has made; return the ticks of the whole stay."""
-        population = self.population
-        counts = population.kinds[type(agent)].counts
-        counts[left] -= 1
-        counts[entered] += 1
-        self.transitions += 1
+        population, left, entered = self.population, edge.from_state, edge.to_state
+        kind = population.kinds[type(agent)]
+        kind.counts[left] -= 1
+        kind.counts[entered] += 1
+        self.counts["transitions"] += 1
+        if kind.is_nested and edge.trigger == TIMEOUT:
+            self.timeouts[state_text(left)] += 1
         now = self.now
         dwell: int = now - agent._since + agent._stayed
         agent.state, agent._since = entered, now
@@ -317,7 +317,7 @@ class Turns:
         """Begin a tick."""
         self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
         self.deferred = [] if self.world.together else None
-        self.agent_ticks += len(self.population.everybody())
+        self.counts["agent_ticks"] += len(self.population.everybody())
 
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
@@ -374,7 +374,7 @@ class Turns:
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
         if kind.is_nested:
-            self._let_pass(agent, kind)
+            kind.chart.schedule.tick(agent, agent.ticks_in_state)
         return False
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
@@ -414,27 +414,16 @@ class Turns:
             self.timeouts[state_text(state)] += 1
             return True
 
-        is_over = True
-        if self.deferred is None:
-            is_over = fire()
-        else:
-            self.defer(fire, agent)
+        is_over = self.defer(fire, agent) is not False
         if agent._due <= self.now:
             # a guard may let it pass later
             agent._due = self.now + 1
             self._due.setdefault(agent._due, []).append(agent)
         return is_over
 
-    def _let_pass(self, agent: Any, kind: Kind) -> None:
-        """Let a tick pass for a chart that has timers, rates or eventless transitions."""
-        chart, before = kind.chart, agent.state_history[-1:]
-        chart.schedule.tick(agent, agent.ticks_in_state)
-        last = before[0] if before else None
-        for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
-            if record.trigger == TIMEOUT:
-                self.timeouts[state_text(record.from_state)] += 1
-
     def begin_round(self) -> None:
         """Begin the counts of a round."""
-        self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
-        self.answers.begin_round()
+        self.counts = dict.fromkeys(self.counts, 0)
+        self.timeouts: Counter[str] = Counter()
+        self.texts: Counter[str] = Counter()
+        self.fallbacks: Counter[str] = Counter()

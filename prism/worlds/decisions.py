@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -276,23 +275,17 @@ class Answers:
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
         self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
-        self.begin_round()
 
     @property
     def concurrency(self) -> int:
         """How many requests are worth sending at the same time, or 0 if answers come at once."""
         return max(getattr(self.reasoner, "concurrency", 0), self.writer.concurrency)
 
-    def begin_round(self) -> None:
-        """Begin the counts of a round."""
-        self.decisions_asked: int = 0
-        self.texts: Counter[str] = Counter()
-        self.fallbacks: Counter[str] = Counter()
-
     async def ask(self, turns: Any, asking: Sequence[Deciding], writing: Sequence[Writing]) -> None:
         """Ask for decisions and texts together, and note, count and log the answers."""
         turns.acting = None
-        self.decisions_asked += len(asking)
+        turns.counts["decisions_asked"] += len(asking)
+        turns.counts["decisions_answered"] += len(asking)
         if asking and self.policy is not None:
             chosen = self.policy.choose(asking, turns.events.logger)
             for each, answer in zip(asking, chosen, strict=True):
@@ -308,7 +301,7 @@ class Answers:
             self.writer.announce(calls, texts, logger=turns.events.logger)
         for text, written in zip(writing, texts, strict=True):
             text.answer = written
-            self.texts[written.source] += 1
+            turns.texts[written.source] += 1
 
     async def _decide(self, turns: Any, pending: Sequence[Deciding]) -> None:
         """Let the reasoner decide."""
@@ -321,7 +314,8 @@ class Answers:
             each.answer = decision.chosen
             if decision.source == "fallback":
                 where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
-                self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
+                turns.counts["decisions_answered"] -= 1
+                turns.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Messages

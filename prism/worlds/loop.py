@@ -8,7 +8,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from prism._faults import note_location, shortened
@@ -178,12 +177,7 @@ class Loop:
         world, turns = self.world, self.turns
         stream = RandomStream(self._seed, "world", "setup", 0)
         vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
-        if isinstance(agents, Path):
-            agents = world.members_in(agents)
-        else:
-            is_number = isinstance(agents, int) and not isinstance(agents, bool)
-            agents = world.members(world.populate(agents) if is_number else agents)
-        turns.population.populate(agents)
+        turns.population.populate(world.members(agents))
         if covered is not None:
             first = turns.population.canonical(turns.population.everybody())[:covered]
             turns.events.covered = frozenset(each.agent_id for each in first)
@@ -265,13 +259,8 @@ class Loop:
             world.round_ends()
             turns.log_assigned()
         self._emit_picture(picture)
-        answers = self._answers
-        made = turns.agent_ticks, turns.transitions
-        questions = answers.decisions_asked
-        decided = questions, questions - answers.fallbacks.total()
-        timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
-        counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
-        summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
+        tally = turns.counts, turns.timeouts, turns.texts, turns.fallbacks
+        summary = WorldRound(number, states, measures, *tally, stopped=turns.stopped)
         turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
 
