@@ -32,10 +32,10 @@ def parameters_table() -> str:
 def presets_table() -> str:
     """Return what each preset changes, and what it says of itself."""
     lines = ["| preset | calibration | what it changes |", "|---|---|---|"]
-    for preset in PRESETS.values():
+    for preset_name, preset in PRESETS.items():
         changed = ", ".join(f"`{name}={_shown(value)}`" for name, value in preset.values.items())
         about = " ".join(preset.about.split())
-        lines.append(f"| `{preset.name}` | {about} | {changed or 'nothing'} |")
+        lines.append(f"| `{preset_name}` | {about} | {changed or 'nothing'} |")
 
     return "\n".join(lines) + "\n"
 

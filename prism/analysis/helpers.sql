@@ -82,7 +82,7 @@ select s.run, s.chart, begin as state, s.round,
        if(r.seconds_per_round is null, ticks_in_state, rounds_in_state) as length,
        "trigger" = 'timeout' as timed_out,
        if(closes or "trigger" is not distinct from 'round_ends', 'cut', 'complete') as ending
-from steps s join runs r using (run) where begin is not null
+from steps s join runs r using (run) where begin <> ''
 union all
 select s.run, s.chart, "end", rounds_seen,
        if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,12 +39,11 @@ class Arc:
             FieldTypeError: If the guard does not return truth values for them.
         """
         fits: Mask = states == self.source
-        guard = self.item.guard
+        guard: Any = self.item.guard
         if guard is not None and fits.any():
             what = f"chart {self.chart!r}: the guard of {self.item}"
             # numpy itself refuses `and`, `or`, `not` and 0 < x < 1, where &, | and ~ are meant
-            result = cast(Callable[[Any, Agents], Any], guard)(world, who[fits])
-            mask = for_each(result, int(fits.sum()), what)
+            mask = for_each(guard(world, who[fits]), int(fits.sum()), what)
             if mask.dtype != bool:
                 raise FieldTypeError(f"{what} must return truth values, got {mask.dtype}")
             fits[fits] = mask
@@ -57,6 +56,11 @@ class Codes:
     Args:
         charts: The charts, one for each kind of agents.
 
+    Attributes:
+        states: All states; the code of each is its index.
+        codes: The code of each state.
+        arcs: The transitions of each event, in order of preference.
+
     Raises:
         DefinitionError: If one is not flat, or two have states of one text.
     """
@@ -68,29 +72,20 @@ class Codes:
             raise DefinitionError(f"chart {nested[0]!r}: agents in arrays have no {wrong}")
         self.states: list[Any] = [state for each in definitions for state in each.states]
         self.dtype: Any = np.min_scalar_type(-len(self.states))
-        self._codes = {state: code for code, state in enumerate(self.states)}
-        if len(self._codes) < len(self.states):
+        self.codes: dict[Any, int] = {state: code for code, state in enumerate(self.states)}
+        if len(self.codes) < len(self.states):
             raise DefinitionError("charts of a world need states of their own, with other texts")
-        self.initial: list[int] = [self.of(each.initial) for each in definitions]
-        self.has_timeouts: bool = any(each.timeouts for each in definitions)
+        self.initial: list[int] = [self.codes[each.initial] for each in definitions]
         self.limits: NDArray[np.int32] = np.full(len(self.states), np.iinfo(np.int32).max, np.int32)
-        self._arcs: dict[Any, list[Arc]] = {}
+        self.arcs: dict[Any, list[Arc]] = {}
         for each in definitions:
             for state, ticks in each.timeouts.items():
-                self.limits[self.of(state)] = ticks
+                self.limits[self.codes[state]] = ticks
             for item in each.transitions:
-                arc = Arc(self.of(item.source), self.of(item.target), item, each.name)
-                self._arcs.setdefault(item.trigger, []).append(arc)
-
-    def of(self, state: Any) -> int:
-        """Return the code of a state; a KeyError if no chart has it."""
-        return self._codes[state]
+                arc = Arc(self.codes[item.source], self.codes[item.target], item, each.name)
+                self.arcs.setdefault(item.trigger, []).append(arc)
 
     def kind_of(self, state: Any) -> list[Any]:
         """Return all states of the chart that has a state."""
-        kind = type(self.states[self.of(state)])
+        kind = type(self.states[self.codes[state]])
         return [each for each in self.states if type(each) is kind]
-
-    def arcs(self, trigger: str) -> list[Arc]:
-        """Return the transitions of an event in order of preference; a KeyError if it has none."""
-        return self._arcs[trigger]

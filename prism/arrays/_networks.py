@@ -74,8 +74,7 @@ def small_world(world: Population, neighbours: int, rewired: float) -> ArrayNetw
     """
     size, most = world.size, world.size / 2 if rewired else world.size - 1
     if neighbours % 2 or not (2 <= neighbours <= most and 0 <= rewired <= 1):
-        bounds = f"even and from 2 to {most:.0f}"
-        raise FieldValueError(f"neighbours must be {bounds}, and rewired from 0 to 1")
+        raise FieldValueError(f"neighbours must be even, 2 to {most:.0f}, and rewired from 0 to 1")
     one = np.tile(np.arange(size), neighbours // 2)
     other = (one + np.repeat(np.arange(1, neighbours // 2 + 1), size)) % size
     generator = world.generator("small world")

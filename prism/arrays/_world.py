@@ -19,6 +19,7 @@ from prism.errors import FieldTypeError, FieldValueError, SimulationError
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart import Statechart
 from prism.statechart.states import state_text
+from prism.statechart.transitions import TIMEOUT, shared_edge
 from prism.telemetry import events
 
 Weights: TypeAlias = Mapping[Any, ArrayLike]
@@ -111,7 +112,7 @@ class ArrayWorld(Population):
         Raises:
             FieldValueError: If it is none of theirs.
         """
-        who, code = checked(who, self.size), self._codes.of(state)
+        who, code = checked(who, self.size), self._codes.codes[state]
         if not self.is_in(who, *self._codes.kind_of(state)).all():
             raise FieldValueError(f"{state!r} is no state of these agents' chart")
         self._state[who] = code
@@ -125,7 +126,7 @@ class ArrayWorld(Population):
         now = self._state if who is self.agents else self._state[checked(who, self.size)]
         result = np.zeros(len(now), bool)
         for state in states:
-            result |= now == self._codes.of(state)
+            result |= now == self._codes.codes[state]
         return result
 
     def ticks_in_state(self, who: ArrayLike) -> NDArray[np.int32]:
@@ -134,7 +135,7 @@ class ArrayWorld(Population):
 
     def count(self, state: Any) -> int:
         """Return how many agents are in a state."""
-        return int(np.count_nonzero(self._state == self._codes.of(state)))
+        return int(np.count_nonzero(self._state == self._codes.codes[state]))
 
     def share(self, state: Any) -> float:
         """Return the share of agents in a state, among those of its chart."""
@@ -151,7 +152,7 @@ class ArrayWorld(Population):
             KeyError: If no transition has this trigger.
         """
         who = checked(who, self.size)
-        is_first, arcs = times_named(who) == 0, self._codes.arcs(trigger)
+        is_first, arcs = times_named(who) == 0, self._codes.arcs[trigger]
         once = who[is_first]
         fits = self._enabled(arcs, once)
         choice = np.where(fits.any(axis=0), fits.argmax(axis=0), -1)
@@ -178,7 +179,7 @@ class ArrayWorld(Population):
             KeyError: If no transition has this trigger.
             FieldValueError: If weights are no such numbers, or of a state that is no target.
         """
-        who, arcs = checked(who, self.size), self._codes.arcs(trigger)
+        who, arcs = checked(who, self.size), self._codes.arcs[trigger]
         table = self._weights(len(who), trigger, [arc.target for arc in arcs], weights)
         drawn = {arc.item.target: np.zeros(len(who), bool) for arc in arcs}
         self._draws += 1
@@ -225,9 +226,9 @@ class ArrayWorld(Population):
         clock.begin_round(number)
         self._log(events.ROUND_STARTED)
         clock.advance()
-        if self._codes.has_timeouts:
+        if TIMEOUT in self._codes.arcs:
             is_late = self.round - self._since > self._codes.limits[self._state]
-            self.fire(np.flatnonzero(is_late), "timeout")
+            self.fire(np.flatnonzero(is_late), TIMEOUT)
         self.step()
         states = {state_text(state): self.count(state) for state in self._codes.states}
         measures = {name: float(value) for name, value in self.measures().items()}
@@ -248,7 +249,8 @@ class ArrayWorld(Population):
         """Return the weights of each transition, a row of numbers."""
         what = f"the weights of {trigger!r}"
         by_code = {
-            self._codes.of(state): for_each(weight, size, what) for state, weight in weights.items()
+            self._codes.codes[state]: for_each(weight, size, what)
+            for state, weight in weights.items()
         }
         if wrong := by_code.keys() - targets:
             raise FieldValueError(f"{what} never lead to {self._codes.states[wrong.pop()]!r}")
@@ -281,8 +283,8 @@ class ArrayWorld(Population):
             self._log(events.AGENT_JOINED, agent_id=f"agent_{agent + 1}", state=state)
 
     def _log_moves(self, arc: Arc, who: Agents) -> None:
-        ends = {"from_state": state_text(arc.item.source), "to_state": state_text(arc.item.target)}
-        event = {"chart": arc.chart, **ends, "trigger": arc.item.trigger, "context": None}
+        ends = shared_edge(arc.item.source, arc.item.target, arc.item.trigger).ends()
+        event = {"chart": arc.chart, **ends, "context": None}
         for agent in who[self._is_logged[who]].tolist():
             agent_id, ticks = f"agent_{agent + 1}", self.round - int(self._since[agent])
             self._log(events.TRANSITION, agent_id=agent_id, ticks_in_state=ticks, **event)

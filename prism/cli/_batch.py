@@ -216,7 +216,7 @@ def batch_screen(folder: Path) -> Iterator[Any]:
             bar.advance(run.name)
             if run.status == "failed":
                 note(f"{run.name} failed: {run.error}")
-            elif not bar.is_drawn:
+            elif bar.drawn is None:
                 say(f"{self.ended} of {self.total}: {run.name} {run.status}", err=True)
 
         def note(self, message: str) -> None:

@@ -17,15 +17,14 @@ from prism.runs.observing import telling_warnings
 
 
 class Bar:
-    """A bar on a terminal; nothing elsewhere."""
+    """A bar on a terminal; nothing elsewhere.
+
+    Attributes:
+        drawn: The bar while it is drawn.
+    """
 
     def __init__(self) -> None:
-        self._drawn: Any = None
-
-    @property
-    def is_drawn(self) -> bool:
-        """Whether there is a bar."""
-        return self._drawn is not None
+        self.drawn: Any = None
 
     def begin(self, unit: str, total: int, done: int) -> None:
         """Draw the bar: not earlier, for it and the messages before would overwrite each other."""
@@ -38,19 +37,19 @@ class Bar:
         columns = progress.BarColumn(), progress.MofNCompleteColumn()
         text = progress.TextColumn("{task.description}", markup=False)
         left = progress.TimeRemainingColumn()
-        self._drawn = progress.Progress(unit, *columns, text, left, console=screen)
-        self._drawn.add_task("", total=total, completed=done)
-        self._drawn.start()
+        self.drawn = progress.Progress(unit, *columns, text, left, console=screen)
+        self.drawn.add_task("", total=total, completed=done)
+        self.drawn.start()
 
     def advance(self, text: str = "") -> None:
         """Move the bar on, with a text beside it."""
-        if self._drawn is not None:
-            self._drawn.update(self._drawn.task_ids[0], advance=1, description=one_line(text))
+        if self.drawn is not None:
+            self.drawn.update(self.drawn.task_ids[0], advance=1, description=one_line(text))
 
     def end(self) -> None:
         """Leave the bar as it is; messages can be printed below it."""
-        if self._drawn is not None:
-            self._drawn.stop()
+        if self.drawn is not None:
+            self.drawn.stop()
 
 
 class RunScreen(Observer):
@@ -93,10 +92,16 @@ def run_screen(folder: Path | None, agents: str | None = None) -> Iterator[RunSc
     """
     screen = RunScreen(agents)
     with warnings.catch_warnings(), hinting_at(folder, screen.bar), telling_warnings(screen):
-        # as of a damaged file that was restored
-        warnings.simplefilter("always", RuntimeWarning)
-        warnings.showwarning = lambda message, *_, **__: note(str(message))
+        # as of a damaged file that was restored, or a decision that no step awaits
+        warnings.simplefilter("default", RuntimeWarning)
+        warnings.showwarning = lambda *warning, **_: _note_warning(*warning)
         yield screen
+
+
+def _note_warning(message: Any, _category: Any, file: str, line: int, *_: Any) -> None:
+    """Note a warning, with its line if that is in the user's code."""
+    is_own = Path(file).is_relative_to(Path(__file__).parents[1])
+    note(str(message) if is_own else f"{file}:{line}: {message}")
 
 
 @contextmanager

@@ -39,7 +39,7 @@ class Market(World[Buyer | Seller]):
         """Bid to some seller, and wait for the answer."""
         if sellers := self.agents.where(state=Stock.SELLING):
             buyer.offer = min(buyer.offer * self.raised, buyer.worth)
-            buyer.send(buyer.random.choice(sellers), buyer.offer)
+            buyer.send(sellers.sample(1)[0], buyer.offer)
             if (answer := await buyer.receive()) and answer.content:
                 buyer.fire("buys")
 

@@ -7,6 +7,7 @@ import os
 import sys
 import warnings
 from collections.abc import MutableMapping
+from logging import DEBUG
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ from prism.runlog.reader import read_line
 from prism.runlog.writer import RunLog, line_of, with_traceback
 from prism.telemetry import events
 from prism.telemetry.instruments import join_hooks
-from prism.telemetry.loggers import StandardLogger, describe, report, structlog_is_configured
+from prism.telemetry.loggers import (
+    StandardLogger,
+    describe,
+    is_heard,
+    report,
+    structlog_is_configured,
+)
 
 Event = MutableMapping[str, Any]
 
@@ -108,7 +115,9 @@ class _ConfiguredLog(RunLog):
     def _begin(self) -> None:
         report(None, "info", events.RUN_STARTED, {"schema": events.SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
-            raise InputError(_DROPS_TRANSITIONS, path=self.path)
+            raise InputError(_DROPS.format("transitions", "info", "INFO"), path=self.path)
+        if self._details and not is_heard(None, DEBUG):
+            raise InputError(_DROPS.format("details", "debug", "DEBUG"), path=self.path)
 
     def _join(self, chart: str, agent_id: str, state: str) -> None:
         """Log an agent that is met for the first time."""
@@ -162,10 +171,9 @@ def _require_log(path: Path) -> None:
 
 
 _NO_LOG = "is no log of prism.runlog.configure, and nothing is added to it: name another file"
-_DROPS_TRANSITIONS = (
-    "would lack the transitions, since structlog is configured with a wrapper_class that drops "
-    "info events: use one that passes them on, such as "
-    "structlog.make_filtering_bound_logger(logging.INFO)"
+_DROPS = (
+    "would lack the {0}, since structlog is configured with a wrapper_class that drops {1} events: "
+    "use one that passes them on, such as structlog.make_filtering_bound_logger(logging.{2})"
 )
 _DISPLACED = (
     "lacks all events since structlog was configured again: "

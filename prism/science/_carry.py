@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -40,8 +39,6 @@ def prepare_worker(parent: int) -> None:
     # the process of the batch handles a Ctrl-C at the terminal
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    # freeze what is loaded, which every full collection during the runs would scan again
-    gc.freeze()
 
 
 def _end_with(parent: int) -> None:

@@ -41,11 +41,7 @@ _ROUNDS = "The mean of each group's runs in each round, with Student's {:g}% int
 
 def page_of(comparison: Differences) -> Page:
     """Return the page of a comparison."""
-    sections = [
-        *_effects(comparison),
-        _differences(comparison),
-        *_rounds(comparison),
-    ]
+    sections = [*_effects(comparison), _differences(comparison), *_rounds(comparison)]
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
     return Page(
         comparison.title,

@@ -104,7 +104,7 @@ def methods_of(comparison: Differences) -> str:
     """Return a paragraph for the methods of a paper."""
     control, *others = comparison.groups
     tested = sum(row.p is not None for row in comparison.differences)
-    seeds = f" ({seeds_text(comparison.seeds)})" if comparison.seeds else ""
+    seeds = f" ({_seeds_text(comparison.seeds)})" if comparison.seeds else ""
     rounds = f"rounds {comparison.from_round} to {comparison.to_round}"
     were = "was" if len(others) == 1 else "were"
     sentences = [
@@ -113,14 +113,10 @@ def methods_of(comparison: Differences) -> str:
         f"Measures: {', '.join(dict.fromkeys(row.title for row in comparison.differences))}.",
     ]
     if tested:
+        intervals = f"{100 * comparison.confidence:g}% intervals and p-values"
+        correction = f"corrected for {tested} tests (Holm 1979)" if tested > 1 else "of one test"
         sentences.append(
-            f"Differences of means have {100 * comparison.confidence:g}% intervals and p-values "
-            f"({comparison.intervals}); "
-            + (
-                f"the {tested} p-values were corrected by Holm's method (1979)."
-                if tested > 1
-                else "there is one p-value."
-            )
+            f"Differences of means have {intervals} ({comparison.intervals}), {correction}."
         )
     if comparison.folder is not None:
         batch = read_batch(comparison.folder)
@@ -132,10 +128,8 @@ def methods_of(comparison: Differences) -> str:
     return " ".join(sentences)
 
 
-def seeds_text(seeds: Sequence[int]) -> str:
+def _seeds_text(seeds: Sequence[int]) -> str:
     """Return seeds as text, as a range if they are consecutive."""
-    if not seeds:
-        return ""
     if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[-1] + 1)):
         return f"seeds {seeds[0]} to {seeds[-1]}"
 

@@ -15,6 +15,7 @@ from prism.runs.folder import SUMMARY_NAME, read_summary
 from prism.runs.options import Before
 from prism.worlds import Run
 from prism.worlds.arguments import decider_of
+from prism.worlds.repeating import warn_of_changes
 from prism.worlds.treatments import read_treatment, setting
 
 
@@ -72,7 +73,7 @@ def rerun(
             earlier round, or the rounds before differ from the original.
     """
     source = Path(run)
-    options = _kept(source)
+    options = _kept(source, observer or Observer())
     if not 1 <= from_round <= changes.get("rounds", options.rounds):
         problem = f"must be a round of the run, 1 to {options.rounds}, got {from_round}"
         raise InputError(problem, field="from_round")
@@ -109,8 +110,8 @@ def rerun(
     return Rerun(outcome, source, from_round, _differences(source, Path(folder), from_round))
 
 
-def _kept(source: Path) -> Run[Any]:
-    """Return the options of a complete run."""
+def _kept(source: Path, observer: Observer) -> Run[Any]:
+    """Return the options of a complete run, and report what has changed since."""
     summary = read_summary(source)
     if "results" not in summary:
         raise InputError("has not ended: resume it first", path=source)
@@ -118,6 +119,7 @@ def _kept(source: Path) -> Run[Any]:
     options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
     if options.is_alone:
         raise InputError("is the run of a single agent: only those of worlds repeat", path=source)
+    warn_of_changes(summary, options, observer)
     return options
 
 
@@ -161,8 +163,7 @@ def _differences(run: Path, folder: Path, from_round: int) -> dict[str, Mapping[
     if first < from_round:
         problem = (
             f"its rounds before round {from_round} differ from the original, first in round "
-            f"{first}: another version of prism made it, or its world is not repeatable (see "
-            "prism world check)"
+            f"{first}: its code has changed, or its world is not repeatable (see prism world check)"
         )
         raise InputError(problem, path=run)
     return {row["what"]: row for row in rows}

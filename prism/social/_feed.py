@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ from prism.social._acting import (
     with_common_topic,
 )
 from prism.social._differences import follows_of_newcomer, is_awake, wait
-from prism.social._posting import COUNTERS, Posting
+from prism.social._posting import Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import RANKINGS, Ranking, by_own_method, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
@@ -43,7 +43,6 @@ from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
 from prism.worlds import Agent, during
 from prism.worlds.decisions import Writing
 
-_COUNTS = (*COUNTERS.values(), "likes")
 _UNDER_WAY = (AgentState.COMPOSING, AgentState.ENGAGING_LIKE, *KINDS_OF_ACTS)
 _ALL_KINDS: tuple[PostKind, ...] = ("reply", "reshare", "post")
 
@@ -85,17 +84,18 @@ class Feed(Posting):
         """Make the population of a run that was given only a number; by default a synthetic one."""
         return synthetic_population(agents, seed=self.seed).agents
 
-    def members(self, population: Iterable[Any]) -> list[Reader]:
-        """Make readers of social agents, which do not change."""
-        agents = [*population]
-        return [self._reader_of(each, len(agents)) for each in agents]
+    def members(self, agents: int | Path | Iterable[Any]) -> list[Reader]:
+        """Make readers of social agents, which do not change, or of a file of them.
 
-    def members_in(self, file: Path) -> list[Reader]:
-        """Make readers of any file that `load_population` reads; other columns are attributes."""
-        population = load_population(file, seed=self.seed)
-        if population.posts and self.first_posts is None:
-            self.first_posts: Any = population.posts
-        return self.members(population.agents)
+        It may be any that `load_population` reads; other columns are attributes.
+        """
+        if isinstance(agents, Path):
+            population = load_population(agents, seed=self.seed)
+            if population.posts and self.first_posts is None:
+                self.first_posts: Any = population.posts
+            agents = population.agents
+        social = [*super().members(agents)]
+        return [self._reader_of(each, len(social)) for each in social]
 
     def add(self, agent: Any, at: Agent | None = None, *, neighbours: Iterable[Agent] = ()) -> Any:
         """Let a social agent join the run as a reader that has all that the first ones have.
@@ -158,12 +158,6 @@ class Feed(Posting):
         for reader in self.agents:
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
-
-    def round_counts(self) -> Mapping[str, int]:
-        """Return the posts, replies, reshares and likes of a round."""
-        counts = {name: self._counts[name] for name in _COUNTS}
-        self._counts.clear()
-        return counts
 
     # The steps
 
@@ -251,7 +245,7 @@ class Feed(Posting):
         post = reader.post
         if post is not None:
             post.likes += 1
-            self._counts["likes"] += 1
+            self._run_turns.counts["likes"] += 1
             self._log_vote(POST_LIKED, reader, post)
         reader.fire(ACTION_DONE, post)
 

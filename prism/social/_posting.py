@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from prism.agents import SeedPost, load_posts, opening_posts
+from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.social._differences import activities, make_follows, rank_of
 from prism.social._posts import Draft, Post, PostKind
@@ -17,7 +18,7 @@ from prism.social._readers import Reader
 from prism.social.parameters import Parameters
 from prism.telemetry.events import FOLLOW_CHANGED, POST_PUBLISHED, POST_VOTED
 
-COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
+_COUNTERS: Mapping[PostKind, str] = {"post": "posts", "reply": "replies", "reshare": "reshares"}
 """What a round counts of each kind of posts."""
 
 
@@ -45,7 +46,7 @@ class Posting(Parameters):
     def setup(self) -> None:
         """Build the network of posts, and publish those from before the first round."""
         self.posts: list[Post] = []
-        self._counts: Counter[str] = Counter()
+        self._run_turns.counts |= dict.fromkeys((*_COUNTERS.values(), "likes"), 0)
         # what is published goes into the pools of the author's followers and the lists of topics,
         # so that a new feed needs only the newest few of each
         self._by_topic: defaultdict[str, list[Post]] = defaultdict(list)
@@ -57,15 +58,18 @@ class Posting(Parameters):
         for reader in self.agents:
             self._equip(reader)
         seeds = [*self.opening()]
+        named = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
+        for post_id, count in named.items():
+            if count > 1:
+                raise FieldValueError(f"first_posts: {count} posts have the id {post_id!r}")
         # those that are taken, also by opening posts that are still to come
-        self._ids = {seed.post_id for seed in seeds}
+        self._ids: set[str] = {*named}
         # an order that does not depend on that of the population
         names = {reader.agent_id for reader in self.agents}
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}
         for seed in sorted(seeds, key=lambda seed: key[seed.author_id]):
             self._publish(seed.author_id, "post", Draft(seed.text, seed.topics), None, seed.post_id)
         self.posts_before: int = len(self.posts)
-        self._counts.clear()
 
     def _equip(self, reader: Reader) -> None:
         """Give a reader its activity, its sources of posts, and its followers."""
@@ -118,7 +122,7 @@ class Posting(Parameters):
             self._by_topic[topic].append(post)
         for reader in self._followers.get(author_id, ()):
             reader.pool.append(post)
-        self._counts[COUNTERS[kind]] += 1
+        self._run_turns.counts[_COUNTERS[kind]] += 1
         words = {"source": draft.source, "template": draft.template} if draft.source else {}
         self._log(
             POST_PUBLISHED,
@@ -146,4 +150,4 @@ class Posting(Parameters):
         for arm, share in (("likes", self.up_treated), ("dislikes", self.down_treated)):
             if turns.assignments.assign("post_id", [post.post_id], "votes", arm, share):
                 self.vote(post, **{arm: 1})
-        turns.log_assigned()
+        turns.assignments.log()

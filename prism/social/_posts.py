@@ -1,10 +1,8 @@
-"""Posts, and which are the newest."""
+"""Posts and their drafts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Literal
 
 from prism.agents.words import Terms, terms_of
@@ -85,15 +83,3 @@ class Post:
     def votes(self) -> dict[str, int]:
         """Likes, dislikes and score, by these names."""
         return {"likes": self.likes, "dislikes": self.dislikes, "score": self.score}
-
-
-def newest(sources: Iterable[Sequence[Post]], since: int, length: int) -> list[Post]:
-    """Return the newest posts of some sources, from a number on, newest first."""
-    fresh: dict[int, Post] = {}
-    for posts in sources:
-        for post in islice(reversed(posts), length):
-            if post.number < since:
-                break
-            fresh[post.number] = post
-
-    return [fresh[number] for number in sorted(fresh, reverse=True)]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
-from itertools import islice
+from itertools import islice, takewhile
 from operator import attrgetter
 from typing import Any
 
-from prism.social._posts import Post, newest
+from prism.social._posts import Post
 from prism.social._readers import Reader
 
 Ranking = Callable[[Any, Reader], Iterable[Post]]
@@ -86,6 +86,12 @@ def _add_newest(feed: Any, reader: Reader) -> bool:
     fresh = [posts for posts in reader.sources if posts and posts[-1].number >= since]
     if fresh:
         reader_id, length = reader.agent_id, feed.feed_length
-        wanted = [post for post in newest(fresh, since, length) if post.author_id != reader_id]
-        reader.unread = (wanted + reader.unread)[:length]
+        recent = (islice(reversed(posts), length) for posts in fresh)
+        newest = {
+            post
+            for posts in recent
+            for post in takewhile(lambda post: post.number >= since, posts)
+            if post.author_id != reader_id
+        }
+        reader.unread = (sorted(newest, key=_number, reverse=True) + reader.unread)[:length]
     return bool(reader.unread)

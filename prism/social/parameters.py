@@ -34,12 +34,10 @@ class Preset:
     """Named parameters.
 
     Args:
-        name: The name.
         about: The figures to which it is calibrated, their source, and what it does not reproduce.
         values: The parameters that differ from the defaults, which are ``conversation``.
     """
 
-    name: str
     about: str
     values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -47,7 +45,6 @@ class Preset:
 def _presets_in(file: Path) -> dict[str, Preset]:
     return {
         name: Preset(
-            name,
             " ".join(table["about"].split()),
             {**table.get("values", {}), **dict.fromkeys(table.get("none", ()))},
         )

@@ -167,6 +167,9 @@ class Hierarchy:
         # members of two enums are equal if their texts are
         if type(self.nodes[number].state) is not type(state):
             problem = f"{what}: {state!r} is not among the states ({self._listing})"
+            if isinstance(state, str) and not isinstance(state, Enum) and state in self.numbers:
+                member = self.nodes[self.numbers[state]].state
+                problem += f": use {type(member).__name__}.{member.name}"
             self.problems.append((path, problem))
         return number
 

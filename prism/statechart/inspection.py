@@ -127,14 +127,15 @@ def explain(
 
     reacts_to = [each for each in tree.triggers if rows.reaction(state, each)]
     hint = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
+    others = f"only to {joined(reacts_to)}" if reacts_to else "nor to any other"
     summaries: dict[FireOutcome, str] = {
         "moves": f"fire moves the agent to {state_text(target)!r}",
         "stays": "fire runs the action; the agent stays, and nothing is recorded",
         "draws": "fire draws one of those that passed, weighted by probability",
         "refused": "fire does nothing: no guard passes",
         "raises": "fire raises the guard's exception: the chart is strict",
-        "no reaction": f"{state_text(state)!r} does not react to it, only to "
-        f"{joined(reacts_to) or 'no event'}{hint and f' ({hint})'}",
+        "no reaction": f"{state_text(state)!r} does not react to it, {others}"
+        f"{hint and f' ({hint})'}",
     }
     return Explanation(
         chart.name,

@@ -278,7 +278,8 @@ class Statechart(Driving[StateT]):
 
     # Agents
 
-    def history(self, agent: Any) -> Sequence[StateTransition]:
+    @staticmethod
+    def history(agent: Any) -> Sequence[StateTransition]:
         """Return an agent's last transitions, oldest first, wherever they are kept.
 
         They are kept in ``agent.state_history``, unless the application has something else there.

@@ -10,6 +10,7 @@ from typing import Any
 from prism.errors import AgentError, FieldValueError
 from prism.statechart import Statechart
 from prism.statechart.inspection import explain
+from prism.statechart.memory import count_of
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_MAX_HISTORY_DEPTH
@@ -89,6 +90,11 @@ def _require_states(agent: Any, states: Sequence[str]) -> None:
         )
 
 
+def _history_of(agent: Any) -> Any:
+    """Return an agent's records, wherever they are kept, or what its own class keeps as such."""
+    return Statechart.history(agent) or getattr(agent, "state_history", None)
+
+
 def _path_of(agent: Any) -> tuple[list[str], list[Any]]:
     """Return the states of an agent in order, and the record of leaving each, if there is one.
 
@@ -103,7 +109,7 @@ def _path_of(agent: Any) -> tuple[list[str], list[Any]]:
             records.append(None)
 
     try:
-        for record in getattr(agent, "state_history", None) or ():
+        for record in _history_of(agent) or ():
             # the agent may have been moved by hand since the last record
             enter(record.from_state)
             records[-1] = record
@@ -121,11 +127,12 @@ def _path_of(agent: Any) -> tuple[list[str], list[Any]]:
 
 def _may_be_cut(agent: Any) -> bool:
     """Return True if the history may lack its beginning."""
-    history = getattr(agent, "state_history", None)
+    history = _history_of(agent)
     # the engine bounds every history that it writes itself
     writes_itself = callable(getattr(type(agent), "transition_to", None))
     default = None if writes_itself else DEFAULT_MAX_HISTORY_DEPTH
-    limits = (getattr(agent, "max_history_depth", default), getattr(history, "maxlen", None))
+    depth = count_of(agent, "max_history_depth") or default
+    limits = depth, count_of(history, "maxlen")
 
     return history is not None and any(
         limit is not None and len(history) >= limit for limit in limits
@@ -141,7 +148,7 @@ def _missing(
     context: Any,
 ) -> Iterator[str]:
     """Yield what is known of the first transition that is missing."""
-    if getattr(agent, "state_history", None) is None:
+    if _history_of(agent) is None:
         yield "it keeps no state_history, so only its current state is known"
         return
 

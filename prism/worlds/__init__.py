@@ -7,7 +7,6 @@ out.
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet
 from prism.worlds._networks import Network, from_edges, small_world
-from prism.worlds._repeating import replay, resume
 from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._spaces import Layer, Plane, Space
@@ -23,6 +22,7 @@ from prism.worlds.fields import (
     uniform,
 )
 from prism.worlds.guests import Guest
+from prism.worlds.repeating import replay, resume
 from prism.worlds.world import World
 
 __all__ = [

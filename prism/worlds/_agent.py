@@ -18,7 +18,7 @@ from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
 from prism.worlds._agent_set import NOBODY, AgentSet, leaves_in
 from prism.worlds.decisions import Deciding, Message, Receiving, Writing, send
-from prism.worlds.fields import Declares, require_fields
+from prism.worlds.fields import Declares, refuse_unknown
 
 HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
@@ -102,17 +102,17 @@ class Agent(Declares):
 
     def __init__(self, **arguments: Any) -> None:
         """Store the given fields."""
-        require_fields(type(self), arguments)
+        refuse_unknown(type(self), arguments, "field", self.fields)
         for name, value in arguments.items():
             setattr(self, name, value)
         self._arguments = arguments
 
     # Joining, which the run does
 
-    def _join(self, world: Any, keys: Sequence[int]) -> None:
+    def _join(self, world: Any, kind: Any, keys: Sequence[int]) -> None:
         # attribute by attribute: an object whose `__dict__` has been asked for is slower
         me = cast(Any, self)
-        me.world, now = world, world._run_turns.now
+        me.world, me._kind, now = world, kind, world._run_turns.now
         me._since = me._due = me._passed_in = now
         me._acts_from = now + 1
         me._key = keys[0]
@@ -134,7 +134,7 @@ class Agent(Declares):
         turns = agent.world._run_turns
         if turns.remembers and agent._notes_transitions:
             agent._note(transition_in_words(record))
-        dwell: int = turns.moved(agent, edge.from_state, edge.to_state)
+        dwell: int = turns.moved(agent, edge)
         return dwell
 
     # What steps read

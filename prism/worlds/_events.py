@@ -16,6 +16,7 @@ from prism.statechart.states import state_text
 from prism.telemetry.events import (
     AGENT_JOINED,
     AGENT_LEFT,
+    AGENTS_PICTURED,
     ANSWER_DISCARDED,
     DECISION,
     MESSAGE_SENT,
@@ -113,22 +114,28 @@ class Events:
         else:
             self._buffer.append((event, keys))
 
-    def joined(self, agent: Any, chart: str, parent: Any = None) -> None:
+    def joined(self, agent: Any, parent: Any = None) -> None:
         """Log that an agent has joined, and who bore it."""
         self.emit(
             AGENT_JOINED,
             agent_id=agent.agent_id,
-            chart=chart,
+            chart=agent._kind.chart.name,
             display_name=agent.name,
             state=state_text(agent.state),
             **agent.described(),
             **({} if parent is None else {"parent": parent.agent_id}),
         )
 
-    def left(self, agent: Any, chart: str, ticks: int) -> None:
+    def left(self, agent: Any, ticks: int) -> None:
         """Log that an agent has left, after some ticks in its state."""
+        chart = agent._kind.chart.name
         about = {"chart": chart, "state": state_text(agent.state), "ticks_in_state": ticks}
         self.emit(AGENT_LEFT, agent_id=agent.agent_id, **about)
+
+    def picture(self, keys: Mapping[str, Any]) -> None:
+        """Log a picture of the agents, unless it is empty."""
+        if keys:
+            self.emit(AGENTS_PICTURED, **keys)
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log an event of the run."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
@@ -13,12 +13,11 @@ from prism.randomness import RandomStream
 from prism.randomness.stream import keys_of
 from prism.statechart import Definition
 from prism.statechart.states import state_text
-from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds.guests import Guest, lend
 from prism.worlds.kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
-from prism.worlds.world import World, kinds_of
+from prism.worlds.world import kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
 
@@ -27,11 +26,7 @@ class Population:
     """The agents of a run.
 
     Args:
-        world: The world.
-        seed: Seed of every random number.
-        logger: Where events go.
-        clock: Returns the time; charts of agents ask for it.
-        guest_clock: Returns the time; charts of objects ask for it once for each transition.
+        turns: Gives turns to them; it has the run's world, seed, logger and clocks.
 
     Attributes:
         kinds: The kinds of agents that there are.
@@ -39,25 +34,17 @@ class Population:
         members: The agents of each kind in each state, if events happen at rates.
     """
 
-    def __init__(
-        self,
-        world: World[Any],
-        seed: int,
-        logger: EventLogger | None,
-        clock: Callable[[], float],
-        guest_clock: Callable[[], float],
-    ) -> None:
-        self._world, self._seed, self._logger = world, seed, logger
-        self._clock, self._guest_clock = clock, guest_clock
+    def __init__(self, turns: Any) -> None:
+        self._turns, self._world = turns, turns.world
         self.kinds: dict[type, Kind] = {}
-        self.by_rate: bool = is_by_rate(type(world))
+        self.by_rate: bool = is_by_rate(type(self._world))
         self.members: Members = Members()
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
         self._numbers: Counter[Any] = Counter()
-        self._keys_of = partial(keys_of, 3, seed, "agent")
+        self._keys_of = partial(keys_of, 3, turns.seed, "agent")
 
     # Joining and leaving
 
@@ -85,12 +72,12 @@ class Population:
         self._name(agent, before)
         if type(agent) not in self.kinds:
             self._add_kind(type(agent))
-        agent._join(self._world, self._keys_of(agent.agent_id))
+        agent._join(self._world, self.kinds[type(agent)], self._keys_of(agent.agent_id))
         arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
-        seed = self._seed
+        turns, seed = self._turns, self._turns.seed
         agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
         if isinstance(agent, Guest):
-            lend(agent, self._logger, self._guest_clock, seed)
+            lend(agent, turns.events.logger, turns.count_transition, seed)
 
     def _name(self, agent: Agent, before: str) -> None:
         """Give an agent its id, made of its parent's, or of its kind and number."""
@@ -108,12 +95,9 @@ class Population:
         self._ids.add(agent.agent_id)
 
     def _add_kind(self, cls: type[Agent]) -> None:
-        world, is_guest = type(self._world), issubclass(cls, Guest)
         if self.kinds:
-            check_classes(world, [cls])
-        clock = self._guest_clock if is_guest else self._clock
-        kind = make_kind(cls, world, self._logger, clock, by_rate=self.by_rate)
-        self.kinds[cls] = kind
+            check_classes(type(self._world), [cls])
+        self.kinds[cls] = make_kind(cls, self._turns)
         vars(self).pop("definitions", None)
         vars(self).pop("triggers", None)
 
@@ -138,7 +122,7 @@ class Population:
 
     def count(self, agent: Agent, change: int) -> None:
         """Count an agent that joins, 1, or leaves, -1."""
-        self.kinds[type(agent)].counts[agent.state] += change
+        agent._kind.counts[agent.state] += change
         if self.by_rate:
             (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
 

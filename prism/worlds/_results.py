@@ -14,12 +14,14 @@ from typing import Any
 from prism._faults import location_of_method
 from prism.errors import SimulationError
 from prism.statechart.states import state_text
+from prism.worlds._events import Events
 from prism.worlds._spaces import Plane, Space
 from prism.worlds.fields import MEASURE, PICTURE, marked
 
 Measured = float | int | None
 
-_COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+"""What every run counts: see `WorldRound`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,38 +32,31 @@ class WorldRound:
         number: The round, counted from 1.
         states: Agents in each state at the last tick.
         measures: The values of the measures by name, or None if there was nothing to measure.
-        agent_ticks: The number of agents times the number of ticks.
-        transitions: Transitions between states.
-        decisions_asked: Questions to the reasoner.
-        decisions_answered: Questions that it answered. The others took the fallback.
+        counts: Counts by name: ``agent_ticks``, agents times ticks; ``transitions`` between states;
+            ``decisions_asked``, questions to the reasoner; ``decisions_answered``, those that did
+            not take the fallback; and those of the world, such as ``posts``.
         timeouts: Time-outs by the state that they ended.
         texts: Texts by their source: ``model``, ``cache``, ``template``, ``fallback``,
             or ``failed`` if there was none.
         fallbacks: Decisions that took the fallback, by kind of reason and server.
         stopped: If the run was stopped in this round, the tick, the time in rounds since the
             beginning, and the reason. Otherwise None.
-        counts: The world's own counts by name; see `World.round_counts`.
     """
 
     number: int
     states: Mapping[str, int]
     measures: Mapping[str, Measured]
-    agent_ticks: int
-    transitions: int
-    decisions_asked: int
-    decisions_answered: int
+    counts: Mapping[str, int]
     timeouts: Mapping[str, int]
     texts: Mapping[str, int] = field(default_factory=dict)
     fallbacks: Mapping[str, int] = field(default_factory=dict)
     stopped: Mapping[str, Any] | None = None
-    counts: Mapping[str, int] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the round as plain data."""
         return {
             "round": self.number,
             "states": dict(self.states),
-            **{name: getattr(self, name) for name in _COUNTS},
             **self.counts,
             **_by_name([self]),
             "measures": dict(self.measures),
@@ -100,9 +95,9 @@ class WorldResults:
 
     def totals(self) -> dict[str, Any]:
         """Return the sums of the counts of all rounds, as plain data."""
-        sums: Counter[str] = Counter(dict.fromkeys(_COUNTS, 0))
+        sums: Counter[str] = Counter()
         for each in self.rounds:
-            sums.update({name: getattr(each, name) for name in _COUNTS} | dict(each.counts))
+            sums.update(each.counts)
         stopped = {"stopped": dict(self.stopped)} if self.stopped else {}
         return {**sums, **_by_name(self.rounds), **stopped}
 
@@ -185,17 +180,20 @@ class Pictures:
 
     Args:
         world: The world.
+        events: Writes the run's log.
     """
 
-    def __init__(self, world: Any) -> None:
-        self._world = world
+    def __init__(self, world: Any, events: Events) -> None:
+        self._world, self._events = world, events
         self._look = next(iter(marked(type(world), PICTURE)), None)
         self._ids: list[str] | None = None
 
     def take(self) -> dict[str, Any]:
-        """Return the keys of a picture's event, or nothing without a picture."""
-        world, agents = self._world, self._world.agents
-        if len(agents) > _MOST_DRAWN:
+        """Return the keys of a picture's event; none without a picture, or agents in the log."""
+        world, agents, log = self._world, self._world.agents, self._events
+        # each holds what has changed since the one before, which may have been silent
+        is_heard = log.are_heard or getattr(log.logger, "is_silent", False)
+        if log.covered == frozenset() or not is_heard or len(agents) > _MOST_DRAWN:
             return {}
 
         fields = (getattr(world, name) for name in type(world).fields)

@@ -151,7 +151,7 @@ class Run(Generic[WorldT_co]):
             raise InputError(problem, field=min(unknown))
         self._arguments = {"world": world, "reasoner": decider, **named}
         self.reasoner: Any = decider
-        self._loop: Any = None
+        self._loop: Loop | None = None
         self._take(world, **{**self.takes, **named})
 
     def _take(self, world: Any, **named: Any) -> None:
@@ -245,8 +245,7 @@ class Run(Generic[WorldT_co]):
     @property
     def agents(self) -> Sequence[Any]:
         """The population, in the order in which it was given."""
-        agents: Sequence[Any] = self.loop.agents
-        return agents
+        return self.loop.agents
 
     @property
     def finished(self) -> Sequence[Any]:
@@ -256,8 +255,7 @@ class Run(Generic[WorldT_co]):
     @property
     def clock(self) -> SimulatedClock:
         """The run's clock."""
-        clock: SimulatedClock = self.loop.clock
-        return clock
+        return self.loop.clock
 
     def replace(self, **changes: Any) -> Self:
         """Return the same run with other arguments.
@@ -312,7 +310,7 @@ class Run(Generic[WorldT_co]):
         again.repeats = Repeats(run, until, tuple(by_others))
         return again
 
-    def prepare(self, logger: EventLogger | None) -> Any:
+    def prepare(self, logger: EventLogger | None) -> Loop:
         """Make everything that the run needs, before anything is written.
 
         Args:
@@ -418,7 +416,7 @@ class Run(Generic[WorldT_co]):
     # Making it
 
     @property
-    def loop(self) -> Any:
+    def loop(self) -> Loop:
         """The loop that carries out the run, for inspection."""
         return self._loop or self.prepare(self._logger or LateLogger())
 
@@ -428,7 +426,7 @@ class Run(Generic[WorldT_co]):
         except (TypeError, FieldValueError) as error:
             raise InputError(str(error), field="parameters") from None
 
-    def _make(self, logger: EventLogger | None) -> Any:
+    def _make(self, logger: EventLogger | None) -> Loop:
         """Make the world, its agents, the reasoner and the writer."""
         world = self._world or self._new_world()
         # the next run makes a new one

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
-from itertools import takewhile
 from operator import itemgetter
 from typing import Any
 
@@ -21,14 +20,13 @@ from prism.runlog import SimulatedClock
 from prism.runlog.writer import Moment
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
-from prism.statechart.transitions import TIMEOUT
-from prism.telemetry.events import TREATMENT_ASSIGNED
+from prism.statechart.transitions import TIMEOUT, Edge
 from prism.worlds._agent import Agent
 from prism.worlds._events import Events
 from prism.worlds._population import Population
+from prism.worlds._results import COUNTS
 from prism.worlds._waves import Waiting, advance, outside, settle_all
 from prism.worlds.decisions import Answers, Waits
-from prism.worlds.kinds import Kind
 from prism.worlds.treatments import Assignments
 from prism.worlds.world import World
 
@@ -52,9 +50,10 @@ class Turns:
         population: The agents.
         now: The tick, counted from the beginning of the run.
         acting: The agent whose step is running.
-        transitions: Transitions in this round.
+        counts: Counts of this round by name; a world may add its own.
         timeouts: Time-outs in this round, by the state that was left.
-        agent_ticks: Agents that were there in the ticks of this round.
+        texts: Texts in this round, by their source.
+        fallbacks: Decisions that took the fallback in this round, by reason.
         has_begun: Whether the first round has begun.
         refusing: Why no event can be fired now, or None.
         stopped: When and why the run was stopped, or None.
@@ -73,19 +72,17 @@ class Turns:
         self.seed: int = run.seed
         self.ticks_per_round: int = run.ticks
         self.remembers: bool = bool(answers.memory)
-        clocks = self.seconds, self._count_transition
-        self.population: Population = Population(world, run.seed, events.logger, *clocks)
+        self.population: Population = Population(self)
         self.acting: Any = None
-        self.transitions: int = 0
-        self.agent_ticks: int = 0
-        self.timeouts: Counter[str] = Counter()
+        self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
+        self.begin_round()
         self.has_begun: bool = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"
         self.stopped: dict[str, Any] | None = None
         self.made: Counter[str] = Counter()
         self.missed: Counter[tuple[str, str]] = Counter()
         self.part_of_tick: float = 1.0
-        self.assignments: Assignments = Assignments(run.seed)
+        self.assignments: Assignments = Assignments(run.seed, events)
         self._networks = 0
         self.now: int = 0
         self._at = _EVERYBODY_IS_OVER
@@ -108,17 +105,16 @@ class Turns:
         """Log every agent, and what `World.setup` logged."""
         if self.events.are_heard:
             for agent in self.population.everybody():
-                self.events.joined(agent, self._chart_of(agent).name)
+                self.events.joined(agent)
         self.events.begin()
 
     def enter(self) -> None:
         """Run the entry actions of the agents' first states, if their charts have any."""
         self.has_begun, self.refusing = True, None
-        kinds = self.population.kinds
         agents = self.population.everybody()
-        for _, agent in self.in_order(each for each in agents if kinds[type(each)].is_nested):
+        for _, agent in self.in_order(each for each in agents if each._kind.is_nested):
             self.acting = agent
-            kinds[type(agent)].chart.enter(agent)
+            agent._kind.chart.enter(agent)
         self.acting = None
 
     def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
@@ -140,10 +136,9 @@ class Turns:
             return
         self.population.count(agent, 1)
         self._look_at(agent)
-        kind = self.population.kinds[type(agent)]
-        self.events.joined(agent, kind.chart.name, source)
-        if kind.is_nested:
-            kind.chart.enter(agent)
+        self.events.joined(agent, source)
+        if agent._kind.is_nested:
+            agent._kind.chart.enter(agent)
 
     def leave(self, agent: Agent) -> None:
         """Take an agent out of the run, now or at the end of the tick if all act together."""
@@ -157,10 +152,7 @@ class Turns:
         if self.has_begun:
             self.population.count(agent, -1)
             ticks = agent.ticks_in_state + agent._stayed - self._is_to_come(agent)
-            self.events.left(agent, self._chart_of(agent).name, ticks)
-
-    def _chart_of(self, agent: Agent) -> Any:
-        return self.population.kinds[type(agent)].chart
+            self.events.left(agent, ticks)
 
     # Time
 
@@ -173,8 +165,9 @@ class Turns:
         """Return the simulated time in seconds, as the clock of charts."""
         return self.moment.seconds
 
-    def _count_transition(self) -> float:
-        self.transitions += 1
+    def count_transition(self) -> float:
+        """Count a transition, and return the time."""
+        self.counts["transitions"] += 1
         return self.seconds()
 
     def time(self) -> float:
@@ -210,7 +203,7 @@ class Turns:
 
     def _begin_stay(self, agent: Any, tick: int) -> None:
         agent._since = tick
-        if self.population.kinds[type(agent)].limits:
+        if agent._kind.limits:
             self._look_at(agent)
 
     def network_stream(self) -> RandomStream:
@@ -221,19 +214,18 @@ class Turns:
 
     # What agents call
 
-    def defer(self, action: Callable[[], object], whose: Agent) -> None:
-        """Do something now, or at the end of the tick if all act together."""
+    def defer(self, action: Callable[[], Any], whose: Agent) -> Any:
+        """Do something now and return its result, or do it at the end of a tick `together`."""
         if self.deferred is None:
-            action()
-        else:
-            self.deferred.append((self.rank_of(whose), whose.agent_id, action))
+            return action()
+        self.deferred.append((self.rank_of(whose), whose.agent_id, action))
+        return None
 
     def fire(self, agent: Agent, trigger: str, context: Any = None) -> Any:
         """Fire an event now, or at the end of the tick if all act together."""
         if self.deferred is None:
             return self._fire(agent, trigger, context)
-        self.defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
-        return None
+        return self.defer(lambda: self._fire(agent, trigger, context), self.acting or agent)
 
     def _fire(self, agent: Agent, trigger: str, context: Any) -> Any:
         if agent.has_left:
@@ -242,7 +234,7 @@ class Turns:
             raise SimulationError(
                 f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
             )
-        made = self.population.kinds[type(agent)].chart.fire(agent, trigger, context)
+        made = agent._kind.chart.fire(agent, trigger, context)
         if made is not None:
             self.made[trigger] += 1
             return made
@@ -251,20 +243,17 @@ class Turns:
             raise UnknownTriggerError(unknown_trigger_problem(trigger, self.population.triggers))
         return None
 
-    def log_assigned(self) -> None:
-        """Log the assignments since the last call."""
-        for keys in self.assignments.drain():
-            self.events.tell(TREATMENT_ASSIGNED, **keys)
-
     # What the engine calls
 
-    def moved(self, agent: Any, left: Any, entered: Any) -> int:
+    def moved(self, agent: Any, edge: Edge) -> int:
         """Note a transition that the engine has made; return the ticks of the whole stay."""
-        population = self.population
-        counts = population.kinds[type(agent)].counts
-        counts[left] -= 1
-        counts[entered] += 1
-        self.transitions += 1
+        population, left, entered = self.population, edge.from_state, edge.to_state
+        kind = agent._kind
+        kind.counts[left] -= 1
+        kind.counts[entered] += 1
+        self.counts["transitions"] += 1
+        if kind.is_nested and edge.trigger == TIMEOUT:
+            self.timeouts[state_text(left)] += 1
         now = self.now
         dwell: int = now - agent._since + agent._stayed
         agent.state, agent._since = entered, now
@@ -289,7 +278,7 @@ class Turns:
 
     def _look_at(self, agent: Any) -> bool:
         """Note when an agent times out; return whether it has something to do in its state."""
-        kind = self.population.kinds[type(agent)]
+        kind = agent._kind
         if kind.limits:
             agent._due = agent._since + kind.limits.get(agent.state, _NEVER)
             self._due.setdefault(max(agent._due, self.now + 1), []).append(agent)
@@ -317,7 +306,7 @@ class Turns:
         """Begin a tick."""
         self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
         self.deferred = [] if self.world.together else None
-        self.agent_ticks += len(self.population.everybody())
+        self.counts["agent_ticks"] += len(self.population.everybody())
 
     def end_tick(self) -> None:
         """End a tick: carry out what was deferred."""
@@ -357,8 +346,8 @@ class Turns:
         """Return the agents that a world activates, after time has passed for all others."""
         if self._passed_in != self.now:
             self._passed_in = self.now
-            kinds, chosen = self.population.kinds, {*agents}
-            ticked = [each for each in self._active if kinds[type(each)].is_nested]
+            chosen = {*agents}
+            ticked = [each for each in self._active if each._kind.is_nested]
             passing = dict.fromkeys((*due, *ticked))
             for _, agent in self.in_order(each for each in passing if each not in chosen):
                 self._pass_time(agent)
@@ -370,11 +359,11 @@ class Turns:
             return False
         agent._passed_in = self.now
         self.acting = agent
-        kind = self.population.kinds[type(agent)]
+        kind = agent._kind
         if kind.limits and agent._due <= self.now and self._time_out(agent):
             return True
         if kind.is_nested:
-            self._let_pass(agent, kind)
+            kind.chart.schedule.tick(agent, agent.ticks_in_state)
         return False
 
     def _turns_of(self, agents: Iterable[Agent]) -> Iterator[Agent]:
@@ -394,7 +383,7 @@ class Turns:
             return None
         # with timers, it is that of the state in which the turn begins
         step = self._active.get(agent)
-        if self.population.kinds[type(agent)].has_timers and self._pass_time(agent):
+        if agent._kind.has_timers and self._pass_time(agent):
             return None
         return None if step is None else self._begin(agent, step)
 
@@ -406,7 +395,7 @@ class Turns:
 
     def _time_out(self, agent: Any) -> bool:
         """Fire the time-out that is due; return whether it takes the turn."""
-        state, chart = agent.state, self._chart_of(agent)
+        state, chart = agent.state, agent._kind.chart
 
         def fire() -> bool:
             if agent.has_left or chart.fire(agent, TIMEOUT) is None:
@@ -414,27 +403,16 @@ class Turns:
             self.timeouts[state_text(state)] += 1
             return True
 
-        is_over = True
-        if self.deferred is None:
-            is_over = fire()
-        else:
-            self.defer(fire, agent)
+        is_over = self.defer(fire, agent) is not False
         if agent._due <= self.now:
             # a guard may let it pass later
             agent._due = self.now + 1
             self._due.setdefault(agent._due, []).append(agent)
         return is_over
 
-    def _let_pass(self, agent: Any, kind: Kind) -> None:
-        """Let a tick pass for a chart that has timers, rates or eventless transitions."""
-        chart, before = kind.chart, agent.state_history[-1:]
-        chart.schedule.tick(agent, agent.ticks_in_state)
-        last = before[0] if before else None
-        for record in takewhile(lambda each: each is not last, reversed(agent.state_history)):
-            if record.trigger == TIMEOUT:
-                self.timeouts[state_text(record.from_state)] += 1
-
     def begin_round(self) -> None:
         """Begin the counts of a round."""
-        self.transitions, self.agent_ticks, self.timeouts = 0, 0, Counter()
-        self.answers.begin_round()
+        self.counts = dict.fromkeys(self.counts, 0)
+        self.timeouts: Counter[str] = Counter()
+        self.texts: Counter[str] = Counter()
+        self.fallbacks: Counter[str] = Counter()

@@ -17,7 +17,7 @@ from prism.runs import WriterOptions
 from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
 from prism.telemetry.loggers import EventLogger
-from prism.worlds.fields import Declares, Field, by_class, hints_of, unknown_name
+from prism.worlds.fields import Declares, Field, by_class, hints_of, refuse_unknown
 
 MOST = 2**53
 
@@ -128,11 +128,7 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
         FieldTypeError: If a value has the wrong type.
         FieldValueError: If a value is out of its range.
     """
-    parameters = parameters_of(cls)
-    for name in values:
-        if name not in parameters:
-            raise TypeError(unknown_name(cls, name, "parameter", parameters))
-
+    refuse_unknown(cls, values, "parameter", parameters_of(cls))
     return {name: read_value(cls, name, value) for name, value in values.items()}
 
 

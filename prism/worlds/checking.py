@@ -46,7 +46,7 @@ _SEED, _ORDER = "hash seed", "order of agents"
 
 _CURES = {
     _SEED: "sort sets before you draw from them or loop over them",
-    _ORDER: "draw from agent.random, and leave the order of turns to prism",
+    _ORDER: "draw by agent.random, choose agents by sample(1), and leave the order to prism",
 }
 
 

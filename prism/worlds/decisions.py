@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
@@ -91,17 +90,13 @@ class Deciding(Waits):
     @property
     def chart(self) -> Any:
         """The definition of the agent's chart."""
-        return self._kind.chart.definition
-
-    @property
-    def _kind(self) -> Any:
-        return self.turns.population.kinds[type(self.agent)]
+        return self.agent._kind.chart.definition
 
     def settle(self) -> Any:
         """Carry out what leaves nothing to decide; return the new state, or the decision itself."""
         agent = self.agent
         # without the table, decisions took a sixth of the time of a rumour more
-        options = self._kind.choices.get((agent.state, self.trigger))
+        options = agent._kind.choices.get((agent.state, self.trigger))
         if options is None or agent.has_left:
             options = self._options()
         if len(options) < 2:
@@ -119,7 +114,7 @@ class Deciding(Waits):
         Raises:
             DefinitionError: If the first of several targets would always be taken.
         """
-        agent, kind = self.agent, self._kind
+        agent, kind = self.agent, self.agent._kind
         state, chart = agent.state, kind.chart
         if agent.has_left:
             return ()
@@ -160,7 +155,7 @@ class Deciding(Waits):
         """Whether the agent has moved since it was asked, even if it has returned."""
         if _last_of(self.agent) is self.since:
             return False
-        chart = self._kind.chart
+        chart = self.agent._kind.chart
         return bool(chart.has_moved(self.agent, self.state, self.trigger, self.since))
 
     def result(self) -> Any:
@@ -179,7 +174,7 @@ class Deciding(Waits):
         if turns.remembers and self.answer == self.state:
             agent._note(stay_in_words(self.state, self.trigger, self.context))
         turns.made[self.trigger] += 1
-        chart = self._kind.chart
+        chart = self.agent._kind.chart
         # twice as fast where no other region has moved, which is 3 % of a rumour
         if agent.state is self.state:
             made = chart.fire(agent, self.trigger, self.context, self.answer)
@@ -276,23 +271,17 @@ class Answers:
         self.writer: BaseWriter = writer or TemplateWriter()
         # a derived class may answer in its own way
         self.policy: PolicyReasoner | None = reasoner if type(reasoner) is PolicyReasoner else None
-        self.begin_round()
 
     @property
     def concurrency(self) -> int:
         """How many requests are worth sending at the same time, or 0 if answers come at once."""
         return max(getattr(self.reasoner, "concurrency", 0), self.writer.concurrency)
 
-    def begin_round(self) -> None:
-        """Begin the counts of a round."""
-        self.decisions_asked: int = 0
-        self.texts: Counter[str] = Counter()
-        self.fallbacks: Counter[str] = Counter()
-
     async def ask(self, turns: Any, asking: Sequence[Deciding], writing: Sequence[Writing]) -> None:
         """Ask for decisions and texts together, and note, count and log the answers."""
         turns.acting = None
-        self.decisions_asked += len(asking)
+        turns.counts["decisions_asked"] += len(asking)
+        turns.counts["decisions_answered"] += len(asking)
         if asking and self.policy is not None:
             chosen = self.policy.choose(asking, turns.events.logger)
             for each, answer in zip(asking, chosen, strict=True):
@@ -308,7 +297,7 @@ class Answers:
             self.writer.announce(calls, texts, logger=turns.events.logger)
         for text, written in zip(writing, texts, strict=True):
             text.answer = written
-            self.texts[written.source] += 1
+            turns.texts[written.source] += 1
 
     async def _decide(self, turns: Any, pending: Sequence[Deciding]) -> None:
         """Let the reasoner decide."""
@@ -321,7 +310,8 @@ class Answers:
             each.answer = decision.chosen
             if decision.source == "fallback":
                 where = f" at {decision.cost.host}" if decision.cost and decision.cost.host else ""
-                self.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
+                turns.counts["decisions_answered"] -= 1
+                turns.fallbacks[f"{decision.failure or 'other'}{where}"] += 1
 
 
 # Messages

@@ -190,15 +190,15 @@ def _above(cls: type) -> list[type]:
     return [base for base in bases if base is not Declares]
 
 
-def require_fields(cls: type[Declares], names: Iterable[str]) -> None:
-    """Refuse arguments that are no fields.
+def refuse_unknown(cls: type, names: Iterable[str], what: str, fields: Mapping[str, Field]) -> None:
+    """Refuse arguments that are no fields, or no parameters.
 
     Raises:
         TypeError: If one is not; the message names those that there are.
     """
     for name in names:
-        if name not in cls.fields:
-            raise TypeError(unknown_name(cls, name, "field", cls.fields))
+        if name not in fields:
+            raise TypeError(unknown_name(cls, name, what, fields))
 
 
 def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:

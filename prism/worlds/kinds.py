@@ -13,7 +13,6 @@ from prism.errors import DefinitionError
 from prism.statechart import Configuration, Definition, Statechart
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
-from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
 from prism.worlds.fields import MARKS, RATE, STEP, hints_of, marked, unknown_name
@@ -72,11 +71,7 @@ class Kind:
     is_nested: bool
     channels: list[Channel] = field(default_factory=list)
     counts: Counter[Any] = field(default_factory=Counter)
-    has_timers: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        """Note whether time passes for its agents."""
-        self.has_timers = self.is_nested or bool(self.limits)
+    has_timers: bool = False
 
     def step_of(self, state: Any) -> Any:
         """Return the step of a state; with regions, that of each active one in turn."""
@@ -98,24 +93,22 @@ async def _several(world: Any, agent: Any, steps: Sequence[tuple[Any, Any]]) -> 
                 await running
 
 
-def make_kind(
-    cls: type[Agent],
-    world: type[World[Any]],
-    logger: EventLogger | None,
-    clock: Callable[[], float],
-    *,
-    by_rate: bool,
-) -> Kind:
-    """Return a kind of agents of a world."""
-    definition = cls.chart.definition
-    chart: Any = cls.chart.bound(chart_name(cls), logger, clock)
-    if issubclass(cls, Guest):
-        turns = dict.fromkeys(definition.states, lambda world, guest: guest.act(world))
-        return Kind(cls, GuestChart(chart), turns, {}, _choices_in(definition), is_nested=False)
+def make_kind(cls: type[Agent], turns: Any) -> Kind:
+    """Return a kind of agents, to which a run gives turns."""
+    definition, world, is_guest = cls.chart.definition, type(turns.world), issubclass(cls, Guest)
+    # charts of objects ask for the time once for each transition
+    clock = turns.count_transition if is_guest else turns.seconds
+    chart: Any = cls.chart.bound(chart_name(cls), turns.events.logger, clock)
+    if is_guest:
+        acts = dict.fromkeys(definition.states, lambda world, guest: guest.act(world))
+        return Kind(cls, GuestChart(chart), acts, {}, _choices_in(definition), is_nested=False)
 
+    by_rate = is_by_rate(world)
     steps: dict[Any, Step] = {} if by_rate else _by_leaf(definition, dict(_steps_of(world, cls)))
     is_nested = definition.is_nested
-    kind = Kind(cls, chart, steps, _limits_of(cls), _choices_in(definition), is_nested)
+    limits, choices = _limits_of(cls), _choices_in(definition)
+    has_timers = is_nested or bool(limits)
+    kind = Kind(cls, chart, steps, limits, choices, is_nested, has_timers=has_timers)
     kind.channels += _channels(kind, world) if by_rate else ()
     return kind
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from prism._faults import note_location, shortened
@@ -55,7 +54,6 @@ class Loop:
         has_run: Whether it has begun.
         world: The world.
         rounds: Number of rounds.
-        ticks_per_round: Ticks in a round.
         finished: The completed rounds.
         reasoner: Makes the decisions.
         writer: Writes the texts, or None.
@@ -80,8 +78,6 @@ class Loop:
 
         self.world: Any = world
         self.rounds: int = run.rounds
-        self.ticks_per_round: int = run.ticks
-        self._seed = run.seed
         self.finished: list[Any] = []
         self.reasoner: Any = reasoner or PolicyReasoner(run.seed)
         self.writer: BaseWriter | None = writer
@@ -89,15 +85,15 @@ class Loop:
         self.treatments: Treatments = Treatments(world, run.treatments, run.rounds)
         self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
-        self._answers = Answers(self.reasoner, writer, wording)
+        answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
-        is_ahead = runs_ahead(type(world)) and self._answers.concurrency
+        is_ahead = runs_ahead(type(world)) and answers.concurrency
         make = TurnsAhead if is_ahead else Turns
         log = Events(logger, self.clock, relays=bool(is_ahead) or covered is not None)
-        self.turns: Turns = make(world, run, self._answers, log, self.clock)
+        self.turns: Turns = make(world, run, answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
-        self._pictures = Pictures(world)
+        self._pictures = Pictures(world, log)
         with self._explaining():
             self._prepare(agents, covered)
 
@@ -176,14 +172,9 @@ class Loop:
     def _prepare(self, agents: Any, covered: int | None) -> None:
         """Prepare world and agents for the first tick."""
         world, turns = self.world, self.turns
-        stream = RandomStream(self._seed, "world", "setup", 0)
-        vars(world).update(seed=self._seed, _run_turns=turns, _stream=stream)
-        if isinstance(agents, Path):
-            agents = world.members_in(agents)
-        else:
-            is_number = isinstance(agents, int) and not isinstance(agents, bool)
-            agents = world.members(world.populate(agents) if is_number else agents)
-        turns.population.populate(agents)
+        stream = RandomStream(turns.seed, "world", "setup", 0)
+        vars(world).update(seed=turns.seed, _run_turns=turns, _stream=stream)
+        turns.population.populate(world.members(agents))
         if covered is not None:
             first = turns.population.canonical(turns.population.everybody())[:covered]
             turns.events.covered = frozenset(each.agent_id for each in first)
@@ -200,19 +191,19 @@ class Loop:
             more["logged_agents"] = len(turns.events.covered)
         if turns.population.by_rate:
             # in continuous time, whose unit is a round
-            more["seconds_per_round"] = self.clock.seconds_per_tick * self.ticks_per_round
+            more["seconds_per_round"] = self.clock.seconds_per_tick * turns.ticks_per_round
         turns.events.emit(
             events.RUN_STARTED,
             schema=events.SCHEMA_VERSION,
             chart=", ".join(charts),
             agents=len(self.agents),
             rounds=self.rounds,
-            ticks_per_round=self.ticks_per_round,
-            seed=self._seed,
+            ticks_per_round=turns.ticks_per_round,
+            seed=turns.seed,
             **more,
         )
         turns.announce()
-        self._emit_picture(self._picture())
+        turns.events.picture(self._pictures.take())
         turns.enter()
 
     def _about_world(self) -> dict[str, Any]:
@@ -239,7 +230,7 @@ class Loop:
     async def _round(self, number: int) -> Any:
         world, turns = self.world, self.turns
         await self.pace()
-        stream = RandomStream(self._seed, "world", "", number)
+        stream = RandomStream(turns.seed, "world", "", number)
         vars(world).update(round=number, _stream=stream)
         self.clock.begin_round(number)
         turns.events.emit(events.ROUND_STARTED, round=number)
@@ -249,7 +240,7 @@ class Loop:
         with self._explaining():
             self.treatments.apply(number)
             world.round_begins()
-            turns.log_assigned()
+            turns.assignments.log()
             if isinstance(turns, TurnsAhead):
                 await turns.round()
             else:
@@ -260,24 +251,19 @@ class Loop:
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures = measured(world)
             turns.refusing = None
-            picture = self._picture()
+            picture = self._pictures.take()
             await world.close_round()
             world.round_ends()
-            turns.log_assigned()
-        self._emit_picture(picture)
-        answers = self._answers
-        made = turns.agent_ticks, turns.transitions
-        questions = answers.decisions_asked
-        decided = questions, questions - answers.fallbacks.total()
-        timeouts, texts = (dict(sorted(each.items())) for each in (turns.timeouts, answers.texts))
-        counts = *made, *decided, timeouts, texts, dict(answers.fallbacks)
-        summary = WorldRound(number, states, measures, *counts, turns.stopped, world.round_counts())
+            turns.assignments.log()
+        turns.events.picture(picture)
+        tally = turns.counts, turns.timeouts, turns.texts, turns.fallbacks
+        summary = WorldRound(number, states, measures, *tally, stopped=turns.stopped)
         turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
 
     async def _ticks(self) -> None:
         world, turns = self.world, self.turns
-        for _ in range(self.ticks_per_round):
+        for _ in range(turns.ticks_per_round):
             self.clock.advance()
             end, by_rate = self.clock.moment, turns.population.by_rate
             if by_rate:
@@ -291,23 +277,6 @@ class Loop:
             turns.end_if_over()
             if turns.stopped is not None:
                 return
-
-    # Pictures
-
-    def _picture(self) -> dict[str, Any]:
-        """Return the data of a picture, if the log covers agents."""
-        log = self.turns.events
-        # each tells what has changed since the one before
-        is_silent = getattr(log.logger, "is_silent", False)
-        return (
-            self._pictures.take()
-            if log.covered != frozenset() and (log.are_heard or is_silent)
-            else {}
-        )
-
-    def _emit_picture(self, keys: Mapping[str, Any]) -> None:
-        if keys:
-            self.turns.events.emit(events.AGENTS_PICTURED, **keys)
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Literal
 
 from prism.errors import FieldValueError, InputError
 from prism.randomness import RandomStream
 from prism.statechart.names import identify
-from prism.telemetry.events import TREATMENT_APPLIED
+from prism.telemetry.events import TREATMENT_APPLIED, TREATMENT_ASSIGNED
+from prism.worlds._events import Events
 from prism.worlds.arguments import parameter_values, plain_value, read_parameters
 from prism.worlds.fields import TREATMENT, marked, unknown_name
 from prism.worlds.world import World
@@ -96,7 +97,7 @@ class Treatments:
             changed = {name: value for name, value in after.items() if value != before[name]}
             self._read(changed)
             turns.events.emit(TREATMENT_APPLIED, treatment=what, parameters=changed)
-        turns.log_assigned()
+        turns.assignments.log()
 
     def _read(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Return parameters that may have these values from now on."""
@@ -115,10 +116,11 @@ class Assignments:
 
     Args:
         seed: Seed of the run.
+        events: Writes the run's log.
     """
 
-    def __init__(self, seed: int) -> None:
-        self._seed = seed
+    def __init__(self, seed: int, events: Events) -> None:
+        self._seed, self._events = seed, events
         # by experiment: the slice of [0, 1) that each arm has
         self._experiments: dict[str, dict[str, tuple[float, float]]] = {}
         # the arm by experiment, kind of subject and subject, until it has been logged
@@ -151,11 +153,12 @@ class Assignments:
                 self._waiting.setdefault(key, CONTROL)
         return chosen
 
-    def drain(self) -> Iterator[dict[str, Any]]:
-        """Yield the keys of the events for all assignments since the last call."""
+    def log(self) -> None:
+        """Log all assignments since the last call."""
         waiting, self._waiting = self._waiting, {}
         for (experiment, unit, subject), arm in waiting.items():
-            yield {"experiment": experiment, "arm": arm, unit: subject}
+            about = {"experiment": experiment, "arm": arm, unit: subject}
+            self._events.tell(TREATMENT_ASSIGNED, **about)
 
     def _slice(self, experiment: str, arm: str, share: float) -> tuple[float, float]:
         slices = self._experiments.setdefault(experiment, {})

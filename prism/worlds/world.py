@@ -275,15 +275,13 @@ class World(Declares, Generic[AgentT]):
 
         return [kinds[0]() for _ in range(agents)]
 
-    def members(self, population: Iterable[Any]) -> Iterable[Any]:
-        """Return agents of the world's kinds for a population: by default, they are such."""
-        return population
+    def members(self, agents: int | Path | Iterable[Any]) -> Iterable[Any]:
+        """Return the agents of a run: as many as `populate` makes, those of a table, or these."""
+        if isinstance(agents, Path):
+            from prism.worlds._people import agents_in
 
-    def members_in(self, file: Path) -> Iterable[Any]:
-        """Return the agents in a table: by default, a row is an agent of one of its kinds."""
-        from prism.worlds._people import agents_in
-
-        return agents_in(file, self, kinds_of(type(self)))
+            return agents_in(agents, self, kinds_of(type(self)))
+        return self.populate(agents) if isinstance(agents, int) else agents
 
     def setup(self) -> None:
         """Prepare the world before the first round."""
@@ -309,10 +307,6 @@ class World(Declares, Generic[AgentT]):
 
     def round_ends(self) -> None:
         """Do what is due at the end of a round, after it has been measured."""
-
-    def round_counts(self) -> Mapping[str, int]:
-        """Return counts of the round besides those of every world, to be logged and added up."""
-        return {}
 
     def until(self) -> bool:
         """Return whether the run should end. Called after every tick, and event at a rate."""

@@ -8,19 +8,10 @@ from typing import Any
 from prism.statechart import History, State, Statechart, Transition
 from prism.worlds import Agent, state
 
-
-class Day(StrEnum):
-    """Where somebody is, and what is on the phone."""
-
-    AWAKE = "awake"
-    PLACE = "place"
-    HOME = "home"
-    WORK = "work"
-    PHONE = "phone"
-    POCKET = "pocket"
-    FEED = "feed"
-    WRITING = "writing"
-    ASLEEP = "asleep"
+Day = StrEnum(
+    "Day", ["AWAKE", "PLACE", "HOME", "WORK", "PHONE", "POCKET", "FEED", "WRITING", "ASLEEP"]
+)
+"""Where somebody is, and what is on the phone."""
 
 
 TREE = [

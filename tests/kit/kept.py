@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 
-class StoppedError(Exception):
-    """Stands for whatever stops a process."""
+class StoppedError(BaseException):
+    """Stands for whatever stops a process, which no run survives."""
 
 
 def stop_after(last: int) -> Callable[[Any], None]:

@@ -6,13 +6,8 @@ from typing import Any
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, state
 
-
-class Light(StrEnum):
-    """States of a lamp."""
-
-    OFF = "off"
-    ON = "on"
-    BROKEN = "broken"
+Light = StrEnum("Light", ["OFF", "ON", "BROKEN"])
+"""States of a lamp."""
 
 
 class Lamp(Agent):

@@ -14,6 +14,7 @@ from prism.runlog import RunLog, SimulatedClock
 from prism.social import Feed
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, WorldResults, during, small_world, uniform
+from tests.kit.kept import StoppedError
 
 _SIZES = {"Schelling": 60, "Lake": 8, "Council": 3}
 SHIPPED: dict[type[World[Any]], int] = {
@@ -23,10 +24,6 @@ SHIPPED: dict[type[World[Any]], int] = {
 
 WITHOUT_MODEL = {cls: size for cls, size in SHIPPED.items() if cls.__name__ != "Council"}
 """Those whose agents have something to do where no model writes."""
-
-
-class Stopped(BaseException):
-    """Ends a run as a signal would."""
 
 
 class Leaving(Feed):
@@ -129,7 +126,7 @@ def run_in(folder: Path, options: Run[Any], stops: Iterable[int] = ()) -> bytes:
     def on_round(summary: Any) -> None:
         if summary.number in due:
             due.remove(summary.number)
-            raise Stopped
+            raise StoppedError
 
     while True:
         try:
@@ -138,7 +135,7 @@ def run_in(folder: Path, options: Run[Any], stops: Iterable[int] = ()) -> bytes:
             else:
                 options.keep(folder, on_round=on_round)
             break
-        except Stopped:
+        except StoppedError:
             continue
 
     assert not due

@@ -18,6 +18,7 @@ from prism.science import rerun
 from prism.testing import FakeOllama
 from prism.worlds import Guest, World
 from tests.kit.cognition import thought
+from tests.kit.kept import StoppedError, stop_after
 
 ACT = '{"reasoning": "why not", "action": {"kind": "pay"}}'
 TEXT = """
@@ -38,22 +39,6 @@ class Payer(CognitiveAgent):
             file.write(f"{to}\\n")
         return f"paid {to}"
 """
-
-
-class Killed(BaseException):
-    """What no run survives."""
-
-
-def killed_in(round_number: int) -> Any:
-    """Return a function that kills the run at the end of a round."""
-    finished: list[object] = []
-
-    def on_round(summary: object) -> None:
-        finished.append(summary)
-        if len(finished) == round_number:
-            raise Killed
-
-    return on_round
 
 
 class Paying(World[Any]):
@@ -82,7 +67,7 @@ def test_an_action_of_a_workflow_is_carried_out_once(
         await asyncio.sleep(0)
         done.append((action.agent_id, action.turn))
         if killed is None and len(done) == 2:
-            raise Killed
+            raise StoppedError
         return f"receipt {action.turn}"
 
     with FakeOllama(write=lambda *_: ACT) as server:
@@ -91,8 +76,8 @@ def test_an_action_of_a_workflow_is_carried_out_once(
         run = Run(Paying, agents, rounds=4, writer=model)
         estimate(run.replace())
         assert done == []
-        with pytest.raises(Killed):
-            run.keep(tmp_path / "run", on_round=killed_in(killed or 9))
+        with pytest.raises(StoppedError):
+            run.keep(tmp_path / "run", on_round=stop_after(killed or 9))
         resume(tmp_path / "run")
         prompt = server.questions[-1].body["messages"][-1]["content"]
         rerun(tmp_path / "run", tmp_path / "changed", from_round=3)
@@ -127,8 +112,8 @@ def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(
     with FakeOllama(write=say) as server:
         model = Model("llama3.2", hosts=(server.url,))
         run = Run("payer.py:Payer", memory=Path("m.json"), rounds=8, reasoner=model)
-        with pytest.raises(Killed):
-            run.keep("run", on_round=killed_in(5))
+        with pytest.raises(StoppedError):
+            run.keep("run", on_round=stop_after(5))
         resume("run")
     paid = Path("paid").read_text().splitlines()
     assert len(paid) == len({*paid}) == 4

@@ -288,16 +288,19 @@ def test_the_file_gets_events_that_the_application_drops(
     ]
 
 
-def test_a_configuration_that_drops_transitions_is_refused(path: Path) -> None:
-    """A wrapper class that drops info events is refused; no file or processor is left."""
+@pytest.mark.parametrize(
+    ("level", "details", "lacks"),
+    [(logging.WARNING, False, "transitions"), (logging.INFO, True, "details")],
+)
+def test_a_configuration_that_drops_events_is_refused(
+    level: int, details: bool, lacks: str, path: Path
+) -> None:
+    """A wrapper class that drops what is to be logged is refused; no file or processor is left."""
     processors: list[Any] = [structlog.processors.JSONRenderer()]
-    structlog.configure(
-        processors=processors, wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING)
-    )
-    with pytest.raises(
-        InputError, match=r"events\.jsonl: would lack the transitions.*make_filtering_bound_logger"
-    ):
-        configure(path)
+    wrapper = structlog.make_filtering_bound_logger(level)
+    structlog.configure(processors=processors, wrapper_class=wrapper)
+    with pytest.raises(InputError, match=rf"events\.jsonl: would lack the {lacks}.* such as "):
+        configure(path, details=details)
     assert not path.exists()
     assert len(processors) == 1
 

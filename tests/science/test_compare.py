@@ -247,7 +247,7 @@ def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> 
         *("Each run had 30 agents.", "Varied in every combination: friends (2, 6)."),
         "Arms: plain (no treatment), warned (rounds = 5, rewired = 0.2, warning in round 2).",
         *("Measures: reached.", "have 95% intervals and p-values (Student's)"),
-        *("corrected by Holm's method", "Of 16 runs, 16 completed and 0 failed.", "scipy 1."),
+        *("tests (Holm 1979).", "Of 16 runs, 16 completed and 0 failed.", "scipy 1."),
     ):
         assert words in methods
     assert "Welch" not in methods

@@ -16,7 +16,8 @@ from prism.runs import PolicyOptions
 from prism.science import rerun
 from prism.social import Feed
 from prism.testing import FakeOllama
-from tests.kit.worlds import Leaving, Stopped
+from tests.kit.kept import StoppedError
+from tests.kit.worlds import Leaving
 
 
 def log_of(folder: Path) -> bytes:
@@ -70,7 +71,7 @@ def test_the_model_is_asked_from_the_round_on_that_is_changed(
     def stop(summary: Any) -> None:
         if summary.number in due:
             due.remove(summary.number)
-            raise Stopped
+            raise StoppedError
 
     folder = tmp_path / "again"
     keeping: dict[str, Any] = {"on_round": stop}
@@ -78,12 +79,12 @@ def test_the_model_is_asked_from_the_round_on_that_is_changed(
     try:
         found = rerun(tmp_path / "run", folder, from_round=3, treatments=[change], **keeping)
         assert found.differences["decision"]["round"] == 3
-    except Stopped:
+    except StoppedError:
         while True:
             try:
                 resume(folder, **keeping)
                 break
-            except Stopped:
+            except StoppedError:
                 continue
 
     was, now = log_of(tmp_path / "run"), log_of(folder)

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from prism import Run, replay
-from prism.agents import load_population
-from prism.errors import InputError
+from prism.agents import SeedPost, SocialAgent, load_population
+from prism.errors import FieldValueError, InputError
 from prism.social import Feed, Post, Reader
 from prism.statechart import AgentState
 from prism.worlds import measure, state, treatment
@@ -184,3 +184,6 @@ def test_a_file_of_posts_that_does_not_fit_is_refused(
     with pytest.raises(InputError, match=message) as refused:
         Run(Feed, people, rounds=1, parameters={"first_posts": str(posts)}).run()
     assert (refused.value.path, refused.value.line) == (str(posts), 3)
+    twice = [SeedPost("ann", text, post_id="p") for text in ("one", "two")]
+    with pytest.raises(FieldValueError, match="2 posts have the id 'p'"):
+        Run(Feed(first_posts=twice), [SocialAgent("ann")]).run()

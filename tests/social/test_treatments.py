@@ -84,4 +84,4 @@ def test_a_treatment_fills_feeds_that_were_empty() -> None:
     wider = "feed=interests@2"
     agents = [SocialAgent(name, interests=["x"]) for name in "abc"]
     results = Run(feed, agents, rounds=2, treatments=[wider]).run()
-    assert [each.transitions for each in results.rounds] == [0, 10]
+    assert [each.counts["transitions"] for each in results.rounds] == [0, 10]

@@ -57,8 +57,7 @@ def test_agents_without_a_word_have_something_to_say() -> None:
     """Common topics keep a population alive whose file says nothing of its agents."""
     wordless = [SocialAgent(f"a{number}") for number in range(60)]
     last = Run(Feed(**LIVELY), wordless, rounds=4).run().rounds[-1]
-    assert last.counts["posts"] > 5
-    assert last.decisions_answered > 5
+    assert min(last.counts["posts"], last.counts["decisions_answered"]) > 5
 
 
 @pytest.mark.long

@@ -72,6 +72,7 @@ def shares(*values: float) -> Any:
         # a chart
         (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),
         (flat(states=(S.IDLE, OTHER("elsewhere"))), "got AgentState, Other"),
+        (flat(initial="idle"), "engaging_reshare, resting): use AgentState.IDLE"),
         (flat(initial=OTHER("idle")), "initial: <Other.IDLE: 'idle'> is not among the states"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
         (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),

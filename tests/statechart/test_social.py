@@ -97,10 +97,8 @@ def test_an_adapted_chart_is_written_read_and_copied() -> None:
     assert pickle.loads(pickle.dumps(chart)) == chart != social_media_chart()
 
 
-class More(StrEnum):
-    """One more state of a social agent."""
-
-    MUTED = "muted"
+More = StrEnum("More", ["MUTED"])
+"""One more state of a social agent."""
 
 
 MUTING = [

@@ -54,13 +54,8 @@ def test_record_is_a_dataclass() -> None:
         entry.trigger = "no"  # type: ignore[misc]
 
 
-class Door(StrEnum):
-    """A door, and where it ends."""
-
-    OPEN = "open"
-    SHUT = "shut"
-    LOCKED = "locked"
-    GONE = "gone"
+Door = StrEnum("Door", ["OPEN", "SHUT", "LOCKED", "GONE"])
+"""A door, and where it ends."""
 
 
 def arrows(chart: Statechart[Door]) -> list[str]:

@@ -55,11 +55,6 @@ for _ in range(3):
 """
 
 
-def run_fork(code: str) -> subprocess.CompletedProcess[str]:
-    """Run code where structlog has been imported and not configured."""
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-
-
 def run_python(code: str) -> subprocess.CompletedProcess[str]:
     """Run code in a fresh interpreter, where nobody has configured anything."""
     environment = {**os.environ, "PYTHONPATH": str(Path(prism.__file__).parents[1])}
@@ -84,11 +79,8 @@ assert [each["event"] for each in events] == ["statechart.transition"]
 @pytest.mark.sampled(2)
 def test_moves_are_silent_until_structlog_is_configured(setup: str) -> None:
     """Nothing is printed to stdout or stderr unless the application configures structlog."""
-    # importing structlog takes most of the time
-    run = run_fork if setup else run_python
-    done = run(
-        BUSY_CHART.format(setup=setup, guard="None") + "assert len(agent.state_history) == 9"
-    )
+    code = BUSY_CHART.format(setup=setup, guard="None")
+    done = run_python(code + "assert len(agent.state_history) == 9")
     assert (done.stdout, done.stderr) == ("", "")
 
 

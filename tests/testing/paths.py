@@ -22,12 +22,8 @@ def sent(*events: Any, **fields: Any) -> SocialAgent:
     return agent
 
 
-class Mood(StrEnum):
-    """States that are equal to those of other enums, but are not theirs."""
-
-    CALM = "calm"
-    ANGRY = "angry"
-    GONE = "gone"
+Mood = StrEnum("Mood", ["CALM", "ANGRY", "GONE"])
+"""States that are equal to those of other enums, but are not theirs."""
 
 
 def regions() -> Statechart[Any]:

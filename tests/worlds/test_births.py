@@ -321,6 +321,7 @@ def test_the_log_of_a_queue_has_as_many_as_it_must(tmp_path: Path) -> None:
         of_rounds = "select sum(agents) as n from states where chart = 'customer' and round > 50"
         ((number,),) = log.sql(f"select sum(n) / 150 from ({of_rounds})").fetchall()
         ((length,),) = log.sql("select mean from dwell where state = 'served'").fetchall()
+        assert log.sql("from visits where state = ''").fetchall() == []
         numbers.append(number)
         served.append(length)
     assert abs(mean(numbers) - 1) < 4 * stdev(numbers) / 4

@@ -14,12 +14,8 @@ from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, param, state
 
-
-class Level(StrEnum):
-    """States."""
-
-    LOW = "low"
-    HIGH = "high"
+Level = StrEnum("Level", ["LOW", "HIGH"])
+"""States."""
 
 
 CHART = Statechart(Level, [Transition("rises", Level.LOW, Level.HIGH)], Level.LOW, name="level")
@@ -90,6 +86,7 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
         ("size", 3.5, FieldTypeError),
         ("part", "x", FieldTypeError),
         ("part", 1.5, FieldValueError),
+        ("part", "1.5", FieldValueError),
         ("part", -1, FieldValueError),
         ("level", "lowest", FieldTypeError),
         ("open", "perhaps", FieldTypeError),

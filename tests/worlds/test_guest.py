@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +15,11 @@ from prism.errors import AgentError
 from prism.llm import Model
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.runs import WriterOptions
-from prism.statechart import AgentState, Statechart, Transition, social_media_chart
+from prism.statechart import AgentState, social_media_chart
 from prism.testing import FakeOllama
 from prism.worlds import Guest, World, small_world
 from tests.kit.lamps import Lamp
-from tests.kit.worlds import run_in, run_logged
-
-Mood = StrEnum("Mood", ["CALM", "KEEN"])
+from tests.kit.worlds import Mood, Teller, run_in, run_logged
 
 
 class Plain:
@@ -39,17 +36,7 @@ class Plain:
 class Walker:
     """An object whose class has a chart."""
 
-    chart = Statechart(
-        Mood,
-        [
-            Transition("stirs", Mood.CALM, Mood.KEEN),
-            Transition("stirs", Mood.CALM, Mood.CALM),
-            Transition("rests", Mood.KEEN, Mood.CALM),
-        ],
-        Mood.CALM,
-        name="walker",
-        decision_states=[Mood.CALM],
-    )
+    chart = Teller.chart
 
     def __init__(self, agent_id: str) -> None:
         self.agent_id = agent_id
@@ -61,7 +48,7 @@ class Walker:
         me = world.acting
         await asyncio.sleep(0)
         if self.state is Mood.CALM:
-            self.answers.append(str(await me.decide("stirs", prompt="Will you?")))
+            self.answers.append(str(await me.decide("hears", prompt="Will you?")))
         else:
             me.fire("rests")
         me.send(me.random.choice(me.neighbours), len(self.answers))
@@ -110,11 +97,12 @@ def test_objects_take_their_turns_in_the_order_of_the_population(tmp_path: Path)
     done = run_logged(tmp_path, Mixed(), 8, seed=1)
     joined = done.events("agent.joined")
     assert [each["agent_id"] for each in joined[:4]] == ["plain_1", "w0", "r0", "plain_2"]
-    assert [each["chart"] for each in joined[:3]] == ["present", "walker", "social_media"]
+    assert [each["chart"] for each in joined[:3]] == ["present", "teller", "social_media"]
     ended = done.run.finished[-1]
     assert ended.states["present"] == 2
     assert done.run.agents[0].steps > 0
     assert {each["agent_id"] for each in done.events("statechart.transition")} >= {"w0", "r0"}
+    assert {each["agent_id"] for each in done.events("reasoner.decision")} >= {"w0", "r0"}
 
 
 def test_the_guest_has_what_its_object_has() -> None:

@@ -185,7 +185,7 @@ class WorkflowAgent(ProgramAgent[Step]):
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:
-            prompt += f"\n\nYour last reply was refused: {self._refused[step.name]}"
+            prompt += f"\n\n{self._refused[step.name]}"
         return TextCall(
             self,
             self.key(step),
@@ -213,7 +213,8 @@ class WorkflowAgent(ProgramAgent[Step]):
         if written.has_failed:
             reason = written.reason or "there is no reply"
             if written.text is not None:
-                self._refused[step.name] = reason
+                refusal = f"Your reply in turn {self.turn_number} was refused: {reason}"
+                self._refused[step.name] = refusal
             if not step.transition_map or written.text is None:
                 raise StepFailedError(reason)
             # the model answered, but not clearly: the state stays

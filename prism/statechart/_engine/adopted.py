@@ -81,6 +81,12 @@ class AdoptedEngine(Driving[Any]):
         self._reporter.met(agent, state_text(self._value(agent)))
         return agent
 
+    def tick(self, agent: Any, context: Any = None) -> Any:
+        """Let one tick pass, as `Driving.tick`, also for a model that was added later."""
+        if count_of(agent, "ticks_in_state") is None:
+            self.adopt(agent)
+        return super().tick(agent, context)
+
     # What is observed of the Machine
 
     def _process(self, run: Any) -> Any:

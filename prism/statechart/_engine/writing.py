@@ -170,6 +170,7 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
         history = agent.state_history
         is_usual = (
             history[-1].__class__ is StateTransition
+            and agent.state.__class__ is not str
             and history.__class__ is deque
             and history.maxlen
             and dwell.__class__ is int
@@ -223,9 +224,17 @@ def restart_time(agent: Any) -> None:
 def add_missing_fields(
     agent: Any, names: Iterable[str] = (*FIELD_DEFAULTS, "state_history")
 ) -> None:
-    """Give an object the fields it lacks; what its class leaves no room for raises."""
+    """Give an object the fields it lacks.
+
+    Raises:
+        AgentError: If its class leaves no room for one.
+    """
     values = {**FIELD_DEFAULTS, "state_history": deque(maxlen=depth_of(agent))}
     for name in names:
         if not hasattr(agent, name):
-            setattr(agent, name, values[name])
+            try:
+                setattr(agent, name, values[name])
+            except Exception as error:
+                problem = f"{type(agent).__name__} has no room for {name!r} ({error}): declare it"
+                raise AgentError(problem) from None
             copy_apart(type(agent))

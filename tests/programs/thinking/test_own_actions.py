@@ -12,12 +12,8 @@ from prism.programs.thinking import ActionRefusedError, CognitiveAgent, Config, 
 from tests.kit.cognition import thought
 from tests.kit.writers import prompts_of, writer_of
 
-
-class Metal(StrEnum):
-    """What a smith works with."""
-
-    IRON = "iron"
-    GOLD = "gold"
+Metal = StrEnum("Metal", ["IRON", "GOLD"])
+"""What a smith works with."""
 
 
 @dataclass

@@ -11,11 +11,12 @@ import pytest
 from prism import Run, replay, resume
 from prism.errors import InputError
 from prism.llm import Model
-from prism.programs.thinking import Cycle, Memory
+from prism.programs.thinking import Memory
 from prism.runs import run_status
 from prism.testing import FakeOllama
 from tests.kit.cognition import action, add, limited, thought
 from tests.kit.files import folder_in_memory
+from tests.kit.kept import StoppedError, stop_after
 
 CYCLES = 10
 
@@ -88,17 +89,6 @@ def test_results_say_what_came_of_the_run(complete: Complete) -> None:
         assert memory.unknown == {"mine": {"kept": [1]}}
 
 
-def stop_after(number: int) -> Any:
-    """Return a callback that stops a run after so many cycles."""
-    left = iter(range(number - 1, -1, -1))
-
-    def on_round(_cycle: Cycle) -> None:
-        if next(left) == 0:
-            raise InterruptedError
-
-    return on_round
-
-
 @pytest.mark.parametrize("stopped", [1, 6, CYCLES])
 @pytest.mark.sampled(2)
 def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
@@ -106,7 +96,7 @@ def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
 ) -> None:
     """A resumed run and a resumed replay leave the log and the memory of one that never stopped."""
     options, run, again = options_in(tmp_path, server), tmp_path / "run", tmp_path / "again"
-    with pytest.raises(InterruptedError):
+    with pytest.raises(StoppedError):
         options.keep(run, on_round=stop_after(stopped))
     assert Memory.read(options.memory).cycle == stopped
     assert resume(run).results.turns == CYCLES
@@ -118,7 +108,7 @@ def test_a_stopped_run_goes_on_and_is_repeated_without_its_model(
     memory, asked = complete.options.memory.read_bytes(), len(server.questions)
     assert options.memory.read_bytes() == memory
 
-    with pytest.raises(InterruptedError):
+    with pytest.raises(StoppedError):
         replay(run, again, on_round=stop_after(stopped))
     assert resume(again) is not None
     assert len(server.questions) == asked
@@ -142,7 +132,7 @@ def test_a_memory_that_somebody_changed_since_is_not_overwritten(
 ) -> None:
     """A run that is resumed repeats its cycles from the journal, and must come to the file's."""
     options = options_in(tmp_path, server)
-    with pytest.raises(InterruptedError):
+    with pytest.raises(StoppedError):
         options.keep(tmp_path / "run", on_round=stop_after(2))
     with Memory.open(options.memory) as memory:
         memory.add("by_hand", "x")

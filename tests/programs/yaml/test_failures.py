@@ -74,15 +74,15 @@ steps:
 
 
 async def test_the_next_prompt_says_what_was_refused() -> None:
-    """Until a reply of the step is used; a model that failed has said nothing."""
-    writer = writer_of(["...", OSError("down"), "a plan", "a plan"])
+    """Until a reply is used, never in the same words; a model that failed has said nothing."""
+    writer = writer_of(["...", "...", OSError("down"), "a plan", "a plan"])
     agent = agent_of(asking(", on_failure: skip"), writer)
-    for _ in range(4):
+    for _ in range(5):
         await agent.turn()
     first, *told, last = prompts_of(writer)
     assert first == last == "p"
-    assert told[0] == told[1]
-    assert told[0].startswith("p\n\nYour last reply was refused: ")
+    assert told[0] != told[1] == told[2]
+    assert told[0].startswith("p\n\nYour reply in turn 1 was refused: ")
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,8 @@ MEAN, BIRTH = 0.6, 0.35
 POISSON = [exp(-MEAN) * MEAN**number / factorial(number) for number in range(20)]
 
 
-class Life(StrEnum):
-    """States of somebody who may have children."""
-
-    ALIVE = "alive"
-    DEAD = "dead"
+Life = StrEnum("Life", ["ALIVE", "DEAD"])
+"""States of somebody who may have children."""
 
 
 class Person(Agent):

@@ -190,6 +190,9 @@ def test_ticks_and_time_outs() -> None:
     chart.tick(model)
     model.go()  # type: ignore[attr-defined]
     assert (model.state, model.ticks_in_state) == ("b", 0)  # type: ignore[attr-defined]
+    later = Model()
+    machine.add_model(later, initial="b")
+    assert [chart.tick(later) for _ in range(3)] == [None, None, "a"]
     with pytest.raises(ValueError, match="nowhere"):
         Statechart.from_machine(two_states(), timeouts={"nowhere": 2})
 

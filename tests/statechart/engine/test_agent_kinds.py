@@ -17,6 +17,7 @@ from prism.agents import SocialAgent
 from prism.errors import AgentError
 from prism.reasoner import PolicyReasoner
 from prism.statechart import AgentState, History, State, Statechart, StateTransition, Transition
+from prism.testing import assert_path
 from tests.kit.moves import Post, StateOnly, chart_of, moves_of
 
 S = AgentState
@@ -72,6 +73,14 @@ def test_anything_with_a_state_can_be_driven(make: Any) -> None:
         assert type(agent.state) is kind
         assert getattr(agent, "ticks_in_state", 0) == 0
     assert set(dir(agent)) == fields
+    if kind is str:
+        chart.adopt(agent)
+        for _ in range(3):
+            chart.fire(agent, "go")
+            assert type(agent.state) is kind
+    elif make is Slots:
+        with pytest.raises(AgentError, match="Slots has no room for 'ticks_in_state'"):
+            chart.adopt(agent)
 
 
 @pytest.mark.parametrize("states", [S, [State(S.RESTING, [S.IDLE, S.SCROLLING])]])
@@ -321,6 +330,7 @@ def test_a_mock_is_an_object_with_a_state(agent: Any) -> None:
     chart = Statechart(S, [go], S.IDLE)
     assert chart.fire(agent, "go") is agent.state is S.RESTING
     assert chart.tick(agent) is None
+    assert_path(agent, "idle > resting", chart=chart)
     assert (len(ran), len(chart.history(agent)), agent.transition_to.called) == (1, 1, False)
 
 

@@ -9,30 +9,14 @@ from typing import Any
 from prism.agents import StatechartMixin
 from prism.statechart import History, State, Statechart, Transition, done
 
-
-class Phone(StrEnum):
-    """A phone, in a pocket or in use."""
-
-    POCKET = "pocket"
-    ENGAGING = "engaging"
-    READING = "reading"
-    REPLYING = "replying"
-    SENT = "sent"
-    BROKEN = "broken"
+Phone = StrEnum("Phone", ["POCKET", "ENGAGING", "READING", "REPLYING", "SENT", "BROKEN"])
+"""A phone, in a pocket or in use."""
 
 
-class Day(StrEnum):
-    """Somebody with a phone and a body."""
-
-    ASLEEP = "asleep"
-    AWAKE = "awake"
-    PHONE = "phone"
-    IDLE = "idle"
-    FEED = "feed"
-    WRITING = "writing"
-    BODY = "body"
-    FRESH = "fresh"
-    TIRED = "tired"
+Day = StrEnum(
+    "Day", ["ASLEEP", "AWAKE", "PHONE", "IDLE", "FEED", "WRITING", "BODY", "FRESH", "TIRED"]
+)
+"""Somebody with a phone and a body."""
 
 
 class Owner(StatechartMixin):

@@ -49,7 +49,7 @@ def resume(
     options: Any = Run.from_config(began["config"], path / SUMMARY_NAME)
     if model is not None:
         options = with_client(options, model)
-    kept, has_changed = RunFolder(path, is_new=False), _warn_of_changes(began, options, observer)
+    kept, has_changed = RunFolder(path, is_new=False), warn_of_changes(began, options, observer)
     # the same code without a model does the same, so that nobody need compare its log
     if options.is_repeatable and not has_changed:
         kept.skip_rounds()
@@ -79,12 +79,12 @@ def replay(
     path = Path(recorded)
     began, observer = read_summary(path), observer or Observer()
     options: Any = Run.from_config(began["config"], path / SUMMARY_NAME)
-    _warn_of_changes(began, options, observer)
+    warn_of_changes(began, options, observer)
     kept = None if folder is None else RunFolder.for_new(Path(folder))
     return carry_out(options.repeating(path), kept, on_round=on_round, observer=observer)
 
 
-def _warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) -> bool:
+def warn_of_changes(began: Mapping[str, Any], options: Any, observer: Observer) -> bool:
     """Report what has changed since a run began, and return whether anything has.
 
     Args:
