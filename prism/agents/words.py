@@ -20,6 +20,7 @@ from prism.errors import FieldTypeError, FieldValueError
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")
+_VARIATION_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _NARROW_WITHOUT_SPACES = ("THAI", "LAO", "KHMER", "MYANMAR")
 
 _LEAST_KEYWORD, _LEAST_KEYWORD_OF_PAIRS = 5, 2
@@ -73,8 +74,9 @@ def keywords_of(text: str) -> list[str]:
 def _folded(text: str) -> str:
     # some signs, such as that of a service mark, become capital letters only when normalised
     whole = unicodedata.normalize("NFKC", text.casefold()).casefold()
-    # joiners of glyphs may stand inside words
-    return "".join(letter for letter in whole if unicodedata.category(letter) != "Cf")
+    # joiners and selectors of glyphs may stand inside words
+    letters = _VARIATION_SELECTOR.sub("", whole)
+    return "".join(letter for letter in letters if unicodedata.category(letter) != "Cf")
 
 
 def _without_accents(text: str) -> str:

@@ -255,8 +255,8 @@ class _Reader:
         reading = "default transition" if is_default else kind
         self._refuse(f"<{kind}> in <{around}>", f"<{kind}>" not in _READ[around].split())
         values = {names[each]: text for each, text in attributes.items()}
-        for each in values.keys() - foreign:
-            self._refuse(f"{each} of <{kind}>", each not in _READ[reading].split())
+        for each in values:
+            self._refuse(f"{each} of <{kind}>", each not in (*_READ[reading].split(), *foreign))
         types = ("shallow", "deep") if kind == "history" else ("external", "internal")
         self._refuse(f"type {values.get('type')!r}", values.get("type", types[0]) not in types)
         self._around.append((reading, self._data(reading, outer, values)))

@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import ismethod
+from operator import attrgetter
 from typing import Any
 
 from prism.errors import DefinitionError
+from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
-from prism.statechart._engine.rows import rows_of
+from prism.statechart._engine.rows import NestedRows, rows_of
 from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
@@ -22,6 +24,7 @@ from prism.statechart.transitions import (
     Edge,
     append_record,
     make_record,
+    read_only,
     shared_edge,
 )
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
@@ -60,10 +63,12 @@ class AdoptedEngine(Driving[Any]):
         """Leave out what cannot be pickled, and is only known while the chart is used."""
         return {**vars(self), "_events": [], "_described": None, "_built": None}
 
-    # the Machine as it is now
-    definition: Any = property(lambda chart: chart._as_it_runs)
-    _rows: Any = property(lambda chart: rows_of(chart.definition))
-    _require_state: Any = Engine._value
+    definition: Definition[Any] = read_only(attrgetter("_as_it_runs"))
+    """The Machine as it is now, as a definition."""
+
+    _rows: NestedRows = read_only(lambda chart: rows_of(chart.definition))
+    # whatever state the application has put a model in
+    _require_state = Engine._value
 
     def adopt(self, agent: Any) -> Any:
         """Give a model the fields of an agent that it lacks."""
@@ -127,13 +132,14 @@ class AdoptedEngine(Driving[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        made = self._made
+        before, made = self._value(agent), self._made
         if trigger not in self._machine.events:
             source = self._machine.get_model_state(agent)
             self._refuse(agent, source, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
-        # a queue does not tell
-        return self._value(agent) if self._made != made else None
+        now = self._value(agent)
+        # a queue does not tell, nor does an event whose error `on_exception` has handled
+        return now if now != before or self._made != made else None
 
     # Looking
 

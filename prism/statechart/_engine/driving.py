@@ -102,12 +102,12 @@ class Driving(Engine[StateT]):
 
         limits: Any = self._definition.timeouts
         threshold = count_of(agent, "timeout_threshold") or self._usual_limit
-        limit, late = limits.get(state_text(state), threshold), self._timeout_trigger
+        limit = limits.get(state_text(state), threshold)
         if not (ticks and limit and ticks > limit):
             return None
-        if not self._arcs(self._machine.get_model_state(agent), late):
+        if not self._arcs(self._machine.get_model_state(agent), self._timeout_trigger):
             return None
-        return self.fire(agent, late, *(() if context is None else (context,)))
+        return self.fire(agent, self._timeout_trigger, *(() if context is None else (context,)))
 
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
@@ -177,7 +177,8 @@ class Driving(Engine[StateT]):
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
             question = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
-            question.options, question.chart = options, self._definition
+            question.options = options
+            question.chart = self._definition
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, question, chosen, "policy", how, {})
         if self.has_moved(agent, state, trigger, record):

@@ -243,7 +243,6 @@ class Moment:
         context: The event's context.
         judged: Called with a transition and its guard's verdict if the guard raised; with any while
             somebody observes charts.
-
         verdicts: Of the guards that have been asked, each once, though several regions share it.
     """
 

@@ -121,15 +121,16 @@ def writer_of(agent: Any) -> Writer:
         _require_arguments(cls)
         return write_by_method
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
-    is_read_only = any(isinstance(field, property) and field.fset is None for field in fields)
+    # slots run no code
+    fields = [each for each in fields if not inspect.ismemberdescriptor(each)]
+    setters = [getattr(each, "fset", None) for each in filter(inspect.isdatadescriptor, fields)]
     has_code = cls.__setattr__ is not object.__setattr__
-    # a frozen class refuses both, and so do models: let them say so before an action has run
-    if is_read_only or has_code:
+    # frozen classes and named tuples refuse both, as may models: let them, before an action has run
+    if has_code or None in setters:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0
-    set_by = [each for each in fields if not inspect.ismemberdescriptor(each)]
-    return write_plain if has_code or any(map(inspect.isdatadescriptor, set_by)) else write_usual
+    return write_plain if has_code or setters else write_usual
 
 
 def _require_arguments(cls: Any) -> None:
@@ -173,6 +174,7 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
             and history.__class__ is deque
             and history.maxlen
             and dwell.__class__ is int
+            and agent.state.__class__ is not str
         )
     except Exception:
         is_usual = False

@@ -164,16 +164,17 @@ def test_explain_takes_what_fire_takes(sends: bool, capture: Any, logger: Any) -
 
 
 def test_fire_tells_whether_a_queued_machine_has_made_a_transition() -> None:
-    """The Machine itself always says that it has made one."""
+    """The Machine itself always says that it has made one, and none whose error is handled."""
     model = Model()
-    machine = Machine(model, states=["a", "b"], initial="a", queued=True)
+    machine = Machine(model, ["a", "b"], "a", queued=True, on_exception="is_ok")
     machine.add_transition("go", "a", "b", conditions="is_ok")
     machine.add_transition("stay", "b", "=")
+    machine.add_transition("fail", "b", "a", after=lambda: bool(1 / 0))
     chart = Statechart.from_machine(machine)
     model.ok = False
     assert chart.fire(model, "go") is None
     model.ok = True
-    assert [chart.fire(model, each) for each in ("go", "stay")] == ["b", "b"]
+    assert [chart.fire(model, each) for each in ("go", "stay", "fail")] == ["b", "b", "a"]
 
 
 def test_ticks_and_time_outs() -> None:
@@ -315,9 +316,8 @@ def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     for name in ("afire", "begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match="runs an application's own Machine"):
             getattr(chart, name)(Model())
-    own = Statechart(
-        chart.definition.states, [Transition("go", *chart.definition.states)], chart.initial
-    )
+    states = chart.definition.states
+    own = Statechart(states, [Transition("go", *states)], chart.initial)
     for machine in (own.machine, chart.machine):
         with pytest.raises(DefinitionError, match="belongs to a chart"):
             Statechart.from_machine(machine)
