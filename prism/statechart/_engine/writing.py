@@ -174,7 +174,6 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
             and history.__class__ is deque
             and history.maxlen
             and dwell.__class__ is int
-            and agent.state.__class__ is not str
         )
     except Exception:
         is_usual = False
