@@ -43,7 +43,7 @@ def ended_run(folder: Path, **options: Any) -> tuple[int, str]:
         ),
         ({"stop_at_fallbacks": "never"}, ""),
         ({"max_calls": 1}, ""),
-        ({"max_calls": 1, "stop_at_fallbacks": 0.5}, "of the last 200 decisions fell back, with stop_at_fallbacks = 0.5"),
+        ({"max_calls": 1, "stop_at_fallbacks": 0.5}, "of the last 200 decisions fell back, with"),
     ],
 )
 @pytest.mark.sampled(3)

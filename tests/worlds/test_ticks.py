@@ -219,7 +219,7 @@ def test_a_wrong_step_is_refused(act: Any, problem: str) -> None:
 def test_a_state_that_is_assigned_is_refused() -> None:
     """Nothing would count it, or time it out."""
     wrong = Wrong(act=lambda _, lamp: setattr(lamp, "state", Light.BROKEN))
-    with pytest.raises(SimulationError, match="1 agents are in .*change states by fire"):
+    with pytest.raises(SimulationError, match=r"1 agents are in .*change states by fire"):
         Run(wrong, 3).run()
 
 
