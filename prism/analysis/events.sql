@@ -29,7 +29,8 @@ create table columns (
     error varchar, exception varchar,
     -- decisions and texts
     options varchar[], chosen varchar, reason varchar, probabilities json, question_kind varchar,
-    option_mass double, rotation bigint, sampling_seed bigint, latency double,
+    option_mass double, rotation bigint, rotations_apart double, sampling_seed bigint,
+    latency double,
     model varchar, host varchar, attempts bigint, input_tokens bigint, output_tokens bigint,
     queue_seconds double, request_seconds double, money double, done_reason varchar, repaired boolean,
     decision_id varchar, prompt_hash varchar, "key" varchar, text_id varchar,

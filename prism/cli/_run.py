@@ -254,12 +254,13 @@ def _askers(
     decider = options.model_of(model, file, max_calls=max_calls) if decides else None
     if policy is not None and decider is not None:
         raise InputError("--policy already decides: leave out --model")
-    writes: Any = writer
+    # one model that does both has the settings of the file, such as prices, for both
+    writes: Any = None if writer == model else writer
     if writer is not None and decider is None:
         writes = options.model_of(writer, file, max_calls=max_calls)
     return {
         "reasoner": PolicyOptions(policy) if policy is not None else decider,
-        "writer": writes and WriterOptions(writes),
+        "writer": writer and WriterOptions(writes),
     }
 
 

@@ -157,6 +157,8 @@ class Memory:
 
     def _take(self, source: Source) -> None:
         """Take the data of a document; nothing has changed if that fails."""
+        if source.value and not source.value.keys() & _Document.model_fields.keys():
+            raise source.error("is no memory, which has working_memory or storage")
         document: _Document = read_document(_Document, source)
         progress, others = document.prism, dict(document.model_extra or {})
         thoughts: dict[str, str] = {}
