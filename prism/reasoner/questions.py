@@ -289,8 +289,8 @@ class Draw:
 
 # The questions of a run
 
-_FIRST = 20
-"""Number of first decisions of which at least one has to be answered."""
+_IN_A_ROW = 20
+"""Fallbacks in a row that end a run, such as those of a server that has died."""
 
 WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
@@ -410,7 +410,7 @@ class _Fallbacks:
     def __init__(self, stop_at: float, counts_budget: bool) -> None:
         self._stop_at, self._counts_budget = stop_at, counts_budget
         self._last: deque[bool] = deque(maxlen=WINDOW)
-        self._has_answered = False
+        self._in_a_row = 0
         self._problem: str | None = None
 
     def count(self, decision: Decision) -> None:
@@ -421,16 +421,16 @@ class _Fallbacks:
             return
 
         self._last.append(fell_back)
-        self._has_answered |= not fell_back or is_by_budget
+        self._in_a_row = self._in_a_row + 1 if fell_back and not is_by_budget else 0
         count, size = sum(self._last), len(self._last)
-        # a model that never answers at all is found out sooner
-        never = size == _FIRST and not self._has_answered
-        if self._problem is None and (
-            never or (size == WINDOW and count >= self._stop_at * WINDOW)
-        ):
+        is_above = size == WINDOW and count >= self._stop_at * WINDOW
+        if self._problem is None and (is_above or self._in_a_row == _IN_A_ROW):
+            many = f"{_IN_A_ROW} decisions in a row"
+            if is_above:
+                many = f"{count} of the last {size} decisions"
             self._problem = (
-                f"stopped, as {count} of the last {size} decisions fell back, and "
-                f"{self._stop_at:.4g} of them is the limit; the last one: {reason}"
+                f"stopped, as {many} fell back, with "
+                f"stop_at_fallbacks = {self._stop_at:.4g}; the last one: {reason}"
             )
 
     def check(self) -> None:

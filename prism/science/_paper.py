@@ -139,7 +139,11 @@ def _seeds_text(seeds: Sequence[int]) -> str:
 def _varied(batch: Batch) -> Iterator[str]:
     """Yield what a batch varies as sentences: agents, values of parameters, and arms."""
     data = batch.plan.data
-    agents = {run.row["config"]["agents"]: None for run in batch.runs if "config" in run.row}
+    parts = [data, data.get("vary", {}), *data.get("arm", ())]
+    agents: dict[Any, None] = {}
+    # a world may make another number than a plan has by default
+    if any("agents" in each for each in parts):
+        agents = {run.row["config"]["agents"]: None for run in batch.runs if "config" in run.row}
     if tables := [each for each in agents if isinstance(each, str)]:
         yield f"The agents of each run were those of {' or '.join(tables)}."
     elif agents:

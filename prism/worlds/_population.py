@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from operator import attrgetter
 from typing import Any
 
-from prism.errors import AgentError, FieldValueError
+from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import keys_of
 from prism.statechart import Definition
@@ -176,6 +176,22 @@ class Population:
         if not issubclass(kind.cls, Guest):
             return kind.counts
         return Counter(agent.state for agent in self._everybody if type(agent) is kind.cls)
+
+    def require_counted(self) -> None:
+        """Refuse states that were assigned: nothing counts or times them out.
+
+        This looks at every agent, which costs more than a round of idle ones.
+        """
+        for kind in self.kinds.values():
+            counts = self._counts_of(kind)
+            actual = Counter(each.state for each in self._everybody if type(each) is kind.cls)
+            for state, number in actual.items():
+                if counts.get(state) != number:
+                    raise SimulationError(
+                        f"{number} agents are in {state!r}, where events have brought "
+                        f"{counts.get(state, 0)}: change states by fire, or by begin_in before the "
+                        "run, not by agent.state = ..."
+                    )
 
     @cached_property
     def definitions(self) -> list[Definition[Any]]:

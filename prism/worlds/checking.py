@@ -45,7 +45,7 @@ _LONGEST = 300
 _SEED, _ORDER = "hash seed", "order of agents"
 
 _CURES = {
-    _SEED: "sort sets before you draw from them or loop over them",
+    _SEED: "draw by agent.random or self.random, and sort sets before you loop over them",
     _ORDER: "draw by agent.random, choose agents by sample(1), and leave the order to prism",
 }
 

@@ -30,6 +30,7 @@ from prism.statechart.names import identify
 from prism.statechart.states import state_text
 from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
 from prism.telemetry.loggers import report
+from prism.worlds._agent_set import leaves_in, unknown_state
 from prism.worlds.arguments import parameter_values
 
 _MOST_CONTENT = 2_000
@@ -135,8 +136,14 @@ class Deciding(Waits):
 
         Raises:
             FieldValueError: If one of a target is no number, 0 or more, or if all are 0.
+            UnknownStateError: If one is of a state that the chart does not have.
         """
         parts = [weights.get(each, 0.0) for each in self.options]
+        if len(weights) > len(parts) or 0.0 in parts:
+            others = [each for each in weights if each not in self.options]
+            for leaf in (leaf for state in others for leaf in leaves_in(state)):
+                if not self.chart.leaves_of(leaf):
+                    raise unknown_state(leaf, [self.chart])
         if not (min(parts) >= 0 and 0 < sum(parts) < inf):
             options = ", ".join(map(state_text, self.options))
             whose = f"the weights of {self.agent.agent_id!r} for {self.trigger!r}"

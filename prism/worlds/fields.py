@@ -105,6 +105,13 @@ def refuse_shared(value: Any, instead: str) -> None:
         )
 
 
+def _refuse_shared_attributes(cls: type) -> None:
+    for name, value in vars(cls).items():
+        is_constant = name.startswith("_") or name.isupper() or hasattr(super(cls, cls), name)
+        if not is_constant and cls.__module__.partition(".")[0] != "prism":
+            refuse_shared(value, f"{name}: ... = state({type(value).__name__})")
+
+
 # Fields that are drawn
 
 
@@ -137,6 +144,7 @@ class Declares:
                 f"{cls.__name__}.__init__: declare fields with their types instead, and do the "
                 "rest in the world's setup or populate"
             )
+        _refuse_shared_attributes(cls)
         fields: dict[str, Field] = {}
         for name, hint in get_annotations(cls).items():
             if name.startswith("_") or "ClassVar" in str(hint):

@@ -247,6 +247,8 @@ class Loop:
                 await self._ticks()
 
             turns.end_if_over()
+            if number in (1, self.rounds):
+                turns.population.require_counted()
             states = turns.population.states()
             turns.refusing = "a measure must not change anything: use a hook, such as round_ends"
             measures = measured(world)

@@ -73,7 +73,7 @@ def test_findings_are_lines_with_status_1(prism: Prism) -> None:
     ran = prism(*line)
     assert ran.status == 1
     assert ran.out.startswith("with another hash seed, line ")
-    assert "sort sets before you draw from them or loop over them" in ran.out
+    assert "draw by agent.random or self.random, and sort sets before you loop over them" in ran.out
     (found,) = prism(*line, "--json").rows
     assert found["cause"] == "hash seed"
     assert '"first":' in found["first"]

@@ -28,8 +28,9 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
 @pytest.mark.parametrize(
     ("answers", "stop_at", "ended"),
     [
-        (lambda number: False, 1, "20 of the last 20"),
-        (lambda number: number < 120, 0.5, "100 of the last 200"),
+        (lambda number: False, 1, "20 decisions in a row"),
+        (lambda number: number < 120, 0.5, "20 decisions in a row"),
+        (lambda number: number < 100 or number % 2, 0.25, "50 of the last 200"),
         (lambda number: number % 2 == 0, 0.6, None),
         (lambda number: False, None, None),
     ],
@@ -37,7 +38,7 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
 async def test_a_run_ends_when_its_model_fails(
     answers: Any, stop_at: float | None, ended: str | None
 ) -> None:
-    """None of the first 20 decisions, or a share of the last 200, ends a run that has a limit."""
+    """20 fallbacks in a row, or a share of the last 200 decisions, end a run that has a limit."""
 
     class Sometimes(PolicyReasoner):
         async def answer(self, questions: Sequence[Any]) -> Any:

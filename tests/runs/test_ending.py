@@ -36,11 +36,14 @@ def ended_run(folder: Path, **options: Any) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("options", "reason"),
     [
-        ({}, "stopped, as 20 of the last 20 decisions fell back, and 0.5 of them"),
-        ({"stop_at_fallbacks": 1.0}, "stopped, as 20 of the last 20 decisions fell back, and 1 of"),
+        ({}, "stopped, as 20 decisions in a row fell back, with stop_at_fallbacks = 0.5"),
+        (
+            {"stop_at_fallbacks": 1.0},
+            "stopped, as 20 decisions in a row fell back, with stop_at_fallbacks = 1;",
+        ),
         ({"stop_at_fallbacks": "never"}, ""),
         ({"max_calls": 1}, ""),
-        ({"max_calls": 1, "stop_at_fallbacks": 0.5}, "fell back, and 0.5 of them is the limit"),
+        ({"max_calls": 1, "stop_at_fallbacks": 0.5}, "of the last 200 decisions fell back, with stop_at_fallbacks = 0.5"),
     ],
 )
 @pytest.mark.sampled(3)

@@ -141,6 +141,7 @@ def test_a_field_without_a_value_names_the_agent_class() -> None:
             "from prism import measure\nclass Hiding(World[Plain]): count = measure(lambda _: 0)",
             "Hiding.count would hide what every World",
         ),
+        ("class Sharing(Agent): items = []", r"\[\] would be shared by all .* state\(list\)"),
         ("class Sharing(Agent): items: list = []", r"\[\] would be shared by all .* state\(list\)"),
         ("class Untyped(World[Plain]): growth = 0.4", "growth has no type: write  growth: float"),
         ("class Made(Agent): __init__ = lambda self: None", "Made.__init__: declare fields"),

@@ -200,7 +200,7 @@ class Wrong(Room):
         (lambda *_: asyncio.sleep(0), "awaits None: await decide, write and receive of agents"),
         (raising, "mine"),
         (endless, "still waits after 10000 answers"),
-        (weighs("brokn"), "above 0 for one of on, broken: {'brokn': 1}"),
+        (weighs("brokn"), "no agent's chart has the state 'brokn': there are "),
         (weighs(Light.OFF), "above 0 for one of on, broken"),
         (weighs(Light.ON, -1), "must be 0 or more"),
         (lambda _, lamp: lamp.begin_in(Light.ON), "begin_in belongs in setup"),
@@ -214,6 +214,13 @@ def test_a_wrong_step_is_refused(act: Any, problem: str) -> None:
         Run(Wrong(act=act), 3).run()
 
     assert any("in the step of <Lamp lamp_" in note for note in raised.value.__notes__)
+
+
+def test_a_state_that_is_assigned_is_refused() -> None:
+    """Nothing would count it, or time it out."""
+    wrong = Wrong(act=lambda _, lamp: setattr(lamp, "state", Light.BROKEN))
+    with pytest.raises(SimulationError, match="1 agents are in .*change states by fire"):
+        Run(wrong, 3).run()
 
 
 class Unasked(Lamp):
