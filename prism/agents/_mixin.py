@@ -124,6 +124,9 @@ class StatechartMixin:
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """Include the fields in copies and pickles, even if a ``__getstate__`` omits them."""
         reduced: Any = super().__reduce_ex__(protocol)
+        # the name of a global object, which is its own copy
+        if isinstance(reduced, str):
+            return reduced
         make, args, *rest = reduced
         fields = {name: value for name, value in vars(self).items() if name.startswith("_prism_")}
         if rest and isinstance(rest[0], dict):

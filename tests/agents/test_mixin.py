@@ -173,9 +173,18 @@ def test_a_class_may_override_transition_to() -> None:
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
 
 
+class Global(StatechartMixin):
+    def __reduce__(self) -> str:
+        return "GLOBAL"
+
+
+GLOBAL = Global()
+
+
 @pytest.mark.parametrize("clone", CLONES)
 def test_copies_include_fields_that_getstate_omits(clone: Any) -> None:
-    """A copy has the mixin's fields even if ``__getstate__`` of the class omits them."""
+    """A copy has the mixin's fields even if the class omits them; a global object is its own."""
+    assert clone(GLOBAL) is GLOBAL
     agent = Saving("Ada")
     agent.max_history_depth = 4
     agent.transition_to(S.SCROLLING, "go")
