@@ -17,15 +17,8 @@ import structlog
 from prism.errors import InputError
 from prism.runlog.reader import read_line
 from prism.runlog.writer import RunLog, line_of, with_traceback
-from prism.telemetry import events
+from prism.telemetry import events, loggers
 from prism.telemetry.instruments import join_hooks
-from prism.telemetry.loggers import (
-    StandardLogger,
-    describe,
-    is_heard,
-    report,
-    structlog_is_configured,
-)
 
 Event = MutableMapping[str, Any]
 
@@ -79,9 +72,9 @@ class _ConfiguredLog(RunLog):
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
-        self._configured_here = not structlog_is_configured()
+        self._configured_here = not loggers.structlog_is_configured()
         if self._configured_here:
-            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
+            structlog.configure(processors=self._processors, logger_factory=loggers.StandardLogger)
         self._processors.insert(0, self._copy)
         join_hooks.append(self._join)
         try:
@@ -113,10 +106,10 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _begin(self) -> None:
-        report(None, "info", events.RUN_STARTED, {"schema": events.SCHEMA_VERSION})
+        loggers.report(None, "info", events.RUN_STARTED, {"schema": events.SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS.format("transitions", "info", "INFO"), path=self.path)
-        if self._details and not is_heard(None, DEBUG):
+        if self._details and not loggers.is_heard(None, DEBUG):
             raise InputError(_DROPS.format("details", "debug", "DEBUG"), path=self.path)
 
     def _join(self, chart: str, agent_id: str, state: str) -> None:
@@ -124,7 +117,7 @@ class _ConfiguredLog(RunLog):
         if (chart, agent_id) not in self._joined:
             self._joined.add((chart, agent_id))
             about = {"agent_id": agent_id, "chart": chart, "state": state}
-            report(None, "info", events.AGENT_JOINED, about)
+            loggers.report(None, "info", events.AGENT_JOINED, about)
 
     def _end(self) -> None:
         if not (self._is_in_use() and self._copy in self._processors):
@@ -133,7 +126,8 @@ class _ConfiguredLog(RunLog):
         # in an interactive session, the last exception is that of some earlier line
         last = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
         error = self._error or last
-        report(None, "info", events.RUN_ENDED, {} if error is None else {"error": describe(error)})
+        about = {} if error is None else {"error": loggers.describe(error)}
+        loggers.report(None, "info", events.RUN_ENDED, about)
 
     def _detach(self) -> None:
         join_hooks.remove(self._join)
@@ -183,7 +177,7 @@ _DISPLACED = (
 
 def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
-    if not structlog_is_configured():
+    if not loggers.structlog_is_configured():
         return [_as_call]
     processors = structlog.get_config()["processors"]
     if not isinstance(processors, list):

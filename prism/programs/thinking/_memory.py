@@ -157,9 +157,9 @@ class Memory:
 
     def _take(self, source: Source) -> None:
         """Take the data of a document; nothing has changed if that fails."""
-        if source.value and not source.value.keys() & _Document.model_fields.keys():
-            raise source.error("is no memory, which has working_memory or storage")
         document: _Document = read_document(_Document, source)
+        if source.path and source.value and not source.value.keys() & _Document.model_fields:
+            raise source.error("is no memory, which has working_memory or storage")
         progress, others = document.prism, dict(document.model_extra or {})
         thoughts: dict[str, str] = {}
         is_thought = re.compile(re.escape(progress.thought_prefix) + r"(\d{3,15})").fullmatch

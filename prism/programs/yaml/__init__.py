@@ -10,9 +10,4 @@ from prism.files.source import Problem
 from prism.programs.yaml._agent import Action, WorkflowAgent
 from prism.programs.yaml._workflow import Workflow
 
-__all__ = [
-    "Action",
-    "Problem",
-    "Workflow",
-    "WorkflowAgent",
-]
+__all__ = ["Action", "Problem", "Workflow", "WorkflowAgent"]
