@@ -142,8 +142,8 @@ def check(
     """Run a world twice, under two hash seeds and with its agents in another order, and compare.
 
     Report the first field or event that differs. Without `--agents`, there are 100; without
-    `--treat`, every treatment is applied once. Notes name events that did nothing or were never
-    fired, and states nobody entered.
+    `--rounds`, at most 20; without `--treat`, every treatment is applied once. Notes name events
+    that did nothing or were never fired, and states nobody entered.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 
