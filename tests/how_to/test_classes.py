@@ -15,7 +15,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from prism import Statechart, Transition
 from prism.agents import StatechartMixin
 from prism.errors import AgentError
-from prism.errors import AgentError
 from prism.statechart import StateTransition
 
 Mood = StrEnum("Mood", ["CALM", "ANGRY"])
@@ -158,6 +157,6 @@ def test_adopting_needs_declared_fields() -> None:
     class Open(Closed, extra="allow"):
         pass
 
-    with pytest.raises(AgentError, match="Closed has no room for 'ticks_in_state' .*declare it"):
+    with pytest.raises(AgentError, match=r"Closed has no room for 'ticks_in_state' .*declare it"):
         CHART.adopt(Closed())
     assert "ticks_in_state" in CHART.adopt(Open()).model_dump()
