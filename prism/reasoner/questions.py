@@ -422,12 +422,11 @@ class _Fallbacks:
 
         self._last.append(fell_back)
         self._in_a_row = self._in_a_row + 1 if fell_back and not is_by_budget else 0
-        count, size = sum(self._last), len(self._last)
-        is_above = size == WINDOW and count >= self._stop_at * WINDOW
+        is_above = len(self._last) == WINDOW and sum(self._last) >= self._stop_at * WINDOW
         if self._problem is None and (is_above or self._in_a_row == _IN_A_ROW):
             many = f"{_IN_A_ROW} decisions in a row"
             if is_above:
-                many = f"{count} of the last {size} decisions"
+                many = f"{sum(self._last)} of the last {WINDOW} decisions"
             self._problem = (
                 f"stopped, as {many} fell back, with "
                 f"stop_at_fallbacks = {self._stop_at:.4g}; the last one: {reason}"

@@ -124,9 +124,7 @@ def _shortened(options: Any) -> dict[str, Any]:
         changes["agents"] = min(options.made_up, AGENTS)
     if (writer := options.writer) is not None and writer.model is not None:
         changes["writer"] = replace(writer, model=_CountingClient.in_place_of(writer.model))
-    # a switch to another model or policy is not tried
-    kept = (each for each in options.treatments if not each.startswith(("model=", "policy=")))
-    changes["treatments"] = [each for each in kept if _round_of(each) <= rounds]
+    changes["treatments"] = [each for each in options.treatments if _round_of(each) <= rounds]
     return changes
 
 
@@ -188,7 +186,7 @@ class _CountingClient:
     async def chat(
         self,
         messages: Sequence[Mapping[str, Any]],
-        format: dict[str, Any] | None,  # noqa: A002 - as Ollama names it
+        format: dict[str, Any] | None = None,  # noqa: A002 - as Ollama names it
     ) -> Any:
         """Count a conversation."""
         reply = _such_as(format or {}, self.counts["calls"])

@@ -24,7 +24,7 @@ workflow:
     states: [asking, done]
     final_states: [done]
   steps:
-    - {name: think, type: llm, in_state: asking, prompt: "What now?"}
+    - {name: think, type: llm, in_state: asking, prompt: "What now?", output: text}
     - {name: choose, type: transition, in_state: asking, prompt: "Go on?",
        transition_map: {stay: asking, end: done}}
 """
