@@ -143,7 +143,7 @@ class Model(Settings):
             raise InputError(problem, field="model")
 
         if self.server == "openai" and not self.hosts and self.client is None:
-            problem = "must name an OpenAI-compatible server, which has no default address"
+            problem = "must name an OpenAI-compatible server: NAME@http://127.0.0.1:8080"
             raise InputError(problem, field="hosts")
 
     @classmethod

@@ -139,11 +139,10 @@ def _seeds_text(seeds: Sequence[int]) -> str:
 def _varied(batch: Batch) -> Iterator[str]:
     """Yield what a batch varies as sentences: agents, values of parameters, and arms."""
     data = batch.plan.data
-    parts = [data, data.get("vary", {}), *data.get("arm", ())]
-    agents: dict[Any, None] = {}
     # a world may make another number than a plan has by default
-    if any("agents" in each for each in parts):
-        agents = {run.row["config"]["agents"]: None for run in batch.runs if "config" in run.row}
+    is_named = any("agents" in each for each in (data, data.get("vary", {}), *data.get("arm", ())))
+    rows = [run.row for run in batch.runs if is_named and "config" in run.row]
+    agents = dict.fromkeys(row["config"]["agents"] for row in rows)
     if tables := [each for each in agents if isinstance(each, str)]:
         yield f"The agents of each run were those of {' or '.join(tables)}."
     elif agents:
