@@ -187,7 +187,7 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
         (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
-        (("--memory", "x"), "--memory is for thinking agents: leave it out"),
+        (("--memory", "x"), "--memory is no argument of a run of own_mine.py:Mine: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),

@@ -167,7 +167,7 @@ def test_what_is_wrong_is_refused(game: Any) -> None:
             assert words in found.do(what, **more)["problem"]
         for what, more, words in (
             ("treat", {"name": "nothing"}, "no treatment 'nothing'"),
-            ("set", {"parameters": {"tiring": "much"}}, "should be a valid number, got 'much'"),
+            ("set", {"parameters": {"tiring": "much"}}, "tiring: Input should be a valid number"),
         ):
             found.do(what, **more)
             wait_until(lambda words=words: words in str(found.status().get("refused")))

@@ -154,7 +154,11 @@ class AdoptedEngine(Driving[Any]):
             "and fire_to are for charts that are written as a Statechart"
         )
 
-    afire = begin = bound = extended = fire_to = _is_not_for_it
+    afire: Any = _is_not_for_it
+    begin: Any = _is_not_for_it
+    bound: Any = _is_not_for_it
+    extended: Any = _is_not_for_it
+    fire_to: Any = _is_not_for_it
 
 
 def _require_adoptable(machine: Any) -> None:
