@@ -8,7 +8,7 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
@@ -95,11 +95,16 @@ class Turns:
 
     # Beginning, joining and leaving
 
-    def begin(self) -> None:
-        """Count the states, after `World.setup`."""
-        self.population.begin()
-        for agent in self.population.everybody():
+    def begin(self, agents: Sequence[Any]) -> None:
+        """Count the states of all agents, after `World.setup`."""
+        self.population.begin(agents)
+        for agent in agents:
+            self.count(agent, 1)
             self._look_at(agent)
+
+    def count(self, agent: Any, change: int) -> None:
+        """Count an agent that joins, 1, or leaves, -1."""
+        agent._kind.counts[agent.state] += change
 
     def announce(self) -> None:
         """Log every agent, and what `World.setup` logged."""
@@ -134,7 +139,7 @@ class Turns:
         self.population.take_in(agent, parent, neighbours)
         if not self.has_begun:
             return
-        self.population.count(agent, 1)
+        self.count(agent, 1)
         self._look_at(agent)
         self.events.joined(agent, source)
         if agent._kind.is_nested:
@@ -150,7 +155,7 @@ class Turns:
         self._active.pop(agent, None)
         self.population.remove(agent)
         if self.has_begun:
-            self.population.count(agent, -1)
+            self.count(agent, -1)
             ticks = agent.ticks_in_state + agent._stayed - self._is_to_come(agent)
             self.events.left(agent, ticks)
 
@@ -247,8 +252,7 @@ class Turns:
 
     def moved(self, agent: Any, edge: Edge) -> int:
         """Note a transition that the engine has made; return the ticks of the whole stay."""
-        population, left, entered = self.population, edge.from_state, edge.to_state
-        kind = agent._kind
+        kind, left, entered = agent._kind, edge.from_state, edge.to_state
         kind.counts[left] -= 1
         kind.counts[entered] += 1
         self.counts["transitions"] += 1
@@ -259,9 +263,6 @@ class Turns:
         agent.state, agent._since = entered, now
         if agent._stayed:
             agent._stayed = 0
-        if population.by_rate:
-            population.members.remove(agent, left)
-            population.members.add(agent, entered)
         is_over = self._at == _EVERYBODY_IS_OVER or agent is self.acting
         if is_over or not self._is_to_come(agent):
             self._look_at(agent)
@@ -301,6 +302,33 @@ class Turns:
         chosen = list(agents)
         ranks = all_mixed([each._key for each in chosen], self.now * GOLDEN)
         return sorted(zip(ranks, chosen, strict=True), key=_RANK)
+
+    async def round(self, pace: Callable[[], Awaitable[object]]) -> None:
+        """Run the ticks of a round.
+
+        Args:
+            pace: Awaited after every tick.
+        """
+        world = self.world
+        for _ in range(self.ticks_per_round):
+            self.advance()
+            world.tick_begins()
+            self.begin_tick()
+            await self.tick()
+            self.end_tick()
+            world.tick_ends()
+            await pace()
+            self.end_if_over()
+            if self.stopped is not None:
+                return
+
+    def advance(self) -> None:
+        """Let the clock go on to the next tick."""
+        self.clock.advance()
+
+    async def tick(self) -> None:
+        """Run a tick as the world does."""
+        await self.world.tick()
 
     def begin_tick(self) -> None:
         """Begin a tick."""

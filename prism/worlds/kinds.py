@@ -20,7 +20,6 @@ from prism.worlds.guests import Guest, GuestChart
 from prism.worlds.world import World, defines, kinds_of
 
 Step = Callable[[Any, Any], Any]
-Rate = float | str | Callable[[Any, Any], float]
 
 
 @dataclass(slots=True)
@@ -31,15 +30,15 @@ class Channel:
         kind: The kind of the agents.
         state: The state.
         step: What happens.
-        rate: Events per round for each agent.
+        rate: Events per round for each agent: a number, the name of a field, or a function.
         most: The largest rate that a function returns, if that was declared.
         is_reported: Whether a warning has said what the rate costs.
     """
 
     kind: Kind
     state: Any
-    step: Step
-    rate: Rate
+    step: Any
+    rate: Any
     most: float | None = None
     is_reported: bool = False
 
