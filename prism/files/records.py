@@ -185,6 +185,9 @@ def read_csv(path: Path) -> Iterator[Record]:
             separator = max(",;\t", key=first.count)
             rows = csv.reader(chain([first], lines), delimiter=separator, strict=True)
             header = next(rows, [])
+            if doubled := [name for name in header if header.count(name) > 1]:
+                problem = "is the name of two columns: rename one"
+                raise InputError(problem, path=path, line=1, field=doubled[0])
             if len(header) == 1 and not _ONE_COLUMN.fullmatch(header[0]):
                 problem = f"separate columns by commas, semicolons or tabs, got {first.strip()!r}"
                 raise InputError(problem, path=path, line=1)

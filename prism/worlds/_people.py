@@ -6,25 +6,35 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    ids_of,
+    read_table,
+    refuse_misspelt,
+    unique_names,
+)
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
-from prism.worlds.arguments import read_value, require_whole
+from prism.worlds.arguments import require_whole
+from prism.worlds.fields import read_value
 
 _KIND, _STATE = "kind", "state"
 _IDS = ("agent_id", "username")
+_ID_OF_OTHERS = "id"
 _NAMES = ("name", "realname")
 
 
 def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]:
     """Make the agents of a world from a table, one per row.
 
-    The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
-    names. If the world has several kinds of agents, ``kind`` names the class of each, and they are
-    made from the table alone; otherwise `World.populate` makes them. ``state`` is the state in
-    which the agent begins. A column with the name of a field sets the field, converted to its type,
-    and an empty cell leaves the default. All others become ``Agent.attributes``.
+    The column ``agent_id`` (or ``username``, or ``id``) holds their ids, and ``name`` (or
+    ``realname``) their names. ``kind`` names the class of each; if the world has several kinds of
+    agents, they are made from the table alone, and otherwise `World.populate` makes them.
+    ``state`` is the state in which the agent begins. A column with the name of a field sets the
+    field, converted to its type, and an empty cell leaves the default. All others become
+    ``Agent.attributes``.
 
     Args:
         path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
@@ -44,7 +54,13 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
     reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
     refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records) if any(name in columns for name in _IDS) else [""] * len(made)
+    if any(name in columns for name in _IDS):
+        ids = ids_of(records)
+    elif _ID_OF_OTHERS in others:
+        others.remove(_ID_OF_OTHERS)
+        ids = unique_names(records, _ID_OF_OTHERS)
+    else:
+        ids = [""] * len(made)
     for agent, record, agent_id, attributes in zip(
         made, records, ids, attributes_of(records, others), strict=True
     ):
@@ -65,8 +81,10 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 def _made(
     path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
 ) -> list[Any]:
-    if len(kinds) > 1 and _KIND in columns_of(records):
-        return [_kind_of(record, kinds)() for record in records]
+    if kinds and _KIND in columns_of(records) and not any(_KIND in each.fields for each in kinds):
+        named = [_kind_of(record, kinds) for record in records]
+        if len(kinds) > 1:
+            return [kind() for kind in named]
 
     made = list(world.populate(len(records)))
     if len(made) != len(records):

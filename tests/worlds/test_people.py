@@ -45,6 +45,11 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
+    assert [each.agent_id for each in Run(Rumour(), table(tmp_path, "id\n7\n8\n9\n")).agents] == [
+        "7",
+        "8",
+        "9",
+    ]
     named_alike = table(tmp_path, "agent_id,leave\nann,yes\nbo,no\ncy,no\n")
     first = Run(Rumour(friends=2), named_alike).agents[0]
     assert (first.attributes["leave"], callable(first.leave)) == ("yes", True)
@@ -101,6 +106,10 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
         ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
+        ("agent_id,trust\na,0.5\nb,nan\n", "line 3, field 'trust': .* must be finite, got 'nan'"),
+        ("id,trust\na,0.5\na,0.5\n", "line 3, field 'id': 'a' is already used on line 2"),
+        ("kind,trust\nPerson,0.5\nPersn,1\n", "line 3, field 'kind': there is no kind 'Persn'"),
+        ("trust,age,trust\n1,2,3\n", "line 1, field 'trust': is the name of two columns"),
         ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
