@@ -45,11 +45,8 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
-    assert [each.agent_id for each in Run(Rumour(), table(tmp_path, "id\n7\n8\n9\n")).agents] == [
-        "7",
-        "8",
-        "9",
-    ]
+    numbered = Run(Rumour(friends=2), table(tmp_path, "id\n7\n8\n9\n")).agents
+    assert [each.agent_id for each in numbered] == ["7", "8", "9"]
     named_alike = table(tmp_path, "agent_id,leave\nann,yes\nbo,no\ncy,no\n")
     first = Run(Rumour(friends=2), named_alike).agents[0]
     assert (first.attributes["leave"], callable(first.leave)) == ("yes", True)
