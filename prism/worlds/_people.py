@@ -9,10 +9,10 @@ from typing import Any
 from prism.agents.tables import (
     attributes_of,
     columns_of,
+    id_column,
     ids_of,
     read_table,
     refuse_misspelt,
-    unique_names,
 )
 from prism.errors import InputError
 from prism.files import Record, reading
@@ -21,8 +21,6 @@ from prism.worlds.arguments import require_whole
 from prism.worlds.fields import read_value
 
 _KIND, _STATE = "kind", "state"
-_IDS = ("agent_id", "username")
-_ID_OF_OTHERS = "id"
 _NAMES = ("name", "realname")
 
 
@@ -51,16 +49,11 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 
     columns, made = columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
+    column = id_column(columns)
+    reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
     refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    if any(name in columns for name in _IDS):
-        ids = ids_of(records)
-    elif _ID_OF_OTHERS in others:
-        others.remove(_ID_OF_OTHERS)
-        ids = unique_names(records, _ID_OF_OTHERS)
-    else:
-        ids = [""] * len(made)
+    ids = ids_of(records, column) if column else [""] * len(made)
     for agent, record, agent_id, attributes in zip(
         made, records, ids, attributes_of(records, others), strict=True
     ):
