@@ -169,10 +169,8 @@ class TurnsAtRates(Turns):
             return rate
 
         whose = f" of {agent.agent_id!r}" if agent is not None else ""
-        raise SimulationError(
-            f"{self._name_of(channel)}: the rate{whose} in {state_text(channel.state)!r} must be a "
-            f"number from 0 to {most}, got {rate!r}"
-        )
+        what = f"{self._name_of(channel)}: the rate{whose} in {state_text(channel.state)!r}"
+        raise SimulationError(f"{what} must be a number from 0 to {most}, got {rate!r}")
 
     def _name_of(self, channel: Channel) -> str:
         return f"{type(self.world).__name__}.{channel.step.__name__}"
@@ -247,7 +245,6 @@ class TurnsAhead(Turns):
             ((agent, running, waits),) = waiting
             if type(waits) is Receiving or waits.agent is not agent:
                 running.close()
-                raise SimulationError(
-                    f"the step of {agent!r} waits for another agent, in an independent world"
-                )
+                problem = "waits for another agent, in an independent world"
+                raise SimulationError(f"the step of {agent!r} {problem}")
             waiting = await wave(self, waiting)

@@ -82,10 +82,7 @@ class AgentSet(tuple[AgentT, ...]):
             SimulationError: If there are no agents.
         """
         if not self:
-            raise SimulationError(
-                f"no agents, so {of!r} has no mean: test whether the set is empty; a measure of "
-                "nothing returns None"
-            )
+            raise SimulationError(f"no agents have a mean of {of!r}: a measure may return None")
         return fsum(map(attrgetter(of) if isinstance(of, str) else of, self)) / len(self)
 
     @overload

@@ -6,14 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    id_column,
-    ids_of,
-    read_table,
-    refuse_misspelt,
-)
+from prism.agents import tables
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
@@ -45,18 +38,17 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
             different number of agents; the message names file, line and column.
     """
     with reading(path):
-        records = read_table(path)
+        records = tables.read_table(path)
 
-    columns, made = columns_of(records), _made(path, records, world, kinds)
+    columns, made = tables.columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    column = id_column(columns)
+    column = tables.id_column(columns)
     reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
-    refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records, column) if column else [""] * len(made)
-    for agent, record, agent_id, attributes in zip(
-        made, records, ids, attributes_of(records, others), strict=True
-    ):
+    tables.refuse_misspelt(path, others, [name for name in fields if name not in columns])
+    ids = tables.ids_of(records, column) if column else [""] * len(made)
+    rows = zip(made, records, ids, tables.attributes_of(records, others), strict=True)
+    for agent, record, agent_id, attributes in rows:
         _begin(agent, record)
         row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
         agent._arguments = {**agent._arguments, **row}
@@ -74,18 +66,16 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 def _made(
     path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
 ) -> list[Any]:
-    if kinds and _KIND in columns_of(records) and not any(_KIND in each.fields for each in kinds):
+    is_a_field = any(_KIND in each.fields for each in kinds)
+    if kinds and _KIND in tables.columns_of(records) and not is_a_field:
         named = [_kind_of(record, kinds) for record in records]
         if len(kinds) > 1:
             return [kind() for kind in named]
 
     made = list(world.populate(len(records)))
     if len(made) != len(records):
-        raise InputError(
-            f"has {len(records):,} rows, but {type(world).__name__}.populate made {len(made):,} "
-            "agents: make it return as many as it is asked for",
-            path=path,
-        )
+        problem = f"has {len(records):,} rows, but populate made {len(made):,} agents: make as many"
+        raise InputError(problem, path=path)
 
     return made
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import keys_of
-from prism.statechart import Definition
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
@@ -30,6 +30,8 @@ class Population:
 
     Attributes:
         kinds: The kinds of agents that there are.
+        definitions: The charts of all kinds, of the population and of the world's class.
+        triggers: The events that some chart has.
     """
 
     def __init__(self, turns: Any) -> None:
@@ -94,12 +96,17 @@ class Population:
         if self.kinds:
             check_classes(type(self._world), [cls])
         self.kinds[cls] = make_kind(cls, self._turns)
-        vars(self).pop("definitions", None)
-        vars(self).pop("triggers", None)
+        self._describe()
+
+    def _describe(self) -> None:
+        self.definitions = definitions_of([*self.kinds, *kinds_of(type(self._world))])
+        triggers = (chart.hierarchy.triggers for chart in self.definitions)
+        self.triggers = dict.fromkeys(chain.from_iterable(triggers))
 
     def begin(self, agents: Iterable[Agent]) -> None:
         """Forget the kinds of which nobody is left after `World.setup`."""
         self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, agents))}
+        self._describe()
 
     def take_in(
         self, agent: Agent, parent: Agent | None = None, neighbours: Iterable[Agent] = ()
@@ -173,22 +180,9 @@ class Population:
             actual = Counter(each.state for each in self._everybody if type(each) is kind.cls)
             for state, number in actual.items():
                 if counts.get(state) != number:
-                    raise SimulationError(
-                        f"{number} agents are in {state!r}, where events have brought "
-                        f"{counts.get(state, 0)}: change states by fire, or by begin_in before the "
-                        "run, not by agent.state = ..."
-                    )
-
-    @cached_property
-    def definitions(self) -> list[Definition[Any]]:
-        """The charts of all kinds, of the population and of the world's class."""
-        return definitions_of([*self.kinds, *kinds_of(type(self._world))])
-
-    @cached_property
-    def triggers(self) -> dict[str, None]:
-        """The events that some chart has."""
-        triggers = (chart.hierarchy.triggers for chart in self.definitions)
-        return {trigger: None for each in triggers for trigger in each}
+                    brought = f"where events have brought {counts.get(state, 0)}"
+                    cure = "change states by fire, or by begin_in before the run"
+                    raise SimulationError(f"{number} agents are in {state!r}, {brought}: {cure}")
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state, by its text."""

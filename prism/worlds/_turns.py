@@ -126,10 +126,8 @@ class Turns:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
         if self.world.independent and self.acting is not None:
-            raise SimulationError(
-                f"{source!r} cannot add anybody: in an independent world, agents change only "
-                "themselves; add newcomers in a hook, such as round_begins"
-            )
+            problem = "cannot add anybody, in an independent world: add newcomers in a hook"
+            raise SimulationError(f"{source!r} {problem}")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
         self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
@@ -236,9 +234,7 @@ class Turns:
         if agent.has_left:
             return None
         if self.refusing is not None:
-            raise SimulationError(
-                f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
-            )
+            raise SimulationError(f"{agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}")
         made = agent._kind.chart.fire(agent, trigger, context)
         if made is not None:
             self.made[trigger] += 1
@@ -347,11 +343,11 @@ class Turns:
     async def give(self, agents: Sequence[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self.now, ()) if each._due <= self.now]
-        turns = (
-            self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
-            if agents is None
-            else self._activated(agents, due)
-        )
+        if agents is None:
+            active = {**self._active, **dict.fromkeys(due)} if due else self._active
+            turns: Iterable[Agent] = self._turns_of(active)
+        else:
+            turns = self._activated(agents, due)
         waiting: dict[Agent, Waiting] = {}
         for agent in turns:
             if agent in waiting:

@@ -55,11 +55,8 @@ def decider_of(model: Any, reasoner: Any) -> Any:
     if model is not None and reasoner is not None:
         raise InputError("has no effect beside a reasoner: leave one out", field="model")
     if is_custom(reasoner) and not callable(getattr(reasoner, "decide_many", None)):
-        raise InputError(
-            "must be a reasoner or a policy file, and a model is passed as model=...; "
-            f"got {brief(reasoner)}",
-            field="reasoner",
-        )
+        problem = f"must be a reasoner or a policy file (pass model=...), got {brief(reasoner)}"
+        raise InputError(problem, field="reasoner")
     return reasoner if model is None else Model.of(model)
 
 

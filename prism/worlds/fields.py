@@ -113,9 +113,7 @@ def refuse_shared(value: Any, instead: str) -> None:
         DefinitionError: If it is a list, dict or set.
     """
     if isinstance(value, (list, dict, set)):
-        raise DefinitionError(
-            f"the default {value!r} would be shared by all objects: use {instead}"
-        )
+        raise DefinitionError(f"{value!r} would be shared by all objects: use {instead}")
 
 
 def _refuse_shared_attributes(cls: type) -> None:
@@ -153,10 +151,8 @@ class Declares:
         """Take the fields of the class."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls) and cls.__module__.partition(".")[0] != "prism":
-            raise DefinitionError(
-                f"{cls.__name__}.__init__: declare fields with their types instead, and do the "
-                "rest in the world's setup or populate"
-            )
+            problem = "declare fields instead, and do the rest in the world's setup or populate"
+            raise DefinitionError(f"{cls.__name__}.__init__: {problem}")
         _refuse_shared_attributes(cls)
         fields: dict[str, Field] = {}
         for name, hint in get_annotations(cls).items():
@@ -176,10 +172,9 @@ class Declares:
         methods = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
         for name in (*fields, *methods):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
-                raise DefinitionError(
-                    f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
-                    "give it another name, or set it without a type"
-                )
+                problem = f"would hide what every {_above(cls)[0].__name__} has"
+                cure = "give it another name, or set it without a type"
+                raise DefinitionError(f"{cls.__name__}.{name} {problem}: {cure}")
         cls.fields = {**cls.fields, **fields}
 
     def _fill(
@@ -194,10 +189,8 @@ class Declares:
                 value = field.make()
             elif field.draw is not None:
                 if stream is None:
-                    raise DefinitionError(
-                        f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
-                        "draw it in setup, with self.random"
-                    )
+                    problem = "is drawn, as only agents' fields are: draw it in setup"
+                    raise DefinitionError(f"{cls.__name__}.{name} {problem}")
                 value = field.draw(stream(name))
             elif field.default is MISSING:
                 raise FieldTypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")

@@ -133,9 +133,7 @@ class Loop:
             SimulationError: If it was run before, which has changed the agents.
         """
         if self.has_run:
-            raise SimulationError(
-                "this simulation has been run: make a new one, with a new world and new agents"
-            )
+            raise SimulationError("this run has been carried out: make a new one")
 
         self.has_run = True
         with self.clock.bound(), warning_once():

@@ -185,5 +185,5 @@ def test_a_file_of_posts_that_does_not_fit_is_refused(
         Run(Feed, people, rounds=1, parameters={"first_posts": str(posts)}).run()
     assert (refused.value.path, refused.value.line) == (str(posts), 3)
     twice = [SeedPost("ann", text, post_id="p") for text in ("one", "two")]
-    with pytest.raises(FieldValueError, match="2 posts have the id 'p'"):
+    with pytest.raises(FieldValueError, match="two have the id 'p'"):
         Run(Feed(first_posts=twice), [SocialAgent("ann")]).run()

@@ -241,7 +241,7 @@ class Two(World[Plain]):
         (
             Two,
             lambda: Plain(age=1),
-            ["a state that no agent's chart has: <Mind.SPREADER", "two steps of a Plain in 'low'"],
+            ["no agent's chart has the state <Mind.SPREADER", "two steps of a Plain in 'low'"],
         ),
     ],
 )

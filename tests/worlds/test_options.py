@@ -54,7 +54,7 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
         ({"world": Rumour(), "parameters": {"friends": 4}}, "belong to the given Rumour: pass"),
         ({"parameters": [("friends", 4)]}, ".* must be a mapping, not list"),
         ({"treatments": "warning@2"}, r"must be a list of texts, such as \['warning@2'"),
-        ({"reasoner": "qwen3:4b"}, "a model is passed as model=...; got 'qwen3:4b'"),
+        ({"reasoner": "qwen3:4b"}, "\\(pass model=...\\), got 'qwen3:4b'"),
     ],
 )
 def test_what_no_run_can_be_is_refused(arguments: dict[str, Any], problem: str) -> None:

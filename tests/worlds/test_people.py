@@ -130,7 +130,7 @@ class Twins(World[Person]):
     ("world", "text", "problem"),
     [
         (Market, "kind\nboss\n", "no kind 'boss': the world has Buyer, Seller"),
-        (Twins, PEOPLE, r"has 3 rows, but Twins.populate made 6 agents"),
+        (Twins, PEOPLE, r"has 3 rows, but populate made 6 agents"),
     ],
 )
 def test_rows_and_agents_belong_together_one_by_one(
