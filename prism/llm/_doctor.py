@@ -18,7 +18,8 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._servers import ModelServer, OllamaServer
+from prism.llm._dialects import OllamaServer
+from prism.llm._servers import ModelServer
 from prism.llm.addresses import model_name
 from prism.llm.pool import ModelPool
 from prism.reasoner import Cost, Question

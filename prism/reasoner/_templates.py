@@ -8,21 +8,19 @@ from functools import partial
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner.prompts import (
-    PromptSettings,
-    WritePrompt,
+from prism.reasoner.descriptions import (
     attribute_of,
     description_of,
     format_context,
     in_words,
     indented,
-    joined,
     memory_of,
     name_of,
     persona_of,
     situation_of,
     value_in,
 )
+from prism.reasoner.prompts import PromptSettings, WritePrompt, joined
 from prism.reasoner.questions import Question
 from prism.statechart.states import state_text
 

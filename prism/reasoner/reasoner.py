@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,12 +14,13 @@ from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
-from prism.reasoner.asking import AsksModel, Limits, Outcome, Pool, SingleFlight
+from prism.reasoner.asking import AsksModel, Limits, Outcome, SingleFlight, all_of
 from prism.reasoner.clients import gives_chances
+from prism.reasoner.descriptions import STATE_DESCRIPTIONS
 from prism.reasoner.faults import OtherLoopError
+from prism.reasoner.pool import LOGGER, Pool
 from prism.reasoner.prompts import (
     MOST_LETTERS,
-    STATE_DESCRIPTIONS,
     PromptSettings,
     QuestionRequest,
     Rotations,
@@ -34,7 +34,6 @@ from prism.reasoner.questions import (
     Kind,
     Question,
     Source,
-    all_of,
 )
 from prism.reasoner.replies import Reply
 from prism.reasoner.requests import USUAL_TRIES, Cost, require_one_of, require_positive
@@ -45,8 +44,6 @@ from prism.telemetry.loggers import describe
 Mode = Literal["auto", "chat"]
 """``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
 them."""
-
-_LOGGER = logging.getLogger("prism.llm")
 
 
 class Reasoner(AsksModel, BaseReasoner):
@@ -331,7 +328,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._asks_letters:
             self._asks_letters = False
             model = self._model or "the model"
-            _LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)
+            LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)
         return True
 
     # Answers

@@ -14,8 +14,9 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner.asking import AsksModel, Limits, SingleFlight
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, Router, hash_of, keys_of_cost
+from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
+from prism.reasoner.router import Router
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, is_heard, report

@@ -19,7 +19,8 @@ import orjson
 from prism.errors import ReplayError
 from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
-from prism.reasoner.questions import QUESTION_KEYS, all_of
+from prism.reasoner.asking import all_of
+from prism.reasoner.questions import QUESTION_KEYS
 from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
 from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock

@@ -18,7 +18,12 @@ from typing import Any, NamedTuple
 
 from prism import Model
 from prism.reasoner import Cost, Question
-from prism.reasoner.prompts import PromptSettings, letter_form, letter_prompt, letter_schema
+from prism.reasoner.prompts import (
+    PromptSettings,
+    letter_form,
+    letter_prompt,
+    letter_schema,
+)
 from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import LEAST_MASS, read_letter
 from prism.reasoner.requests import Request, prompted
