@@ -7,6 +7,7 @@ the left margin of a prompt, so that it cannot pose as a part of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
 from functools import lru_cache
@@ -19,7 +20,7 @@ from prism.statechart import Configuration
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text
 
-# Other people's texts
+# Texts
 
 
 def one_line(text: Any) -> str:
@@ -35,6 +36,11 @@ def indented(text: str) -> str:
 def quotation(text: str) -> str:
     """Return a text as a quotation: each of its lines indented, behind a mark."""
     return "\n".join(f"  > {line}".rstrip() for line in text.splitlines())
+
+
+def joined(*parts: str) -> str:
+    """Return a prompt of those parts that are not empty."""
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 # Values
@@ -127,19 +133,9 @@ def _names_in(source: Any) -> list[str]:
     return [str(name) for name in names if not str(name).startswith("_")]
 
 
-# The situation
+# Contexts and memories
 
-STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
-    AgentState.IDLE: "Stop browsing, wait for next round",
-    AgentState.SCROLLING: "Continue browsing without engaging",
-    AgentState.EVALUATING: "Look more closely at this post",
-    AgentState.COMPOSING: "Write a response or original content",
-    AgentState.ENGAGING_LIKE: "Like this post",
-    AgentState.ENGAGING_REPLY: "Reply to this post",
-    AgentState.ENGAGING_RESHARE: "Reshare this post",
-    AgentState.RESTING: "Take a break from activity",
-}
-"""The meaning of each state, for the prompt."""
+_OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
 
 
 def format_context(context: Any) -> str:
@@ -161,7 +157,7 @@ def format_context(context: Any) -> str:
     topics = _field(context, "topics")
     lines = [f"Post by {one_line(author)}:" if author else "Post:", quotation(text)]
     if topics:
-        lines.append(f"Topics: {', '.join(_listed(topics))}")
+        lines.append(f"Topics: {', '.join(_texts_in(topics))}")
 
     return "\n".join(lines)
 
@@ -173,44 +169,14 @@ def _texts_of_post(context: Any) -> list[Any]:
     return [text for name in ("text", "content") if (text := _field(context, name)) is not None]
 
 
-_OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
-
-
 def _field(context: Any, name: str) -> Any:
     return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
 
 
-def situation_of(question: Question) -> str:
-    """Return the situation: the question's prompt, or else state, event and context."""
-    if question.prompt:
-        return question.prompt
-
-    context = format_context(question.context)
-    return f"Now: {_words(question.state)}. What happens: {_words(question.trigger)}.\n\n{context}"
-
-
-def _words(name: Any) -> str:
-    return state_text(name).replace("_", " ")
-
-
-def description_of(question: Question) -> str:
-    """Return what the author of a question's chart says about it."""
-    return "" if question.chart is None else question.chart.description.strip()
-
-
-def memory_of(question: Question, most: int) -> str:
-    """Return the last things that happened to an agent, as a part of a prompt.
-
-    Args:
-        question: The question.
-        most: How many of them are told; with 0, the text is empty.
-    """
-    if not most:
-        return ""
-    # one more than is told reveals that there are more
-    if question.recall is not None:
-        return remembered(question.recall(most + 1), most)
-    return remembered(_things_in_history(question.agent, most + 1), most)
+def _texts_in(items: Any) -> list[str]:
+    """Return the texts of several things, or of a single one."""
+    several = isinstance(items, Iterable) and not isinstance(items, str)
+    return [*map(one_line, items if several else [items])]
 
 
 def remembered(things: Sequence[str], most: int) -> str:
@@ -235,13 +201,19 @@ def _about(context: Mapping[str, Any] | None) -> str:
     return f" ({in_words(context)})" if context else ""
 
 
-def _things_in_history(agent: Any, most: int) -> list[str]:
-    """Return the last transitions of an agent that keeps a history, oldest first."""
-    history: Iterable[Any] = getattr(agent, "state_history", None) or ()
-    return [transition_in_words(record) for record in list(history)[-most:]]
+# The meaning of options
 
-
-# Meanings
+STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
+    AgentState.IDLE: "Stop browsing, wait for next round",
+    AgentState.SCROLLING: "Continue browsing without engaging",
+    AgentState.EVALUATING: "Look more closely at this post",
+    AgentState.COMPOSING: "Write a response or original content",
+    AgentState.ENGAGING_LIKE: "Like this post",
+    AgentState.ENGAGING_REPLY: "Reply to this post",
+    AgentState.ENGAGING_RESHARE: "Reshare this post",
+    AgentState.RESTING: "Take a break from activity",
+}
+"""The meaning of each state, for the prompt."""
 
 
 @lru_cache(maxsize=256)
@@ -253,77 +225,149 @@ def has_states_of_the_feed(kind: type) -> bool:
     )
 
 
-def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
-    """Return the meaning of an option: the user's, the agent's, or its name."""
-    # not the feed's, since a state of another enum may have the same text
-    if descriptions is STATE_DESCRIPTIONS and not has_states_of_the_feed(option.__class__):
-        descriptions = {}
-
-    if isinstance(option, Configuration):
-        meanings = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        is_named = meanings == [*map(state_text, option.leaves)]
-        return descriptions.get(option) or (state_text(option) if is_named else "; ".join(meanings))
-
-    of_agent = getattr(question.agent, "meanings", None)
-    meaning = of_agent.get(option) if isinstance(of_agent, Mapping) else None
-    return meaning or description_in(option, descriptions)
-
-
 def description_in(option: Any, descriptions: Mapping[Any, str]) -> str:
     """Return the description of an option, or its name in words."""
     return descriptions.get(option) or _words(option)
 
 
-# Agents
+def _words(name: Any) -> str:
+    return state_text(name).replace("_", " ")
 
 
-def name_of(agent: Any) -> str:
-    """Return the name of an agent."""
-    return one_line(getattr(agent, "name", None) or agent_name(agent))
+# A question
 
 
-def interests_of(agent: Any) -> list[str]:
-    """Return the topics that interest an agent, if it has any."""
-    return _listed(getattr(agent, "interests", None) or ())
+@dataclass(frozen=True, slots=True)
+class PromptSettings:
+    """The contents of prompts besides the question.
 
-
-def personality_of(agent: Any) -> str:
-    """Return the personality of an agent, if it has one."""
-    return indented(str(getattr(agent, "personality", None) or ""))
-
-
-def persona_of(agent: Any, attributes: Sequence[str]) -> str:
-    """Describe an agent: its own description, and the chosen attributes.
-
-    Raises:
-        ReasonerError: If the agent has no such attribute.
+    Args:
+        descriptions: Meaning of each state.
+        prompt: Writes the user's own prompt; None for the default one.
+        attributes: Names of the agents' attributes to include.
+        memory: How many things an agent remembers.
     """
-    about = text_from(agent, "persona") or text_from(agent, "describe") or _profile(agent)
-    return "\n".join((about, *lines_of({name: attribute_of(agent, name) for name in attributes})))
+
+    descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
+    prompt: WritePrompt | None = None
+    attributes: Sequence[str] = ()
+    memory: int = 0
 
 
-def text_from(agent: Any, method: str) -> str | None:
-    """Return the text that a method of an agent returns; None without such a method or text.
+@dataclass(frozen=True, slots=True)
+class Briefing:
+    """A question in words: who is asked, what happens, and what each option means.
 
-    Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
+    The user's own prompt may name its properties.
+
+    Args:
+        question: The question.
+        settings: The contents of prompts besides the question.
     """
-    describes = getattr(agent, method, None)
-    text = describes() if callable(describes) else None
-    return text if isinstance(text, str) else None
+
+    question: Question
+    settings: PromptSettings
+
+    @property
+    def name(self) -> str:
+        """The name of the agent."""
+        agent = self.question.agent
+        return one_line(getattr(agent, "name", None) or agent_name(agent))
+
+    @property
+    def interests(self) -> list[str]:
+        """The topics that interest the agent, if it has any."""
+        return _texts_in(getattr(self.question.agent, "interests", None) or ())
+
+    @property
+    def personality(self) -> str:
+        """The personality of the agent, if it has one."""
+        return indented(str(getattr(self.question.agent, "personality", None) or ""))
+
+    @property
+    def attributes(self) -> list[str]:
+        """The chosen attributes of the agent, a line for each.
+
+        Raises:
+            ReasonerError: If the agent has no such attribute.
+        """
+        names = self.settings.attributes
+        return lines_of({name: attribute_of(self.question.agent, name) for name in names})
+
+    @property
+    def persona(self) -> str:
+        """The agent's own description, and the chosen attributes."""
+        about = self.text_by("persona") or self.text_by("describe") or self._profile()
+        return "\n".join((about, *self.attributes))
+
+    def text_by(self, method: str) -> str | None:
+        """Return the text that a method of the agent returns; None without such a method or text.
+
+        Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
+        """
+        describes = getattr(self.question.agent, method, None)
+        text = describes() if callable(describes) else None
+        return text if isinstance(text, str) else None
+
+    def _profile(self) -> str:
+        interests, personality = ", ".join(self.interests), self.personality
+        lines = (
+            f"You are {self.name}.",
+            f"Your interests: {interests}" if interests else "",
+            f"Your personality: {personality}" if personality else "",
+        )
+        return "\n".join(line for line in lines if line)
+
+    @property
+    def description(self) -> str:
+        """What the author of the chart says about it."""
+        return "" if self.question.chart is None else self.question.chart.description.strip()
+
+    @property
+    def context(self) -> str:
+        """The context of the event."""
+        return format_context(self.question.context)
+
+    @property
+    def situation(self) -> str:
+        """The situation: the question's prompt, or else state, event and context."""
+        if self.question.prompt:
+            return self.question.prompt
+
+        now, event = _words(self.question.state), _words(self.question.trigger)
+        return f"Now: {now}. What happens: {event}.\n\n{self.context}"
+
+    @property
+    def memory(self) -> str:
+        """The last things that happened to the agent; empty if it is to remember none."""
+        most, recall = self.settings.memory, self.question.recall
+        if not most:
+            return ""
+        # one more than a prompt lists reveals that there are more
+        return remembered((recall or self._history)(most + 1), most)
+
+    def _history(self, most: int) -> list[str]:
+        """Return the last transitions of an agent that keeps a history, oldest first."""
+        history: Iterable[Any] = getattr(self.question.agent, "state_history", None) or ()
+        return [transition_in_words(record) for record in list(history)[-most:]]
+
+    def meaning(self, option: Any) -> str:
+        """Return the meaning of an option: the user's, the agent's, or its name."""
+        descriptions = self.settings.descriptions
+        # not the feed's, since a state of another enum may have the same text
+        if descriptions is STATE_DESCRIPTIONS and not has_states_of_the_feed(option.__class__):
+            descriptions = {}
+
+        if isinstance(option, Configuration):
+            meanings = [*map(self.meaning, option.leaves)]
+            if meanings == [*map(state_text, option.leaves)]:
+                meanings = [state_text(option)]
+            return descriptions.get(option) or "; ".join(meanings)
+
+        of_agent = getattr(self.question.agent, "meanings", None)
+        meaning = of_agent.get(option) if isinstance(of_agent, Mapping) else None
+        return meaning or description_in(option, descriptions)
 
 
-def _profile(agent: Any) -> str:
-    interests, personality = ", ".join(interests_of(agent)), personality_of(agent)
-    lines = (
-        f"You are {name_of(agent)}.",
-        f"Your interests: {interests}" if interests else "",
-        f"Your personality: {personality}" if personality else "",
-    )
-
-    return "\n".join(line for line in lines if line)
-
-
-def _listed(items: Any) -> list[str]:
-    """Return the texts of several things, or of a single one."""
-    several = isinstance(items, Iterable) and not isinstance(items, str)
-    return [*map(one_line, items if several else [items])]
+WritePrompt = Callable[[Briefing, str, str], str]
+"""Returns the prompt of a question, from its list of options and how to respond."""

@@ -15,28 +15,20 @@ than another.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
 from typing import Any, Literal
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner.descriptions import (
     STATE_DESCRIPTIONS,
-    attribute_of,
+    Briefing,
+    PromptSettings,
     description_in,
-    description_of,
     format_context,
     has_states_of_the_feed,
-    interests_of,
-    lines_of,
-    meaning_of,
-    memory_of,
-    name_of,
-    persona_of,
-    personality_of,
-    situation_of,
-    text_from,
+    joined,
 )
 from prism.reasoner.questions import Kind, Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
@@ -55,28 +47,6 @@ DECISION_TOKENS = 1024
 _REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
 
 _TASK = "Below you read who you are and what happens. Choose what you do next:"
-
-
-WritePrompt = Callable[[Question, "PromptSettings", str, str], str]
-"""Returns the prompt of a question, from its list of options and how to respond."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSettings:
-    """The contents of prompts besides the question.
-
-    Args:
-        descriptions: Meaning of each state.
-        prompt: Writes the user's own prompt; None for the default one.
-        attributes: Names of the agents' attributes to include.
-        memory: How many things an agent remembers.
-    """
-
-    descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
-    prompt: WritePrompt | None = None
-    attributes: Sequence[str] = ()
-    memory: int = 0
-
 
 _DEFAULT_SETTINGS = PromptSettings()
 
@@ -112,15 +82,16 @@ def chat_prompt(question: Question, settings: PromptSettings = _DEFAULT_SETTINGS
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
-    if settings.prompt is None and _has_specified_prompt(question):
-        return _specified_prompt(question, settings)
+    briefing = Briefing(question, settings)
+    if settings.prompt is None and _has_specified_prompt(briefing):
+        return _specified_prompt(briefing)
 
     listed = []
     for option in question.options:
-        text, meaning = state_text(option), meaning_of(question, option, settings.descriptions)
+        text, meaning = state_text(option), briefing.meaning(option)
         # a state whose meaning is its name is listed without it
         listed.append(f"- {text}" if text == meaning else f"- {text}: {meaning}")
-    return _prompt(question, settings, "\n".join(listed), _REPLY)
+    return _prompt(briefing, "\n".join(listed), _REPLY)
 
 
 def letter_prompt(question: Question, settings: PromptSettings, letters: Sequence[str]) -> str:
@@ -133,30 +104,26 @@ def letter_prompt(question: Question, settings: PromptSettings, letters: Sequenc
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
-    meanings = (meaning_of(question, option, settings.descriptions) for option in question.options)
+    briefing = Briefing(question, settings)
+    meanings = map(briefing.meaning, question.options)
     listed = "\n".join(f"{letter}: {each}" for letter, each in zip(letters, meanings, strict=True))
     how = f"Respond with JSON only, with the letter of one option:\n{letter_form(letters)}"
-    return _prompt(question, settings, listed, how)
+    return _prompt(briefing, listed, how)
 
 
-def _prompt(question: Question, settings: PromptSettings, options: str, reply: str) -> str:
+def _prompt(briefing: Briefing, options: str, reply: str) -> str:
     """Put the part for all agents first, then the agent's own, and how to respond last."""
-    if settings.prompt is not None:
-        return settings.prompt(question, settings, options, reply)
+    if briefing.settings.prompt is not None:
+        return briefing.settings.prompt(briefing, options, reply)
 
     return joined(
-        description_of(question),
+        briefing.description,
         f"{_TASK}\n{options}",
-        persona_of(question.agent, settings.attributes),
-        memory_of(question, settings.memory),
-        situation_of(question),
+        briefing.persona,
+        briefing.memory,
+        briefing.situation,
         reply,
     )
-
-
-def joined(*parts: str) -> str:
-    """Return a prompt of those parts that are not empty."""
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 # The prompt of the specification
@@ -204,29 +171,25 @@ Choose your next state from these options:
 """
 
 
-def _has_specified_prompt(question: Question) -> bool:
+def _has_specified_prompt(briefing: Briefing) -> bool:
     """Return whether a question is one of the social chart's states, asked outside of a run."""
-    return (
-        question.prompt is None
-        and has_states_of_the_feed(question.state.__class__)
-        and text_from(question.agent, "persona") is None
-    )
+    question = briefing.question
+    is_of_the_feed = has_states_of_the_feed(question.state.__class__)
+    return question.prompt is None and is_of_the_feed and briefing.text_by("persona") is None
 
 
-def _specified_prompt(question: Question, settings: PromptSettings) -> str:
-    agent = question.agent
-    attributes = lines_of({name: attribute_of(agent, name) for name in settings.attributes})
-    context = format_context(question.context)
-    memory = memory_of(question, settings.memory)
+def _specified_prompt(briefing: Briefing) -> str:
+    question, memory = briefing.question, briefing.memory
+    context = f"{briefing.context}\n\n{memory}" if memory else briefing.context
     return build_reasoner_prompt(
-        agent_name=name_of(agent),
-        agent_interests=interests_of(agent),
-        agent_personality="\n".join((personality_of(agent), *attributes)),
+        agent_name=briefing.name,
+        agent_interests=briefing.interests,
+        agent_personality="\n".join((briefing.personality, *briefing.attributes)),
         current_state=question.state,
         trigger=question.trigger,
         options=list(question.options),
-        context=f"{context}\n\n{memory}" if memory else context,
-        descriptions=settings.descriptions,
+        context=context,
+        descriptions=briefing.settings.descriptions,
     )
 
 

@@ -16,12 +16,11 @@ from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
 from prism.reasoner.asking import AsksModel, Limits, Outcome, SingleFlight, all_of
 from prism.reasoner.clients import gives_chances
-from prism.reasoner.descriptions import STATE_DESCRIPTIONS
+from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.pool import LOGGER, Pool
 from prism.reasoner.prompts import (
     MOST_LETTERS,
-    PromptSettings,
     QuestionRequest,
     Rotations,
     request_for,
