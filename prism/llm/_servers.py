@@ -22,12 +22,7 @@ from prism.errors import (
     PromptTooLongError,
     UnreachableError,
 )
-from prism.llm.addresses import (
-    is_local,
-    safe_address,
-    same_address,
-    secrets_in,
-)
+from prism.llm.addresses import is_local, safe_address, same_address, secrets_in
 from prism.reasoner import Cost
 from prism.reasoner.requests import ChatReply, Request, count_tokens
 from prism.reasoner.servers import Call, ClientServer

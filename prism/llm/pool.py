@@ -47,11 +47,7 @@ class ModelPool(Pool):
     servers: tuple[ModelServer, ...]
 
     def __init__(
-        self,
-        hosts: Sequence[str],
-        model: str,
-        server: Kind = "ollama",
-        **options: Any,
+        self, hosts: Sequence[str], model: str, server: Kind = "ollama", **options: Any
     ) -> None:
         settings = filled_in(options)
         self.temperature: float = settings["temperature"]

@@ -110,8 +110,7 @@ class AsksModel:
 
     async def close(self) -> None:
         """Close the connections of a model's servers; the next question makes new ones."""
-        if isinstance(self.client, Pool):
-            await self.client.close()
+        await self.pool.close()
 
     async def ask(self, request: Request[ResultT], cost: Cost, tries: int = USUAL_TRIES) -> ResultT:
         """Return what a model's reply says; a useless one is asked for again in other words.

@@ -125,9 +125,12 @@ class BaseReasoner(ABC):
 
     Attributes:
         concurrency: Number of questions to ask at once; 0 if answers are immediate.
+        chooses_acts: Whether agents of the feed choose among all acts, including replying and
+            resharing.
     """
 
     concurrency: int = 0
+    chooses_acts: bool = False
 
     def __init__(self, logger: EventLogger | None = None) -> None:
         self._logger = logger
@@ -135,11 +138,6 @@ class BaseReasoner(ABC):
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions, in order. A model's failure is a fallback, never an exception."""
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, including replying and resharing."""
-        return False
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere.

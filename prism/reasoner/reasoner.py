@@ -19,12 +19,7 @@ from prism.reasoner.clients import gives_chances
 from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.pool import LOGGER, Pool
-from prism.reasoner.prompts import (
-    MOST_LETTERS,
-    QuestionRequest,
-    Rotations,
-    request_for,
-)
+from prism.reasoner.prompts import MOST_LETTERS, QuestionRequest, Rotations, request_for
 from prism.reasoner.questions import (
     AgentStreams,
     BaseReasoner,
@@ -107,6 +102,8 @@ class Reasoner(AsksModel, BaseReasoner):
             are given for a `Model`, which has its own.
     """
 
+    chooses_acts: bool = True
+
     def __init__(
         self,
         client: Any,
@@ -157,11 +154,6 @@ class Reasoner(AsksModel, BaseReasoner):
                 draw.put_back()
 
             raise
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, which they do if a model decides."""
-        return True
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere.

@@ -130,12 +130,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
     return read_choice(response_text, options)
 
 
-def read_choice(
-    reply: str,
-    options: Sequence[Any],
-    *,
-    key: str = "next_state",
-) -> Any:
+def read_choice(reply: str, options: Sequence[Any], *, key: str = "next_state") -> Any:
     """Read a choice from a model's reply: see `parse_reasoner_response`.
 
     Args:

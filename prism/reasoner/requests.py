@@ -29,16 +29,12 @@ class ChatReply:
         text: Its text.
         model: The model.
         host: Server it runs on.
-        input_tokens: Tokens that it read, if known.
-        output_tokens: Tokens that it wrote, if known.
         tokens: The reply's tokens with their alternatives, if the server gives them.
     """
 
     text: str
     model: str = ""
     host: str = ""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
     tokens: Sequence[Token] = field(default=(), repr=False)
 
 

@@ -20,7 +20,44 @@ WINDOW = 200
 """Number of latest decisions that are checked for too many fallbacks."""
 
 
-class Router(BaseReasoner):
+class Parts:
+    """Several reasoners, or writers, of which one answers at a time.
+
+    Args:
+        parts: The parts by name; the first answers until another is chosen.
+
+    Attributes:
+        parts: The parts by name.
+        concurrency: Number of simultaneous requests that are worthwhile.
+    """
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        self.parts: dict[str, Any] = dict(parts)
+        self.concurrency: int = max(part.concurrency for part in self.parts.values())
+        self._name = next(iter(self.parts))
+
+    @property
+    def part(self) -> Any:
+        """The part that answers at present."""
+        return self.parts[self._name]
+
+    def switch(self, name: str) -> None:
+        """Let another part answer from now on."""
+        self._name = name
+
+    def skip(self, request: Any, answer: Any = None) -> None:
+        """Let the part know of a request that was answered elsewhere."""
+        self.part.skip(request, answer)
+
+    async def close(self) -> None:
+        """Close the connections of all parts."""
+        for part in self.parts.values():
+            close = getattr(part, "close", None)
+            if close is not None:
+                await close()
+
+
+class Router(Parts, BaseReasoner):
     """Sends the questions of a run to a part: the first, until it is switched.
 
     It counts the fallbacks, and how often a model chose each position in its list of options. If a
@@ -37,6 +74,8 @@ class Router(BaseReasoner):
     Attributes:
         parts: The parts by name.
         concurrency: Number of simultaneous questions that are worthwhile.
+        chooses_acts: Whether agents of the feed choose among all acts, now or after a switch.
+        memory: How many things an agent remembers in prompts, with the part that has most.
         positions: How often a model chose each position, by the number of options.
         stop_at: The share of fallbacks that ends the run; None for never.
     """
@@ -49,43 +88,31 @@ class Router(BaseReasoner):
         counts_budget: bool = True,
         logger: EventLogger | None = None,
     ) -> None:
-        super().__init__(logger)
-        self.parts: dict[str, Any] = dict(parts)
-        self.concurrency: int = max(part.concurrency for part in self.parts.values())
+        BaseReasoner.__init__(self, logger)
+        Parts.__init__(self, parts)
+        self.chooses_acts: bool = any(part.chooses_acts for part in self.parts.values())
+        self.memory: int = max(getattr(part, "memory", 0) for part in self.parts.values())
         self.positions: dict[str, list[int]] = {}
         self.stop_at: float | None = stop_at
-        self._name = next(iter(self.parts))
         self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
 
-    @property
-    def part(self) -> Any:
-        """The part that answers at present."""
-        return self.parts[self._name]
-
-    def switch(self, name: str) -> None:
-        """Let another part answer from now on."""
-        self._name = name
-
-    # Answers
-
-    async def answer(self, requests: Sequence[Any], /) -> list[Any]:
-        """Answer everything concurrently; return the answers in order."""
-        answers: list[Any] = await self.part.answer(requests)
-        for each, answer in zip(requests, answers, strict=True):
-            if isinstance(each, Question):
-                self._count_position(each, answer)
+    async def answer(self, questions: Sequence[Question]) -> list[Decision]:
+        """Answer questions concurrently; return the decisions in their order."""
+        decisions: list[Decision] = await self.part.answer(questions)
+        for question, decision in zip(questions, decisions, strict=True):
+            self._count_position(question, decision)
             if self._fallbacks is not None:
-                self._fallbacks.count(answer)
-        return answers
+                self._fallbacks.count(decision)
+        return decisions
 
-    def _count_position(self, question: Question, answer: Decision) -> None:
+    def _count_position(self, question: Question, decision: Decision) -> None:
         options = [*map(state_text, question.options)]
-        chances = answer.probabilities or {state_text(answer.chosen): 1.0}
+        chances = decision.probabilities or {state_text(decision.chosen): 1.0}
         likeliest = max(chances, key=chances.__getitem__)
-        if answer.source == "model" and answer.rotation is not None and likeliest in options:
+        if decision.source == "model" and decision.rotation is not None and likeliest in options:
             size = len(options)
             counts = self.positions.setdefault(str(size), [0] * size)
-            counts[(options.index(likeliest) - answer.rotation) % size] += 1
+            counts[(options.index(likeliest) - decision.rotation) % size] += 1
 
     async def decide_many(
         self, questions: Sequence[Question], *, logger: EventLogger | None = None
@@ -103,29 +130,6 @@ class Router(BaseReasoner):
         if self._fallbacks is not None:
             self._fallbacks.check()
         return decisions
-
-    # Other methods of reasoners
-
-    @property
-    def memory(self) -> int:
-        """How many things an agent remembers in prompts, with the part that has most."""
-        return max(getattr(part, "memory", 0) for part in self.parts.values())
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, now or after a switch."""
-        return any(part.chooses_acts for part in self.parts.values())
-
-    def skip(self, request: Any, answer: Any = None) -> None:
-        """Let the part know of a question or text call that was answered elsewhere."""
-        self.part.skip(request, answer)
-
-    async def close(self) -> None:
-        """Close the connections of all parts."""
-        for part in self.parts.values():
-            close = getattr(part, "close", None)
-            if close is not None:
-                await close()
 
 
 class _Fallbacks:

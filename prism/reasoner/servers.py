@@ -129,8 +129,6 @@ class ClientServer(Server):
             text,
             cost.model or "",
             cost.host or "",
-            cost.input_tokens,
-            cost.output_tokens,
             tokens_of(choice_in(reply)) if request.chances else (),
         )
 

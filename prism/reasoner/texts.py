@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,11 +11,11 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner.asking import AsksModel, Limits, SingleFlight
+from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
-from prism.reasoner.router import Router
+from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, is_heard, report
@@ -227,8 +226,21 @@ class ForwardingWriter(BaseWriter):
         return await self.part.once(key, effect, interrupted)
 
 
-class WriterRouter(Router, ForwardingWriter):
-    """Sends the text calls of a run to its writer."""
+class WriterRouter(Parts, ForwardingWriter):
+    """Sends the text calls of a run to its writer.
+
+    Args:
+        parts: Writers by name.
+    """
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        BaseWriter.__init__(self)
+        Parts.__init__(self, parts)
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls by the part."""
+        written: list[Written] = await self.part.answer(calls)
+        return written
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -335,7 +347,7 @@ class Writer(AsksModel, BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
-        return list(await asyncio.gather(*map(self._written, calls)))
+        return await all_of(map(self._written, calls))
 
     async def _written(self, call: TextCall) -> Written:
         if self._samples:
