@@ -15,9 +15,7 @@ from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
-
-Mode = Literal["auto", "chat"]
-Rotations = Literal["none", "drawn", "all"]
+from prism.reasoner.questions import Mode, Rotations
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""

@@ -104,11 +104,6 @@ class Server(ABC):
         return self.failures > 0 and loop_time() < self.failing_since + self.patience
 
     @property
-    def waits(self) -> bool:
-        """Whether refusals that may be an outage are waited for: it has answered before."""
-        return bool(self.patience and self.answers)
-
-    @property
     def is_given_up(self) -> bool:
         """Whether questions to it fail at once."""
         return self.is_gone and not self.is_waited_for
@@ -161,15 +156,15 @@ def _least_doubtful(server: Server) -> tuple[int, bool, float]:
 
 
 class Slots:
-    """The slots of some servers, and the questions that wait for one, in order."""
+    """The slots of some servers, and the questions that wait for one.
+
+    Attributes:
+        waiting: The questions that wait, in order.
+    """
 
     def __init__(self) -> None:
         self._tickets = count()
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def __len__(self) -> int:
-        """Return how many questions wait."""
-        return len(self._waiting)
+        self.waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     async def take(self, able: Collection[Server], cost: Cost) -> Server:
         """Take a slot of the least failing, least busy of these servers, as soon as one is free.
@@ -193,11 +188,11 @@ class Slots:
     async def _wait(self, ticket: int) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # whoever was woken in vain has its place in the queue again
-        insort(self._waiting, (ticket, turn), key=itemgetter(0))
+        insort(self.waiting, (ticket, turn), key=itemgetter(0))
         try:
             await turn
         except asyncio.CancelledError:
-            self._waiting = [each for each in self._waiting if each[1] is not turn]
+            self.waiting = [each for each in self.waiting if each[1] is not turn]
             # another may have the turn
             self.wake(1 if turn.done() and not turn.cancelled() else 0)
             raise
@@ -219,10 +214,10 @@ class Slots:
         loop.call_later(seconds, self._end_pause, server)
         # those who wait have nothing left to wait for: now, or when the patience is over
         if server.is_given_up:
-            self.wake(len(self))
+            self.wake(len(self.waiting))
         elif server.is_gone:
             left = server.failing_since + server.patience - loop_time()
-            loop.call_later(left, lambda: self.wake(len(self)))
+            loop.call_later(left, lambda: self.wake(len(self.waiting)))
 
     def _end_pause(self, server: Server) -> None:
         server.pausing -= 1
@@ -230,8 +225,8 @@ class Slots:
 
     def wake(self, number: int) -> None:
         """Let the first who wait look again."""
-        while number > 0 and self._waiting:
-            _, turn = self._waiting.pop(0)
+        while number > 0 and self.waiting:
+            _, turn = self.waiting.pop(0)
             if not turn.done():
                 turn.set_result(None)
                 number -= 1
@@ -271,7 +266,7 @@ class Pool:
     @property
     def waiting(self) -> int:
         """Number of questions that wait for a slot."""
-        return len(self._slots)
+        return len(self._slots.waiting)
 
     @property
     def trouble(self) -> str:
@@ -410,7 +405,9 @@ class _Asking:
             except BudgetSpentError:
                 raise
             except LLMError as error:
-                if not (is_retryable(error) or (server.waits and may_be_an_outage(error))):
+                # a server that has never answered is not down: it refuses the question
+                has_worked = server.patience and server.answers
+                if not (is_retryable(error) or (has_worked and may_be_an_outage(error))):
                     return server, error
                 pause = server.failed(error, sent_at)
                 self._tries += 1

@@ -18,7 +18,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner.descriptions import (
@@ -34,9 +34,6 @@ from prism.reasoner.questions import Kind, Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
 from prism.reasoner.requests import ChatReply, Request, prompted
 from prism.statechart.states import state_text
-
-Rotations = Literal["none", "drawn", "all"]
-"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
 
 MOST_LETTERS = 20
 """Most options that are asked by letter: servers list so many alternatives for a token."""

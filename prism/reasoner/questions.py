@@ -21,9 +21,15 @@ _HASH_DIGITS = 16
 QUESTION_KEYS = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 """What a decision of a model says about how it was asked."""
 
-
 Kind = Literal["letter", "name"]
 """What a model is asked for: a letter, or the name of an option."""
+
+Mode = Literal["auto", "chat"]
+"""``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
+them."""
+
+Rotations = Literal["none", "drawn", "all"]
+"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
 
 Source = Literal["model", "cache", "policy", "fallback"]
 """What chose an option."""

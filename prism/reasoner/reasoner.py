@@ -8,7 +8,7 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
@@ -19,14 +19,16 @@ from prism.reasoner.clients import gives_chances
 from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.pool import LOGGER, Pool
-from prism.reasoner.prompts import MOST_LETTERS, QuestionRequest, Rotations, request_for
+from prism.reasoner.prompts import MOST_LETTERS, QuestionRequest, request_for
 from prism.reasoner.questions import (
     AgentStreams,
     BaseReasoner,
     Decision,
     Draw,
     Kind,
+    Mode,
     Question,
+    Rotations,
     Source,
 )
 from prism.reasoner.replies import Reply
@@ -34,10 +36,6 @@ from prism.reasoner.requests import USUAL_TRIES, Cost, require_one_of, require_p
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
-
-Mode = Literal["auto", "chat"]
-"""``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
-them."""
 
 
 class Reasoner(AsksModel, BaseReasoner):

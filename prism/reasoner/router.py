@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
-from math import comb, sqrt
-from statistics import NormalDist
+from math import comb, erfc, sqrt
 from typing import Any
 
 from prism.errors import BudgetSpentError, TooManyFallbacksError
@@ -206,7 +205,8 @@ def _chance_of_all(lists: Sequence[Sequence[int]]) -> float:
         expected = sum(counts) / len(counts)
         statistic += sum((count - expected) ** 2 / expected for count in counts)
     spread = 2 / (9 * freedom)
-    return NormalDist().cdf(-((statistic / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread))
+    deviation = ((statistic / freedom) ** (1 / 3) - (1 - spread)) / sqrt(spread)
+    return erfc(deviation / sqrt(2)) / 2
 
 
 def _chance_of_most(counts: Sequence[int]) -> float:

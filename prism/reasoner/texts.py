@@ -13,7 +13,7 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
+from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost, without_none
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
@@ -296,12 +296,9 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         "text": written.text,
         "source": written.source,
         "reason": written.reason,
+        **({} if written.cost is None else keys_of_cost(written.cost)),
+        **without_none(text_id=written.text_id),
     }
-    if written.cost is not None:
-        keys.update(keys_of_cost(written.cost))
-    if written.text_id is not None:
-        keys["text_id"] = written.text_id
-
     report(logger, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
 
 
@@ -397,16 +394,15 @@ class Writer(AsksModel, BaseWriter):
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:
-        how, schema = call.how or "Answer again, in another way.", None
+        schema, how = None, "Answer again, in another way."
         if call.schema is not None:
             schema = dict(call.schema)
-            how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
+        limits: Any = {"limit": call.limit, "attempts": call.tries}
         messages = prompted(call.prompt)
-        return Request(
-            messages, schema, read, how, variation, most, limit=call.limit, attempts=call.tries
-        )
+        return Request(messages, schema, read, call.how or how, variation, most, **limits)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""
