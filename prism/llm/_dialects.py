@@ -22,7 +22,7 @@ from prism.llm._servers import LOOK_SECONDS, ModelServer
 from prism.llm.addresses import with_port, with_version
 from prism.reasoner import Cost
 from prism.reasoner.faults import NO_SUCH_PATH
-from prism.reasoner.requests import Request, count_of, prompted
+from prism.reasoner.requests import Request, count_of, prompted, without_none
 from prism.reasoner.servers import Call
 
 _GREETING = prompted("Say hello.")
@@ -103,13 +103,12 @@ class OllamaServer(ModelServer):
             "model": self.model,
             "messages": list(request.messages),
             "format": request.schema,
-            "options": {name: value for name, value in options.items() if value is not None},
+            "options": without_none(**options),
             "think": settings["think"],
             "keep_alive": settings["keep_alive"],
         }
         named |= self.chances_of(request)
-        arguments = {name: value for name, value in named.items() if value is not None}
-        return Call(self.client.chat, (), arguments)
+        return Call(self.client.chat, (), without_none(**named))
 
     async def models(self) -> list[str]:
         """List the models that the server has."""
@@ -172,8 +171,7 @@ class OpenAIServer(ModelServer):
             **_thinking(settings["think"]),
         }
         body |= self.chances_of(request)
-        sent = {name: part for name, part in body.items() if part is not None}
-        return Call(self._completed, (), sent)
+        return Call(self._completed, (), without_none(**body))
 
     async def _completed(self, **body: Any) -> Any:
         reply = await self._requested(f"{self._base}/chat/completions", body)

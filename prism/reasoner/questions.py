@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from prism.errors import ReasonerError
 from prism.randomness import RandomStream, Taken
-from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost, without_none
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
@@ -207,11 +207,6 @@ def _keys_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
     cost = {} if decision.cost is None else keys_of_cost(decision.cost)
     ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     return how, {**cost, **ids}
-
-
-def without_none(**values: Any) -> dict[str, Any]:
-    """Return what is not None: other logs have the keys they always had."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def hash_of(prompt: str) -> str:

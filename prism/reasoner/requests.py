@@ -415,7 +415,7 @@ def count_of(value: Any) -> int | None:
     return value if is_number and 0 <= value <= MOST_TOKENS else None
 
 
-# Values of any client
+# Values that may be missing
 
 _KindT = TypeVar("_KindT")
 
@@ -434,6 +434,11 @@ def first(thing: Any, *names: str) -> Any:
             return value
 
     return None
+
+
+def without_none(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None."""
+    return {name: value for name, value in values.items() if value is not None}
 
 
 @lru_cache(maxsize=256)

@@ -13,8 +13,8 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost, without_none
-from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
+from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
+from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
 from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
