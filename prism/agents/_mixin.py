@@ -31,7 +31,7 @@ _WRITTEN_BY_ENGINE = (
 )
 
 
-def _checked(stored: str, check: Callable[[Any], Any]) -> property:
+def _checked(stored: str, check: Callable[[Any], Any]) -> Any:
     """Return a property for a stored value that is checked when it is assigned."""
 
     def assign(agent: Any, value: Any) -> None:
@@ -148,22 +148,15 @@ class StatechartMixin:
         restart_times(self.state_memory or {})
         self._prism_state, self._prism_ticks = value, 0
 
-    if TYPE_CHECKING:
-        state: Any
-        state_memory: dict[str, Any] | None
-        ticks_in_state: int
-        engagement_threshold: float
-        timeout_threshold: int
-    else:
-        state = property(attrgetter("_prism_state"), _prism_set_state)
-        state_memory = _checked("_prism_memory", lambda memory: memory)
-        ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
-        engagement_threshold = _checked(
-            "_prism_engagement", partial(checked_relevance, "engagement_threshold")
-        )
-        timeout_threshold = _checked(
-            "_prism_timeout", partial(_whole_number, "timeout_threshold", 1)
-        )
+    state: Any = property(attrgetter("_prism_state"), _prism_set_state)
+    state_memory: dict[str, Any] | None = _checked("_prism_memory", lambda memory: memory)
+    ticks_in_state: int = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
+    engagement_threshold: float = _checked(
+        "_prism_engagement", partial(checked_relevance, "engagement_threshold")
+    )
+    timeout_threshold: int = _checked(
+        "_prism_timeout", partial(_whole_number, "timeout_threshold", 1)
+    )
 
     @property
     def state_history(self) -> deque[StateTransition]:
