@@ -9,7 +9,7 @@ from enum import Enum
 from functools import partial
 from operator import attrgetter
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from prism._lazy import import_extra
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
-Level = Literal["info", "warning", "error"]
+Level = Literal["debug", "info", "warning", "error"]
+"""Details are at level debug, which goes only to loggers and never to instruments."""
 
 GuardOutcome = Literal["passed", "failed", "raised"]
 

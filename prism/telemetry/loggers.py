@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from functools import cache, partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from prism.errors import DefinitionError
 from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
@@ -137,7 +137,7 @@ def _logger_for(logger: Any, level: int) -> Any:
     return logger if is_enabled(level) else None
 
 
-def synchronous(logger: Any) -> Any:
+def synchronous(logger: EventLogger | None) -> EventLogger | None:
     """Return a logger, if its methods log at once.
 
     Raises:
@@ -161,10 +161,7 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def report(
-    preferred: EventLogger | None,
-    level: Level | Literal["debug"],
-    event: str,
-    keys: Mapping[str, Any],
+    preferred: EventLogger | None, level: Level, event: str, keys: Mapping[str, Any]
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
