@@ -25,10 +25,7 @@ from prism.statechart.transitions import (
     shared_edge,
 )
 
-_WRITTEN_BY_ENGINE = (
-    *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
-    *("state_history", "max_history_depth"),
-)
+_WRITTEN = ("state", "ticks_in_state", "state_history", "max_history_depth", "transition_to")
 
 
 def _checked(stored: str, check: Callable[[Any], Any]) -> Any:
@@ -100,7 +97,7 @@ class StatechartMixin:
         """Create the object with its fields set."""
         # with the first object, since Django adds a model's fields when the class has been made
         if "_prism_writer" not in cls.__dict__ and any(
-            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
+            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN
         ):
             cls._prism_writer = None
         # `object.__new__` refuses the arguments of ``__init__``, which another base may need.

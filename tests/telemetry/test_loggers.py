@@ -7,8 +7,8 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
