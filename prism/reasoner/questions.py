@@ -14,7 +14,7 @@ from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost, without
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
-from prism.telemetry.loggers import EventLogger, is_heard
+from prism.telemetry.loggers import EventLogger, is_heard, synchronous
 
 _HASH_DIGITS = 16
 
@@ -139,7 +139,7 @@ class BaseReasoner(ABC):
     chooses_acts: bool = False
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
