@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from inspect import get_annotations
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
@@ -228,7 +229,7 @@ class World(Declares, Generic[AgentT]):
         *,
         experiment: str | None = None,
     ) -> list[AgentT]:
-        """Return a share of the agents, to treat them. The log records who is in which arm.
+        """Return a share of the agents, sorted by id. The log records who is in which arm.
 
         The draw is keyed by (seed, experiment, agent): it is the same whenever it is made, and
         shifts no other draw. Arms of one experiment have no agent in common.
@@ -243,7 +244,9 @@ class World(Declares, Generic[AgentT]):
             FieldValueError: If the shares of an experiment exceed 1.
         """
         assignments = self._running("assign").assignments
-        by_id = {agent.agent_id: agent for agent in (self.agents if agents is None else agents)}
+        candidates = self.agents if agents is None else agents
+        # sorted, so that neither the log nor a treatment depends on the order of agents
+        by_id = {agent.agent_id: agent for agent in sorted(candidates, key=attrgetter("agent_id"))}
         chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
         return [by_id[agent_id] for agent_id in chosen]
 
