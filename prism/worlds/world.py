@@ -43,13 +43,13 @@ class World(Declares, Generic[AgentT]):
         rounds: The default number of rounds.
         ticks: The default number of ticks in a round.
         together: Whether events, messages and decisions take effect at the end of the tick.
-        independent: Whether agents change only themselves, so that those that wait for a model hold
-            up nobody; see `depends`.
+        independent: Whether agents change only themselves, so that none waits for another's model;
+            see `depends`.
         meanings: Descriptions of the states, which a model reads.
         fallback: The state to take if a model gives no valid answer; by default the agent's own.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
         settled: Names of parameters that are only read at the start, so no treatment changes them.
-        agents: All agents that are there, in the order in which they joined.
+        agents: All current agents, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
 
@@ -98,7 +98,7 @@ class World(Declares, Generic[AgentT]):
 
     @property
     def agents(self) -> AgentSet[AgentT]:
-        """All agents that are there, in the order in which they joined."""
+        """All current agents, in the order in which they joined."""
         everybody: AgentSet[AgentT] = self._running("agents").population.everybody()
         return everybody
 
@@ -254,8 +254,8 @@ class World(Declares, Generic[AgentT]):
         """Give turns to agents, and wait until all their steps have ended; for `tick`.
 
         Args:
-            agents: Those that have a turn, in this order; an agent that is there twice has two. By
-                default all that have something to do, in the world's order.
+            agents: Those that have a turn, in this order; a repeated agent has several. By default,
+                all that have something to do, in the world's order.
         """
         chosen = [agents] if isinstance(agents, Agent) else agents
         await self._running("activate").give(None if chosen is None else [*chosen])
