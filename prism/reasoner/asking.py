@@ -46,7 +46,7 @@ from prism.reasoner.requests import (
     require_positive,
 )
 from prism.reasoner.servers import Server
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, synchronous
 
 ResultT = TypeVar("ResultT")
 
@@ -472,7 +472,7 @@ class AsksModel:
         self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
         self._seed = seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     async def close(self) -> None:
         """Close the connections of a model's servers; the next question makes new ones."""

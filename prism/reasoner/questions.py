@@ -16,7 +16,7 @@ from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
 from prism.statechart.states import state_text
-from prism.telemetry.loggers import EventLogger, is_heard
+from prism.telemetry.loggers import EventLogger, is_heard, synchronous
 
 _HASH_DIGITS = 16
 
@@ -132,7 +132,7 @@ class BaseReasoner(ABC):
     concurrency: int = 0
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:

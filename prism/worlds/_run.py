@@ -24,7 +24,7 @@ from prism.runs.options import (
     require_model_of,
 )
 from prism.runs.running import carry_out
-from prism.telemetry.loggers import EventLogger, LateLogger
+from prism.telemetry.loggers import EventLogger, LateLogger, synchronous
 from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults, rounds_as_html
 from prism.worlds.addresses import address_of, alone, class_of, file_of
@@ -168,7 +168,7 @@ class Run(Generic[WorldT_co]):
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock = named["logger"], named["clock"]
+        self._logger, self._clock = synchronous(named["logger"]), named["clock"]
 
         for name, least in {"rounds": 1, "ticks": 1, "seed": -MOST, "log_agents": 0}.items():
             value = getattr(self.world_class, name, None) if named[name] is None else named[name]
