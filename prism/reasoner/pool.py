@@ -307,7 +307,7 @@ class Pool:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the servers were told to sample replies, without what they refused."""
+        """The parameters of sampling that the servers accept."""
         sent = ((each.dropped, *item) for each in self.servers for item in each.sampling.items())
         return {name: value for dropped, name, value in sent if name not in dropped}
 

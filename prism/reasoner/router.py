@@ -61,7 +61,7 @@ class Router(Parts, BaseReasoner):
 
     It counts the fallbacks, and how often a model chose each position in its list of options. If a
     model gave probabilities, the likeliest option counts as its choice. Only lists whose order was
-    drawn count, since in a fixed order a position cannot be told from its option.
+    drawn count, since a fixed order does not separate a position from its option.
 
     Args:
         parts: Reasoners by name. Those that ask a model share one `Budget`.
