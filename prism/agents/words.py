@@ -17,6 +17,7 @@ from math import sqrt
 from typing import Any
 
 from prism.errors import FieldTypeError, FieldValueError
+from prism.statechart.memory import plain_number
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")
@@ -157,6 +158,7 @@ def relevance(interests: Terms, context: Any) -> float:
 
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
+        context = plain_number(context)
         is_number = isinstance(context, (int, float))
         number = context if is_number else _read(context, "relevance")
         if number is not None:
@@ -175,9 +177,10 @@ def checked_relevance(field: str, value: Any) -> float:
     Raises:
         FieldValueError: If it is not a number from 0.0 to 1.0; the message names the field.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+    number = plain_number(value)
+    if type(number) not in (int, float) or not 0.0 <= number <= 1.0:
         raise FieldValueError(f"{field} must be a number from 0.0 to 1.0, got {value!r}")
-    return float(value)
+    return float(number)
 
 
 def _terms_of_context(context: Any) -> Terms:

@@ -15,6 +15,7 @@ from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
+from prism.statechart.memory import plain_number
 
 Mode = Literal["auto", "chat"]
 Rotations = Literal["none", "drawn", "all"]
@@ -217,7 +218,7 @@ def _checked(kind: Any, value: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _reader(kind).validate_python(value)
+        return _reader(kind).validate_python(plain_number(value))
     except ValidationError as error:
         # reads documents, too, which takes as long to load as httpx
         from prism.files.declarations import shape_problems
