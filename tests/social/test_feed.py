@@ -111,16 +111,6 @@ def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
     assert logs[0].read_bytes() == logs[1].read_bytes()
 
 
-def test_people_answer_each_other_by_default() -> None:
-    """Of 100 agents in 10 rounds, at least 20 reply or reshare, and some answer an answer."""
-    feed = Feed()
-    results = Run(feed, 100, rounds=10, seed=1).run()
-    totals = results.totals()
-    assert totals["replies"] + totals["reshares"] >= 20
-    assert totals["replies"] > totals["reshares"] > 0
-    assert max(post.depth for post in feed.posts) > 1
-
-
 # Files
 
 

@@ -86,15 +86,3 @@ def test_what_no_folder_can_keep_is_refused() -> None:
     ):
         with pytest.raises(InputError, match=problem):
             run.to_config()
-
-
-def test_numbers_of_numpy_are_numbers(tmp_path: Path) -> None:
-    """Agents, seeds, rounds and parameters may come from numpy, and a run with them is kept."""
-    numpy = pytest.importorskip("numpy")
-    values = {"tiring": numpy.float32(0.25), "friends": numpy.int64(4)}
-    run = Run(
-        "rumour", numpy.int64(30), seed=numpy.int64(4), rounds=numpy.int64(3), parameters=values
-    )
-    plain = {"tiring": 0.25, "friends": 4}
-    same = Run("rumour", 30, seed=4, rounds=3, parameters=plain).keep(tmp_path / "same")
-    assert run.keep(tmp_path / "run").results.series("reached") == same.results.series("reached")
