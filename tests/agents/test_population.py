@@ -320,6 +320,23 @@ def test_what_no_log_could_hold_is_refused(write: Write) -> None:
         load_population(write("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1e999}'))
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "agents"),
+    [
+        ("a.csv", "id,name,age\n007,Ann,3\n", [("007", "Ann", {"age": 3})]),
+        ("a.json", '[{"id": 7, "name": "Ann"}]', [("7", "Ann", {})]),
+        ("a.csv", "id,username,name\n7,ann,Ann\n", [("ann", "Ann", {"id": 7})]),
+        ("a.csv", "agent_id,username\n7,ann\n", [("7", "7", {"username": "ann"})]),
+    ],
+)
+def test_the_first_column_of_names_is_the_id(
+    name: str, text: str, agents: list[Any], write: Write
+) -> None:
+    """It is ``agent_id``, ``username`` or ``id``; another one beside it becomes an attribute."""
+    population = load_population(write(name, text))
+    assert [(each.agent_id, each.name, each.attributes) for each in population.agents] == agents
+
+
 @pytest.mark.parametrize("cell", ["['tea', 'open water']", "tea; open water,"])
 def test_a_table_lists_topics_in_a_cell(cell: str, write: Write) -> None:
     """As Python writes a list, or separated by commas or semicolons."""

@@ -50,6 +50,8 @@ def line(**fields: Any) -> str:
         ("a.json", '{"ann": {"persona": 5}}', None, "ann.persona", "must be text, got 5"),
         ("a.json", '{"first_mes": "Hello."}', None, "[0].name", "is missing"),
         # a Twitter population
+        ("a.csv", "id,age\na,1\na,2\n", 3, "id", "'a' is already used on line 2"),
+        ("a.csv", "id,age,,,age\na,1,,,2\n", 1, "age", "appears twice in the header"),
         ("a.csv", row(""), 4, "username", "must not be empty"),
         ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),
         ("a.csv", row("b", "[-1]"), 4, "following_agentid_list", "row -1 does not exist"),

@@ -89,7 +89,6 @@ def test_arms_that_come_to_one_leave_nobody_out() -> None:
         [("likes", 0.6), ("dislikes", 0.6)],
         [("likes", 0.3), ("likes", 0.4)],
         [("likes", -0.5)],
-        [("likes", float("nan"))],
     ],
 )
 def test_a_share_that_cannot_be_is_refused(arms: Any) -> None:
