@@ -198,10 +198,11 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
     ("given", "problem"),
     [
         (("--set", "beta=2"), "--set: Mine.beta: Input should be less than or equal to 1, got '2'"),
-        (("--set", "btea=1"), "Mine has no parameter 'btea': it has beta, cap"),
+        (("--set", "btea=1"), "Mine has no parameter 'btea'; did you mean 'beta'?"),
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
-        (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
+        (("--treat", "hury@2"), "Mine has no treatment 'hury'; did you mean 'hurry'?"),
+        (("--treat", "hurry"), "--treat must have its round, from 1 on: write hurry@12"),
         (("--memory", "x"), "--memory is no argument of a run of own_mine.py:Mine: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),

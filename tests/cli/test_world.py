@@ -158,8 +158,19 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
     for line, problem in (
-        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or one of"),
+        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or the name of"),
+        (
+            ("show", "rumor"),
+            "WORLD must be package.module:Name, file.py:Name or the name of a "
+            "world, got 'rumor'; did you mean 'rumour'?",
+        ),
+        (("show", "nothing:X"), "WORLD cannot be imported: ModuleNotFoundError: No module"),
         (("check", "rumour", "--set", "tirng=1"), "--set: Rumour has no parameter 'tirng'"),
+        (
+            ("check", "feed", "--set", "prset=x"),
+            "--set: Feed has no parameter 'prset'; did you "
+            "mean 'preset'? (prism world show lists all)\n",
+        ),
         (("check", "rumour", "--agents", "0"), "--agents must be a whole number from 1 to "),
     ):
         ran = prism("world", *line)
