@@ -28,6 +28,7 @@ from prism.errors import (
 )
 from prism.llm.addresses import (
     is_local,
+    model_name,
     safe_address,
     same_address,
     secrets_in,
@@ -41,6 +42,8 @@ from prism.reasoner.servers import Call, ClientServer
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
+
+_MOST_LISTED = 5
 
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
@@ -193,6 +196,13 @@ class ModelServer(ClientServer):
     @abstractmethod
     async def models(self) -> list[str]:
         """List the models that the server has."""
+
+    def lack_in(self, listed: Sequence[str]) -> str | None:
+        """Return that the model is not among those that the server lists, unless it is."""
+        if model_name(self.model) in map(model_name, listed):
+            return None
+        more = ", ..." if len(listed) > _MOST_LISTED else ""
+        return f"is not among its models ({', '.join(listed[:_MOST_LISTED])}{more})"
 
     @abstractmethod
     async def load(self, cost: Cost | None = None) -> None:
@@ -459,6 +469,11 @@ class OpenAIServer(ModelServer):
         await self.ready()
         call = self.call(Request(_GREETING, most_tokens=1))
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
+        # llama.cpp answers with the model that it has, whatever the request says
+        with suppress(LLMError):
+            listed = await self.models()
+            if listed and (among := self.lack_in(listed)):
+                self.warn_once("listed", f"{among}: another one may answer")
 
     async def reported_window(self) -> int | None:
         """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""
