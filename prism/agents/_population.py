@@ -21,7 +21,6 @@ from prism.agents.tables import (
     ids_of,
     read_table,
     refuse_misspelt,
-    unique_names,
 )
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
@@ -255,8 +254,7 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
         agents: The population; every author must be one of them.
 
     Raises:
-        InputError: If the file is missing or malformed, an author is unknown, or two posts have the
-            same id.
+        InputError: If the file is missing or malformed, or an author or a field is unknown.
     """
     path = Path(path)
     authors = {agent.agent_id for agent in agents}
@@ -265,7 +263,6 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
     if not records:
         raise InputError("holds no posts", path=path)
 
-    unique_names([each for each in records if each.fields.get("post_id") is not None], "post_id")
     posts, known = [], [field.name for field in fields(SeedPost)]
     for record in records:
         for field in record.fields:
@@ -275,8 +272,8 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
         if author not in authors:
             raise record.wrong("author_id", f"no agent of the population is called {author!r}")
 
-        topics = tuple(_listed(record, "topics"))
-        posts.append(SeedPost(author, record.text("text"), topics, record.fields.get("post_id")))
+        topics, post_id = tuple(_listed(record, "topics")), record.text("post_id", "") or None
+        posts.append(SeedPost(author, record.text("text"), topics, post_id))
 
     return posts
 

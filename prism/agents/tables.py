@@ -128,26 +128,7 @@ def _column(cells: Sequence[str]) -> Sequence[Any]:
     except InputError:
         return cells
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {float, int}:
-        return [None if value is None else float(value) for value in values]
-    return values if kinds in ({bool}, {int}, {float}) else cells
-
-
-def unique_names(records: Iterable[Record], column: str) -> list[str]:
-    """Return the name of each record, a text or a whole number.
-
-    Raises:
-        InputError: If it is missing, or an earlier record has the same name.
-    """
-    lines: dict[str, int | None] = {}
-    for record in records:
-        value = record.fields.get(column)
-        name = str(value) if type(value) is int else record.text(column)
-        if name in lines:
-            where = f" on line {lines[name]}" if lines[name] else ""
-            raise record.wrong(column, f"{name!r} is already used{where}")
-        lines[name] = record.line
-    return list(lines)
+    return values if kinds and (kinds <= {int, float} or kinds == {bool}) else cells
 
 
 def id_column(columns: Iterable[str]) -> str | None:
@@ -161,18 +142,20 @@ def ids_of(records: Sequence[Record], column: str) -> list[str]:
     Raises:
         InputError: If an agent has none, or two agents have one ``agent_id`` or ``id``.
     """
-    if column in ("agent_id", "id"):
-        return unique_names(records, column)
-
-    ids: dict[str, None] = {}
+    lines: dict[str, int | None] = {}
     renamed = []
     for row, record in enumerate(records):
-        if (name := record.text(column)) in ids:
-            while name in ids:
+        value = record.fields.get(column)
+        name = str(value) if type(value) is int else record.text(column)
+        if name in lines:
+            if column in ("agent_id", "id"):
+                where = f" on line {lines[name]}" if lines[name] else ""
+                raise record.wrong(column, f"{name!r} is already used{where}")
+            while name in lines:
                 name = f"{name}#{row}"
             renamed.append(name)
-        ids[name] = None
+        lines[name] = record.line
     if renamed:
         message = "%s: repeated user names are told apart by their row: %s"
         _logger.warning(message, records[0].path, brief(renamed))
-    return list(ids)
+    return list(lines)

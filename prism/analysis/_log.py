@@ -161,8 +161,8 @@ class Log:
     def notes(self) -> tuple[Note, ...]:
         """Notes on problems of the logs. Tables use everything else.
 
-        Notes on agents whose steps do not follow from one another are there once a table has
-        followed them, such as ``states``.
+        A table that follows agents, such as ``states``, adds notes on steps that do not follow from
+        one another.
         """
         rows = self._rows("select run, kind, line, message from notes", "notes")
         if "steps" in self._made:
@@ -180,7 +180,7 @@ class Log:
 
         Args:
             name: The table, such as ``states``, or one that takes arguments, as ``states_at``.
-            arguments: These, such as the depth.
+            arguments: Its arguments, such as the depth.
 
         Raises:
             InputError: If there is no such table.
@@ -218,7 +218,7 @@ class Log:
 
         Args:
             query: A query in DuckDB's SQL.
-            values: What ``$name`` stands for in it, by name.
+            values: The values of its parameters (``$name``), by name.
 
         Raises:
             InputError: If DuckDB cannot read it; the message names what there is.

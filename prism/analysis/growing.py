@@ -1,4 +1,4 @@
-"""The log of a run that goes on, whose tables follow it."""
+"""The log of a run that is still being written, as tables."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _STARTED = b'"run.started"'
 
 
 class GrowingLog(Log):
-    """The tables of one run, which is given its lines as they are written.
+    """The tables of a run to which lines are still being added.
 
-    The database is in memory, as far as that suffices, and its queries can read no file: its tables
-    serve a page.
+    The database is in memory as long as it fits, and its queries can read no file, since they come
+    from a page.
 
     Args:
         path: The log; it is not read here.
@@ -40,7 +40,7 @@ class GrowingLog(Log):
         super().__init__([(path, label)])
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines; the tables are made anew when somebody asks for them."""
+        """Add whole lines; the next query makes the tables again."""
         execute = self.connection.execute
         damage: list[Damage] = []
         with NamedTemporaryFile(dir=self._folder.name, suffix=".jsonl") as file:

@@ -46,7 +46,7 @@ from prism.reasoner.requests import (
     require_positive,
 )
 from prism.reasoner.servers import Server
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, synchronous
 
 ResultT = TypeVar("ResultT")
 
@@ -208,7 +208,7 @@ class Pool:
 
     @property
     def sampling(self) -> dict[str, Any]:
-        """How the servers were told to sample replies, without what they refused."""
+        """The parameters of sampling that the servers accept."""
         sent = ((each.dropped, *item) for each in self.servers for item in each.sampling.items())
         return {name: value for dropped, name, value in sent if name not in dropped}
 
@@ -472,7 +472,7 @@ class AsksModel:
         self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
         self._seed = seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     async def close(self) -> None:
         """Close the connections of a model's servers; the next question makes new ones."""

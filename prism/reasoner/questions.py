@@ -16,7 +16,7 @@ from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
 from prism.statechart.states import state_text
-from prism.telemetry.loggers import EventLogger, is_heard
+from prism.telemetry.loggers import EventLogger, is_heard, synchronous
 
 _HASH_DIGITS = 16
 
@@ -132,7 +132,7 @@ class BaseReasoner(ABC):
     concurrency: int = 0
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
@@ -301,7 +301,7 @@ class Router(BaseReasoner):
 
     It counts the fallbacks, and how often a model chose each position in its list of options. If a
     model gave probabilities, the likeliest option counts as its choice. Only lists whose order was
-    drawn count, since in a fixed order a position cannot be told from its option.
+    drawn count, since a fixed order does not separate a position from its option.
 
     Args:
         parts: Reasoners by name. Those that ask a model share one `Budget`.

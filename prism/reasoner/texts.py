@@ -18,7 +18,7 @@ from prism.reasoner.questions import SEEDS, Router, hash_of, keys_of_cost
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
-from prism.telemetry.loggers import EventLogger, describe, is_heard, report
+from prism.telemetry.loggers import EventLogger, describe, is_heard, report, synchronous
 
 TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
 
@@ -147,7 +147,7 @@ class BaseWriter(ABC):
         return await effect()
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere."""

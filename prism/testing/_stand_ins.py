@@ -89,7 +89,7 @@ class TransitionLog(Instrument):
         self.events.append({"event": details.name, **details.keys})
 
     def of(self, agent: Any) -> list[Event]:
-        """Return the events of one agent, given itself or by its id, a text or a number."""
+        """Return the events of an agent, or of its id (a text or a number)."""
         name = id_text(agent)
         return [event for event in self.events if event.get("agent_id") == name]
 
