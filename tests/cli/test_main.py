@@ -17,7 +17,6 @@ from tests.kit.kept import tree
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
 FILES = {
-    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n' * 2,
     "agents.txt": "ann\n",
     "good.jsonl": '{"agent_id": "ann", "interests": ["art"]}\n',
     "no_posts.jsonl": "\n",
@@ -30,8 +29,6 @@ WRONG = {
     "neither number nor file": (["--agents", "1,000"], ["--agents", "number or a file", "1,000"]),
     "unknown option": (["--bogus"], ["--bogus"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
-    "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
-    "duplicate id": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],

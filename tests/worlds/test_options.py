@@ -39,19 +39,10 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         ({"world": "nowhere:World"}, "No module named 'nowhere'"),
-        (
-            {"world": "prism.examples.rumour:Rumor"},
-            "names 'Rumor', but .*rumour has no such world .* 'Rumour'",
-        ),
-        (
-            {"world": "prism.examples.rumour:Person"},
-            "names 'Person', but .* has no such world or agent",
-        ),
-        ({"world": f"{__name__}:MADE"}, "names 'MADE', but .* has no such .*: known are Rumour"),
-        (
-            {"world": "Rumour"},
-            "package.module:Name, file.py:Name or the name of a world, .* 'rumour'",
-        ),
+        ({"world": "prism.examples.rumour:Rumor"}, "names 'Rumor', but .* mean 'Rumour'"),
+        ({"world": "prism.examples.rumour:Person"}, "'Person', but .* no such world or agent"),
+        ({"world": f"{__name__}:MADE"}, "names 'MADE', but .* no such .*: known are Rumour"),
+        ({"world": "Rumour"}, "file.py:Name or the name of a world, .* mean 'rumour'"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
         ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),
