@@ -35,7 +35,7 @@ def read_treatment(text: str) -> tuple[str, int]:
     what, _, number = text.rpartition("@")
     if not what or not number.isdecimal() or not int(number):
         example = f"{(what or text).partition('@')[0]}@12"
-        problem = f"treatment {text!r} needs its round, from 1 on: write {example}"
+        problem = f"must have its round, from 1 on: write {example}, not {text!r}"
         raise InputError(problem, field="treatments")
     return what, int(number)
 
