@@ -9,7 +9,6 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 import duckdb
 
 from prism.analysis._log import Log, Note
-from prism.analysis._tables import computed
 from prism.analysis.loading import CONFIG, Damage, last_run, load_lines
 
 _GROWN = "grown.own"
@@ -81,7 +80,7 @@ class GrowingLog(Log):
     def notes(self) -> tuple[Note, ...]:
         """Notes on problems of the log; those on steps are of the last time they were followed."""
         notes = super().notes
-        if "steps" in self._made:
+        if self._tables.is_made("steps"):
             self._path_notes = [each for each in notes if each.kind in _OF_PATHS]
             return notes
         return (*notes, *self._path_notes)
@@ -93,9 +92,8 @@ class GrowingLog(Log):
 
     def _forget(self) -> None:
         """Have what was computed be computed again."""
-        self._made -= computed()
-        for name in ("runs", "_facts"):
-            self.__dict__.pop(name, None)
+        self._tables.forget()
+        self.__dict__.pop("runs", None)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         folder = self._folder.name

@@ -120,6 +120,7 @@ class RecordingReasoner(BaseReasoner):
         super().__init__()
         self.reasoner: BaseReasoner = PolicyReasoner() if reasoner is None else reasoner
         self.concurrency: int = self.reasoner.concurrency
+        self.chooses_acts: bool = self.reasoner.chooses_acts
         self.batches: list[tuple[Question, ...]] = []
 
     @property
@@ -132,11 +133,6 @@ class RecordingReasoner(BaseReasoner):
         self.batches.append(tuple(questions))
 
         return await self.reasoner.answer(questions)
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, as with the other reasoner."""
-        return self.reasoner.chooses_acts
 
 
 class LateReasoner(RecordingReasoner):
