@@ -66,7 +66,7 @@ class Run(Generic[WorldT_co]):
     time. A run of an existing world, or of existing agents, can be carried out once.
 
     Args:
-        world: The world: its class, an instance with parameters of its own, or where it is found:
+        world: The world: its class, an instance with parameters of its own, or its address:
             ``package.module:Name``, ``file.py:Name``, the short name of one that comes with prism,
             or a file of an agent (``.yaml``) or of a thinking agent (``.json``), or a subclass of
             `prism.programs.thinking.CognitiveAgent`, with its attribute ``config``. These are run
