@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from functools import cached_property
 from inspect import cleandoc, getdoc
@@ -188,11 +190,7 @@ def check_world(
         notes = json.loads(logs[0].with_suffix(".notes").read_text())
         first, by_seed, by_order = (log.read_bytes().splitlines() for log in logs)
 
-    return (
-        _compared(_SEED, first, by_seed)
-        or _compared(_ORDER, _without_lists(first), _without_lists(by_order)),
-        notes,
-    )
+    return _compared(_SEED, first, by_seed) or _compared(_ORDER, first, by_order, _LISTING), notes
 
 
 def _start(hash_seed: int, arguments: Mapping[str, Any]) -> Popen[bytes]:
@@ -223,7 +221,7 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*_silent(run, path)]
+    notes = [*_silent(run, path), *_misspelt(run)]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]
@@ -231,18 +229,27 @@ def child() -> None:
     path.with_suffix(".notes").write_text(json.dumps(notes))
 
 
-def _without_lists(lines: Sequence[bytes]) -> list[bytes]:
-    """Return the lines of a log, empty where they list the agents."""
-    return [b"" if line.startswith(_LISTING) else line for line in lines]
-
-
-def _compared(cause: str, first: Sequence[bytes], second: Sequence[bytes]) -> list[Finding]:
-    """Return the first line that differs, if any does."""
+def _compared(
+    cause: str, first: Sequence[bytes], second: Sequence[bytes], ignored: tuple[bytes, ...] = ()
+) -> list[Finding]:
+    """Return the first line that differs, if any does, but for lines that begin in some ways."""
     for number, lines in enumerate(zip_longest(first, second, fillvalue=b""), 1):
-        if lines[0] != lines[1]:
+        if lines[0] != lines[1] and not all(line.startswith(ignored) for line in lines):
             texts = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines]
             return [Finding(cause, number, *texts)]
     return []
+
+
+def _misspelt(run: Run[Any]) -> Iterator[str]:
+    """Yield attributes that nobody declares, but whose names are nearly those of fields."""
+    attributes: defaultdict[Any, set[str]] = defaultdict(set)
+    for each in (run.loop.world, *run.agents):
+        attributes[type(each)].update(vars(each))
+    for cls, names in attributes.items():
+        for name in sorted(names - {*cls.fields, "state", "state_history"}):
+            near = get_close_matches(name, cls.fields, n=1, cutoff=0.8)
+            if near and not (name.startswith("_") or hasattr(cls, name)):
+                yield f"{cls.__name__}.{name} was set, but is no field; did you mean {near[0]!r}?"
 
 
 def _silent(run: Run[Any], log: Path) -> Iterator[str]:
