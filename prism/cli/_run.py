@@ -260,7 +260,7 @@ def _askers(
         writes = options.model_of(writer, file, max_calls=max_calls)
     return {
         "reasoner": PolicyOptions(policy) if policy is not None else decider,
-        "writer": writer and WriterOptions(writes),
+        "writer": None if writer is None else WriterOptions(writes),
     }
 
 

@@ -60,5 +60,5 @@ class _Teller(logging.Handler):
             line, what = location_of(error), describe(error)
             if (line, type(error)) not in self._faults:
                 self._faults.add((line, type(error)))
-                once = "told once, a kept run has all in its log"
+                once = "reported once; the log of a kept run has them all"
                 self._observer.warn(f"{line or ''}: {what} ({event['event']}; {once})")
