@@ -56,18 +56,6 @@ def ids(log: Prism, folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
-    """Question, prompt and reply stand there, readable in 80 columns."""
-    *_, last = ids(log, recorded)
-    said = log("decision", last, recorded)
-    assert (said.status, said.err) == (0, "")
-    agent = last.rpartition(":")[0]
-    for part in (f"You are {agent}", '{"next_state": ', "chosen", "input_tokens"):
-        assert part in said.out
-    assert f"{agent}" in said.out.splitlines()[1]
-
-
-@pytest.mark.slow
 def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Prism) -> None:
     """Each reply is shown with its prompt, without what a terminal would obey."""
     fallbacks = [
