@@ -134,12 +134,9 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     for node in every:
         node.x -= left
 
-    return Layout(
-        max(node.x + node.right for node in every),
-        max(node.y + node.height / 2 for node in every),
-        tuple(nodes),
-        tuple(_routes(chains, rows)),
-    )
+    width = max(node.x + node.right for node in every)
+    height = max(node.y + node.height / 2 for node in every)
+    return Layout(width, height, tuple(nodes), tuple(_routes(chains, rows)))
 
 
 def _ranks(size: int, links: Sequence[Link]) -> list[int]:
@@ -296,9 +293,7 @@ def _place_across(rows: Sequence[_Row], sweeps: int) -> None:
 
 
 def _settle(row: _Row, neighbours: Callable[[Node], _Row]) -> None:
-    wanted: list[float] = []
-    weights: list[float] = []
-
+    wanted, weights = list[float](), list[float]()
     for node in row:
         pulls = [(other.x, _pull(node, other)) for other in neighbours(node)]
         weight = sum(pull for _, pull in pulls)

@@ -265,10 +265,8 @@ class _Level:
         # the name of what has states inside is at its top
         if self._are_regions or state in self._insides:
             y += _PADDING + (name.height - box.height) / 2
-        yield (
-            f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
-            f"{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
-        )
+        group = f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
+        yield f"{group}{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
         if inside := self._insides.get(state):
             x, y = box.x - inside.layout.width / 2, y + name.height / 2 + _PADDING
             yield f'<g transform="translate({x:.1f} {y:.1f})">'
