@@ -126,8 +126,8 @@ class _Picture(Levels):
     def name(self, state: str) -> Text:
         """Return a state's name with what stands below it."""
         diagram = self.diagram
-        if state in diagram.marks:
-            return Text((("name", diagram.marks[state]),), state)
+        if state in diagram.histories:
+            return Text((("name", diagram.histories[state]),), state)
         agents = None if self._agents is None else self._agents[state]
         sign = "◆ " * (state in diagram.decision_states) + "◉ " * (state in diagram.final_states)
         return state_text(sign, state, agents, diagram.notes.get(state, ()))
@@ -163,7 +163,7 @@ class _Picture(Levels):
         signs = {
             "◆ decision state: a reasoner chooses if several are enabled": diagram.decision_states,
             "◉ final state: an agent, or the state around it, is done": diagram.final_states,
-            "H, H*: the state, or the leaves, in which it was left last": diagram.marks,
+            "H, H*: the state, or the leaves, in which it was left last": diagram.histories,
             "number and width of an arrow: how often it was taken": self._counts,
         }
         return [line for line, what in signs.items() if what]
@@ -213,7 +213,7 @@ class _Level:
         name, loop = self._names[state], self._loops.get(state)
         label = loop.label if loop else Text()
         right_margin = _LOOP_WIDTH + 6 + label.width if loop else 0.0
-        if state in self._diagram.marks:
+        if state in self._diagram.histories:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
         width = max(name.width + _BOX_PADDING, _MIN_BOX_WIDTH)
@@ -243,7 +243,7 @@ class _Level:
             yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
             box = self._boxes[state]
-            if self._are_regions and number and state not in self._diagram.marks:
+            if self._are_regions and number and state not in self._diagram.histories:
                 x = box.x - box.left - SPACING / 2
                 path = f"M{x:.1f} -6 V{self.layout.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{path}"/>'
@@ -253,7 +253,7 @@ class _Level:
 
     def _state(self, state: str, box: Node) -> Iterator[str]:
         name = self._names[state]
-        if state in self._diagram.marks:
+        if state in self._diagram.histories:
             circle = f'<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" r="{_RADIUS:.0f}"/>'
             yield f"<g>{title(name.full)}{circle}{name.at(box.x, box.y)}</g>"
             return

@@ -57,7 +57,7 @@ class AsksModel:
         pool: The servers: the client's own, or the client as the only one.
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
-        named: The model name given for the client.
+        model_name: The name of the model, if the client needs one.
         prices: The prices of tokens, of which only a `Model` has some.
     """
 
@@ -76,7 +76,7 @@ class AsksModel:
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         self.prices: Prices = (None, None)
-        # of its class, since a mock of a client has a method of any name
+        # a method of its class, since a mock has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
             model = model or client.model or None
@@ -100,7 +100,7 @@ class AsksModel:
         if not isinstance(budget, Budget | None):
             raise FieldTypeError(f"budget must be a Budget(max_calls=...), got {budget!r}")
         self.budget: Budget = budget or Budget()
-        self.named: str | None = model
+        self.model_name: str | None = model
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
@@ -113,7 +113,7 @@ class AsksModel:
         await self.pool.close()
 
     async def ask(self, request: Request[ResultT], cost: Cost, tries: int = USUAL_TRIES) -> ResultT:
-        """Return what a model's reply says; a useless one is asked for again in other words.
+        """Ask a model, and again in other words if its reply is useless; return the reply's value.
 
         Args:
             request: The request.
@@ -140,7 +140,7 @@ class AsksModel:
                     cost.repairs.append({"reply": last_reply, "prompt": wording.text})
             last_reply = reply.text
             if cost.input_tokens is None:
-                # its server reports no tokens, so those that it has read are estimated
+                # the server reports no tokens: estimate those of the prompt
                 self.budget.add(tokens=count_tokens(wording.text))
             return wording.read(reply)
 
@@ -222,7 +222,7 @@ class Outcome(Generic[ResultT]):
 
 
 class SingleFlight(Generic[ResultT]):
-    """Open calls by their questions: equal ones are made once, and end with the last who waits."""
+    """Open calls by key: equal calls are made once, and cancelled when nobody waits for them."""
 
     def __init__(self) -> None:
         self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
@@ -244,7 +244,7 @@ class SingleFlight(Generic[ResultT]):
                 del self._waiting[task]
                 if self._open.get(key) is task:
                     del self._open[key]
-                # whoever is cancelled waits until the call has ended, too
+                # cancelling the last waiter takes until the call has ended
                 if not task.done():
                     task.cancel()
                     await asyncio.wait([task])

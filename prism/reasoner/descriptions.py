@@ -179,10 +179,10 @@ def _texts_in(items: Any) -> list[str]:
     return [*map(one_line, items if several else [items])]
 
 
-def remembered(things: Sequence[str], most: int) -> str:
-    """Return the last of some things as a part of a prompt; empty if there are none."""
-    cut = ["- (earlier things are left out)"] * (len(things) > most)
-    lines = [f"- {one_line(each)}" for each in things[-most:]]
+def remembered(memories: Sequence[str], most: int) -> str:
+    """Return the last memories of an agent as a part of a prompt; empty if there are none."""
+    cut = ["- (earlier things are left out)"] * (len(memories) > most)
+    lines = [f"- {one_line(each)}" for each in memories[-most:]]
     return "\n".join(("What you remember, oldest first:", *cut, *lines)) if lines else ""
 
 

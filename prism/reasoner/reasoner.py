@@ -41,8 +41,8 @@ from prism.telemetry.loggers import describe
 class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
-    If anything goes wrong with the model, the decision is the fallback, with a warning that gives
-    the reason. So it is if the agent or the context raises an exception, with its file and line.
+    If the model fails, the decision is the fallback, and a warning gives the reason. The same
+    happens if the agent or the context raises an exception; the reason names its file and line.
 
     If the client's ``temperature`` is 0, equal questions are asked once, and their answers are kept
     as long as the reasoner is. At any other or an unknown temperature, each agent is asked with its
@@ -202,7 +202,7 @@ class Reasoner(AsksModel, BaseReasoner):
     # Random numbers
 
     def _draw(self, question: Question) -> Draw:
-        """Get the other parts of a decision: an agent with a name, and a random number."""
+        """Draw the random number of a question, whose agent must have a name."""
         try:
             agent_name(question.agent)
             stream = self._streams.of(question.agent)
@@ -284,7 +284,7 @@ class Reasoner(AsksModel, BaseReasoner):
         decision = await self._ask_by("name", question, draw, rotation, left)
         if decision.cost is not None:
             cost.follow(decision.cost)
-        # says to whoever resumes the run why names are asked for
+        # tells a resumed run why names are asked for
         mass = None if outcome.result is None else outcome.result.option_mass
         return replace(decision, cost=cost, option_mass=mass)
 
@@ -405,7 +405,7 @@ def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision
         for each in answered
     ]
     mean = {text: sum(each[text] for each in chances) / len(chances) for text in options}
-    # of one by name it says to whoever resumes the run why all are asked so, and no other's does
+    # that of a decision by name tells a resumed run why names are asked for
     of = answered if first.question_kind == "letter" else [first]
     masses = [each.option_mass for each in of if each.option_mass is not None]
     return replace(

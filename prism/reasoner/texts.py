@@ -1,4 +1,4 @@
-"""A request for a text, its answer, and those who write: the base of all, and a model."""
+"""Texts: a call for one, its answer, the base of all writers, and a writer that asks a model."""
 
 from __future__ import annotations
 
