@@ -1,4 +1,4 @@
-"""The places of a diagram's boxes, arrows and labels: a layered layout, from top to bottom.
+"""The positions of a diagram's boxes, arrows and labels: a layered layout, from top to bottom.
 
 The method is that of Sugiyama, Tagawa and Toda (1981):
 
@@ -57,7 +57,7 @@ class Link(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The way of an arrow from source to target.
+    """The path of an arrow from source to target.
 
     Args:
         points: An even number of points. A straight vertical line joins the two points of each
@@ -113,7 +113,7 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     """Place boxes and arrows.
 
     Args:
-        boxes: The boxes; earlier ones are placed higher if the arrows allow it.
+        boxes: The boxes; earlier ones are higher up if the arrows allow it.
         links: The arrows; none may lead from a box to itself.
     """
     rank = _ranks(len(boxes), links)
@@ -140,7 +140,7 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
 
 
 def _ranks(size: int, links: Sequence[Link]) -> list[int]:
-    """Return the place of each box in a depth-first search, those that it leaves last first.
+    """Return the rank of each box in a depth-first search: the box that it leaves last is first.
 
     A link to a box of a lower rank closes a cycle; all others lead to a higher rank.
     """
@@ -319,7 +319,7 @@ def _spread(
     violators (Ayer et al., 1955).
 
     Args:
-        wanted: Where each point wants to be.
+        wanted: The preferred position of each point.
         weights: How much it matters, each above 0.
         distances: Least distance from each point to the next; one fewer than points.
     """

@@ -43,7 +43,7 @@ class _Line:
         label: Its label.
         width: Its width in pixels.
         idle: The style class of an arrow that was never used.
-        attributes: Those by which a page finds it.
+        attributes: The attributes by which a script finds it.
     """
 
     source: object
@@ -90,8 +90,9 @@ def _head_length(width: float) -> float:
 class _Picture(Levels):
     """A diagram with what happened in it.
 
-    An arrow from every other state counts the traffic for which there is no separate arrow. What
-    leads from a state to itself is known only where it is given, since not every log has it.
+    An arrow from every other state counts the traffic for which there is no separate arrow. A
+    transition from a state to itself has a count only if the traffic names it, since not every log
+    does.
 
     Args:
         diagram: What is drawn.
@@ -133,7 +134,7 @@ class _Picture(Levels):
         return state_text(sign, state, agents, diagram.notes.get(state, ()))
 
     def attributes(self, **names: str | None) -> str:
-        """Return what a page finds a state or an arrow by; empty if agents are not shown."""
+        """Return the attributes of a state or an arrow for scripts; empty without agents."""
         if self._agents is None or None in names.values():
             return ""
         return "".join(f' data-{key}="{escape(showable(str(n)))}"' for key, n in names.items())

@@ -244,7 +244,7 @@ class SingleFlight(Generic[ResultT]):
                 del self._waiting[task]
                 if self._open.get(key) is task:
                     del self._open[key]
-                # cancelling the last waiter takes until the call has ended
+                # the last waiter, when cancelled, waits for the end of the call
                 if not task.done():
                     task.cancel()
                     await asyncio.wait([task])

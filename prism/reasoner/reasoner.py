@@ -169,7 +169,7 @@ class Reasoner(AsksModel, BaseReasoner):
 
         (rotation,) = self._rotations_of(question, draw)
         chosen, chances = state_text(decision.chosen), decision.probabilities
-        # of a user's agent that raises, nothing equal can be asked
+        # a user's agent that raises will never be asked an equal question
         with suppress(Exception):
             request = self._request(decision.question_kind or "name", question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)

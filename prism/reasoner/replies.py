@@ -136,7 +136,7 @@ def read_choice(reply: str, options: Sequence[Any], *, key: str = "next_state") 
     Args:
         reply: The raw reply.
         options: What there was to choose from: states, or texts.
-        key: Under which key the answer was asked for.
+        key: The key of the answer.
 
     Returns:
         One of the options.

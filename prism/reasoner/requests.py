@@ -52,10 +52,10 @@ class Request(Generic[_ResultT]):
         read: Returns what a reply says; raises UselessReplyError if it cannot be used.
         how: How to respond, in words, for asking again.
         variation: A number added to the seed, so that the same prompt may get another answer.
-        most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
-        limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
+        most_tokens: Tokens that the reply may have; None for as many as the server allows.
+        limit: Tokens that the reply may have, even if the server allows more; None for no limit.
         chances: Whether to request the log-probabilities of its tokens.
-        attempts: Requests in all, whatever fails; None for as many as the servers' settings say.
+        attempts: Requests in all, whatever fails; None for as many as the servers allow.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -444,7 +444,7 @@ def without_none(**values: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _has_keys(kind: type) -> bool:
-    # a reply with probabilities is looked into a hundred times, and `isinstance` takes 0.3 us
+    # a reply with probabilities takes a hundred look-ups, and `isinstance` 0.3 us
     return issubclass(kind, Mapping)
 
 

@@ -119,6 +119,9 @@ class BaseWriter(ABC):
 
     concurrency: int = 0
 
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = synchronous(logger)
+
     @property
     def sends_schemas(self) -> bool:
         """Whether the schema of a text goes to its server, which follows it."""
@@ -145,9 +148,6 @@ class BaseWriter(ABC):
         """
         del key, interrupted
         return await effect()
-
-    def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = synchronous(logger)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere."""
