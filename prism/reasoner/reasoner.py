@@ -364,8 +364,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return replace(decision, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
-        source = location_of(fault)
-        where = f" ({source})" if source is not None else ""
+        where = f" ({source})" if (source := location_of(fault)) is not None else ""
         return self._fall_back(question, fault, Cost(model=self._model), where)
 
     def _fall_back(

@@ -13,16 +13,14 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
+from prism.reasoner.questions import FAILURES, SEEDS, hash_of, keys_of_cost, to_log
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
 from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
-from prism.telemetry.loggers import EventLogger, describe, is_heard, report, synchronous
+from prism.telemetry.loggers import EventLogger, describe, report, synchronous
 
 TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
-
-_FAILURES = ("failed", "fallback")
 
 Effect = Callable[[], Awaitable[Any]]
 """Acts on the outside world, and returns a result as plain data."""
@@ -195,10 +193,8 @@ class BaseWriter(ABC):
             logger: Logger for the texts; by default this writer's own.
         """
         logger = logger or self._logger
-        are_heard = is_heard(logger)
-        for call, written in zip(calls, answers, strict=True):
-            if are_heard or written.source in _FAILURES:
-                _announce(logger, call, written)
+        for call, written in to_log(logger, calls, answers):
+            _announce(logger, call, written)
 
 
 class ForwardingWriter(BaseWriter):
@@ -299,7 +295,7 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         **({} if written.cost is None else keys_of_cost(written.cost)),
         **without_none(text_id=written.text_id),
     }
-    report(logger, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
+    report(logger, "warning" if written.source in FAILURES else "info", TEXT_WRITTEN, keys)
 
 
 # Asking a model
@@ -394,15 +390,14 @@ class Writer(AsksModel, BaseWriter):
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:
-        schema, how = None, "Answer again, in another way."
+        schema, how = None, call.how or "Answer again, in another way."
         if call.schema is not None:
             schema = dict(call.schema)
-            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+            how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
         limits: Any = {"limit": call.limit, "attempts": call.tries}
-        messages = prompted(call.prompt)
-        return Request(messages, schema, read, call.how or how, variation, most, **limits)
+        return Request(prompted(call.prompt), schema, read, how, variation, most, **limits)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""
