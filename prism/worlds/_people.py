@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,21 @@ DEFAULT_AGENTS = 100
 
 def population_of(agents: Any) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
-    if isinstance(agents, str) and agents.isdecimal():
-        agents = int(agents)
-    if isinstance(agents, (str, Path)):
-        return Path(agents)
-    if isinstance(agents, Iterable):
+    if isinstance(agents, str):
+        agents = _number_or_file(agents)
+    if isinstance(agents, (Path, Iterable)):
         return agents
     return DEFAULT_AGENTS if agents is None else require_whole("agents", agents, 1)
+
+
+def _number_or_file(text: str) -> float | Path:
+    """Return the number that a text is, even if agents cannot have it, or else a file."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    if not Path(text).suffix:
+        raise InputError(f"must be a whole number or a file, got {text!r}", field="agents")
+    return Path(text)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

@@ -16,6 +16,7 @@ from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
+from prism.statechart.memory import plain_number
 from prism.telemetry.loggers import EventLogger
 from prism.worlds.fields import Declares, Field, by_class, hints_of, refuse_unknown
 
@@ -190,4 +191,4 @@ def plain_value(value: Any) -> Any:
         return [plain_value(each) for each in value]
     if isinstance(value, Path):
         return str(value)
-    return value
+    return plain_number(value)

@@ -144,7 +144,7 @@ def test_rows_and_agents_belong_together_one_by_one(
     ("options", "problem"),
     [
         ({"agents": "0"}, "must be a whole number from 1 to .* got 0"),
-        ({"agents": "2.5"}, "2.5: there is no such file"),
+        ({"agents": "2.5"}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": 2.5}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": "people.txt"}, "people.txt: there is no such file"),
     ],
