@@ -108,10 +108,6 @@ class AsksModel:
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
         self._logger = synchronous(logger)
 
-    async def close(self) -> None:
-        """Close the connections of a model's servers; the next question makes new ones."""
-        await self.pool.close()
-
     async def ask(self, request: Request[ResultT], cost: Cost, tries: int = USUAL_TRIES) -> ResultT:
         """Ask a model, and again in other words if its reply is useless; return the reply's value.
 
@@ -221,12 +217,29 @@ class Outcome(Generic[ResultT]):
         return self.cost
 
 
-class SingleFlight(Generic[ResultT]):
-    """Open calls by key: equal calls are made once, and cancelled when nobody waits for them."""
+class AskedOnce(Generic[ResultT]):
+    """Equal calls by key: those that are open share one, whose result may be kept for later ones.
 
-    def __init__(self) -> None:
+    A call is cancelled when nobody waits for it.
+
+    Args:
+        keeps: Whether results are kept, as those of a model that does not sample.
+    """
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self.keeps: bool = keeps
+        self._kept: dict[Hashable, ResultT] = {}
         self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
         self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
+
+    def kept(self, key: Hashable) -> ResultT | None:
+        """Return the kept result of an equal call, if there is one."""
+        return self._kept.get(key)
+
+    def keep(self, key: Hashable, result: ResultT) -> None:
+        """Keep a result for equal calls, if results are kept at all."""
+        if self.keeps:
+            self._kept[key] = result
 
     async def do(
         self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]

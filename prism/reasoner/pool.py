@@ -316,9 +316,6 @@ class Pool:
         """Return the smallest window that questions have on any server; None if unknown."""
         return None
 
-    async def close(self) -> None:
-        """Close the connections; the next question makes new ones."""
-
     @contextmanager
     def entered(self) -> Iterator[None]:
         """Count a question of this event loop inside the block.

@@ -14,7 +14,7 @@ from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
-from prism.reasoner.asking import AsksModel, Limits, Outcome, SingleFlight, all_of
+from prism.reasoner.asking import AskedOnce, AsksModel, Limits, Outcome, all_of
 from prism.reasoner.clients import gives_chances
 from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
@@ -132,9 +132,8 @@ class Reasoner(AsksModel, BaseReasoner):
             self.memory,
         )
         self._rotations = rotations
-        self._replies: dict[str, Reply] | None = None if self._samples else {}
-        self._flights: SingleFlight[Reply] = SingleFlight()
-        self._proofs: SingleFlight[None] = SingleFlight()
+        self._replies: AskedOnce[Reply] = AskedOnce(keeps=not self._samples)
+        self._proofs: AskedOnce[None] = AskedOnce()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, with as many simultaneous ones as the client allows.
@@ -164,7 +163,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if decision is None:
             return
         self._note_kind(question, decision)
-        if decision.source != "model" or self._replies is None or self._rotations == "all":
+        if decision.source != "model" or not self._replies.keeps or self._rotations == "all":
             return
 
         (rotation,) = self._rotations_of(question, draw)
@@ -173,7 +172,7 @@ class Reasoner(AsksModel, BaseReasoner):
         with suppress(Exception):
             request = self._request(decision.question_kind or "name", question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
-            self._replies[request.identity] = reply
+            self._replies.keep(request.identity, reply)
 
     def _note_kind(self, question: Question, decision: Decision) -> None:
         """Note how an earlier process asked, so that a run keeps to one kind of question."""
@@ -270,12 +269,12 @@ class Reasoner(AsksModel, BaseReasoner):
         except Exception as error:
             # an exception of the user's agent or post must not affect the other questions
             return self._without_asking(question, error)
-        if self._replies is not None and (reply := self._replies.get(request.identity)):
+        if (reply := self._replies.kept(request.identity)) is not None:
             return self._read(request, reply, "cache", None)
 
         tries = 1 if request.kind == "letter" else tries
         ask = partial(self.ask, request, tries=tries)
-        outcome = await self._flights.do(request.identity, ask)
+        outcome = await self._replies.do(request.identity, ask)
         if request.kind == "name" or not self._lacks_chances(outcome):
             return self._answered(request, outcome)
 
@@ -331,8 +330,7 @@ class Reasoner(AsksModel, BaseReasoner):
             answer = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
             return replace(answer, prompt_hash=request.hash, prompt=request.text)
 
-        if self._replies is not None:
-            self._replies[request.identity] = reply
+        self._replies.keep(request.identity, reply)
         return self._read(request, reply, "model", cost)
 
     def _read(

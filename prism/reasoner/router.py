@@ -48,13 +48,6 @@ class Parts:
         """Let the part know of a request that was answered elsewhere."""
         self.part.skip(request, answer)
 
-    async def close(self) -> None:
-        """Close the connections of all parts."""
-        for part in self.parts.values():
-            close = getattr(part, "close", None)
-            if close is not None:
-                await close()
-
 
 class Router(Parts, BaseReasoner):
     """Sends the questions of a run to a part: the first, until it is switched.

@@ -125,12 +125,8 @@ class ClientServer(Server):
             what = "thoughts, and no reply" if thought else "an empty reply"
             raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
 
-        return ChatReply(
-            text,
-            cost.model or "",
-            cost.host or "",
-            tokens_of(choice_in(reply)) if request.chances else (),
-        )
+        tokens = tokens_of(choice_in(reply)) if request.chances else ()
+        return ChatReply(text, cost.model or "", cost.host or "", tokens)
 
     def _thought(self, thought: Any, request: Request[Any]) -> str:
         """Return an answer that a server has sent as a thought; empty if the thought is none."""

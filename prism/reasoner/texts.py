@@ -11,7 +11,7 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
+from prism.reasoner.asking import AskedOnce, AsksModel, Limits, all_of
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.questions import FAILURES, SEEDS, hash_of, keys_of_cost, to_log
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
@@ -326,8 +326,7 @@ class Writer(AsksModel, BaseWriter):
 
     def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
         AsksModel.__init__(self, client, **limits)
-        self._texts: dict[str, str] = {}
-        self._writing: SingleFlight[Written] = SingleFlight()
+        self._texts: AskedOnce[Written] = AskedOnce(keeps=not self._samples)
 
     @property
     def sends_schemas(self) -> bool:
@@ -347,26 +346,26 @@ class Writer(AsksModel, BaseWriter):
             return or_fallback(call, await self._ask_for(call, Cost()))
 
         key = _key_of(call)
-        if (text := self._texts.get(key)) is not None:
-            earlier = read_as(call, text, "cache")
+        if (kept := self._texts.kept(key)) is not None:
+            earlier = read_as(call, kept.text or "", "cache")
             if not earlier.has_failed:
                 return earlier
 
-        outcome = await self._writing.do(key, partial(self._ask_for, call))
+        outcome = await self._texts.do(key, partial(self._ask_for, call))
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         written = outcome.result or failed_by(outcome.error or LLMError("no answer"))
         written = replace(written, cost=outcome.charge())
         if written.text is not None and not written.has_failed:
-            self._texts[key] = written.text
+            self._texts.keep(key, written)
             # another call may read the same text in another way
             written = read_as(call, written.text, "model", written.cost)
         return or_fallback(call, written)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere, for equal calls."""
-        if not self._samples and written.source == "model" and written.text is not None:
-            self._texts[_key_of(call)] = written.text
+        if written.source == "model" and written.text is not None:
+            self._texts.keep(_key_of(call), written)
 
     async def _ask_for(self, call: TextCall, cost: Cost) -> Written:
         """Return the text that a model writes, or the last one that could not be used."""
