@@ -118,7 +118,7 @@ async def test_a_refusal_may_be_an_outage_once_a_server_has_answered(
     fault: Fault, server: FakeOllama, connect: Connect
 ) -> None:
     """Patience is for a server that restarts; a key that it never accepted is refused at once."""
-    pool = impatient(connect(), pause=0.001, patience=600)
+    pool = impatient(connect(attempts=3), pause=0.001, patience=600)
     server.fail(*[fault] * 4)
     with pytest.raises(LLMError, match=r"answered 40[013]"):
         await pool.chat(HELLO)
