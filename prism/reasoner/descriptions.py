@@ -326,7 +326,8 @@ class Briefing:
     @property
     def context(self) -> str:
         """The context of the event."""
-        return format_context(self.question.context)
+        context = self.question.context
+        return indented(context) if isinstance(context, str) else format_context(context)
 
     @property
     def situation(self) -> str:

@@ -120,7 +120,8 @@ class ClientServer(Server):
         """
         message = first(choice_in(reply), "message")
         thought = first(message, "thinking", "reasoning_content", "reasoning")
-        text = with_calls(text_of(reply), reply, request.schema) or self._thought(thought, request)
+        text = with_calls(text_of(reply), reply, request.schema)
+        text = text if text.strip() else self._thought(thought, request)
         if not text.strip():
             what = "thoughts, and no reply" if thought else "an empty reply"
             raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
