@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from enum import Enum
 from functools import cached_property
 from inspect import cleandoc, getdoc
@@ -221,7 +219,7 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*_silent(run, path), *_misspelt(run)]
+    notes = [*_silent(run, path)]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]
@@ -238,18 +236,6 @@ def _compared(
             texts = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines]
             return [Finding(cause, number, *texts)]
     return []
-
-
-def _misspelt(run: Run[Any]) -> Iterator[str]:
-    """Yield attributes that nobody declares, but whose names are nearly those of fields."""
-    attributes: defaultdict[Any, set[str]] = defaultdict(set)
-    for each in (run.loop.world, *run.agents):
-        attributes[type(each)].update(vars(each))
-    for cls, names in attributes.items():
-        for name in sorted(names - {*cls.fields, "state", "state_history"}):
-            near = get_close_matches(name, cls.fields, n=1, cutoff=0.8)
-            if near and not (name.startswith("_") or hasattr(cls, name)):
-                yield f"{cls.__name__}.{name} was set, but is no field; did you mean {near[0]!r}?"
 
 
 def _silent(run: Run[Any], log: Path) -> Iterator[str]:
