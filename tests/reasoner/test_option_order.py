@@ -96,6 +96,7 @@ async def test_a_junk_rotation_says_nothing_of_letters(server: FakeOllama, conne
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_all_rotations_are_asked_and_averaged(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
