@@ -73,18 +73,6 @@ WORDINGS: Mapping[str, Wording] = {
         f"{asked.persona}\n\n{asked.chart}\n\n{asked.situation}\n\nChoose what you do next.\n\n"
         f"Options:\n{options}\n\n{_HOW}\n{letter_form(letters)}\n"
     ),
-    "how to respond before the agent": lambda asked, options, letters: (
-        f"{asked.chart}\n\n{_TASK}\n{options}\n\n{_HOW}\n{letter_form(letters)}\n\n"
-        f"{asked.persona}\n\n{asked.situation}\n"
-    ),
-    "how to respond before and after": lambda asked, options, letters: (
-        f"{asked.chart}\n\n{_TASK}\n{options}\n\n{_HOW}\n{letter_form(letters)}\n\n"
-        f"{asked.persona}\n\n{asked.situation}\n\n{_HOW}\n"
-    ),
-    "a short last line": lambda asked, options, letters: (
-        f"{asked.chart}\n\nOptions:\n{options}\n\n{asked.persona}\n\n{asked.situation}\n\n"
-        f"What do you do? Respond with JSON only:\n{letter_form(letters)}\n"
-    ),
     "<letter> in the last line": lambda asked, options, letters: (
         f"{asked.chart}\n\n{_TASK}\n{options}\n\n{asked.persona}\n\n{asked.situation}\n\n"
         f'{_HOW}\n{{"letter": "<letter>"}}\n'
