@@ -20,7 +20,6 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.errors import InputError
 
 
 def told(population: Population) -> list[Any]:
@@ -312,12 +311,6 @@ def test_a_character_card_is_an_agent(document: Any, write: Write) -> None:
     """Its description, personality and scenario are the persona, its tags the interests."""
     persona = "Ida keeps bees. the user buys honey from Ida.\npatient\nA market."
     assert loaded(write("card.json", json.dumps(document))) == [("Ida", "Ida", persona, ["bees"])]
-
-
-def test_what_no_log_could_hold_is_refused(write: Write) -> None:
-    """A kept value that a log would change is refused, with file, line and field."""
-    with pytest.raises(InputError, match=r"a\.jsonl, line 1, field 'x': attributes must be"):
-        load_population(write("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1e999}'))
 
 
 @pytest.mark.parametrize("cell", ["['tea', 'open water']", "tea; open water,"])

@@ -32,9 +32,7 @@ def line(**fields: Any) -> str:
     [
         ("a.txt", "x", None, None, "must end in one of .jsonl, .json,"),
         ("a.jsonl", "", None, None, "is empty"),
-        ("a.jsonl", "\n \n", None, None, "holds no agents"),
         ("a.json", "[]", None, None, "holds no agents"),
-        ("a.json", "{}", None, None, "holds no agents"),
         ("a.csv", HEADER, None, None, "holds no agents"),
         # JSON Lines
         ("a.jsonl", line(intrests=[]), None, "intrests", "is no field; did you mean 'interests'?"),
@@ -52,7 +50,6 @@ def line(**fields: Any) -> str:
         # a Twitter population
         ("a.csv", row(""), 4, "username", "must not be empty"),
         ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),
-        ("a.csv", row("b", "[-1]"), 4, "following_agentid_list", "row -1 does not exist"),
         ("a.csv", row("b", "[True]"), 4, "following_agentid_list", f"{A_LIST}, got"),
         ("a.csv", row("b", "[" * 9_000), 4, "following_agentid_list", A_LIST),
         ("a.csv", row("b", "open('x')"), 4, "following_agentid_list", A_LIST),

@@ -132,7 +132,6 @@ def test_a_page_is_made_and_replaces_only_pages(prism: Prism) -> None:
     ("line", "problem"),
     [
         (("batch", "plan.toml"), "--out is missing"),
-        (("batch", "none.toml", "--out", "o"), "none.toml: there is no such file"),
         (("batch", "wrong.toml", "--out", "o"), "wrong.toml, field 'seds': is unknown"),
         (("batch", "plan.toml", "--workers", 0, "--out", "o"), "--workers"),
         (("compare", "nowhere", "other"), "nowhere"),

@@ -17,7 +17,6 @@ from tests.kit.kept import tree
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
 FILES = {
-    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n' * 2,
     "agents.txt": "ann\n",
     "good.jsonl": '{"agent_id": "ann", "interests": ["art"]}\n',
     "no_posts.jsonl": "\n",
@@ -26,9 +25,7 @@ FILES = {
 WRONG = {
     "no agents": (["--agents", "0"], ["--agents", "from 1 to", "0"]),
     "unknown option": (["--bogus"], ["--bogus"]),
-    "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
     "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
-    "duplicate id": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],
@@ -51,12 +48,6 @@ def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
     assert (ran.err.startswith("prism: "), ran.err.count("\n")) == (True, 1)
     assert [words for words in named if words not in ran.err] == []
     assert tree(prism.folder) == before
-
-
-def test_version_is_shown(prism: Prism) -> None:
-    """``--version`` prints the version and nothing else."""
-    ran = prism("--version")
-    assert (ran.status, ran.out, ran.err) == (0, f"prism {__version__}\n", "")
 
 
 def test_there_are_at_most_32_commands_and_25_options() -> None:

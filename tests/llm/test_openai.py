@@ -53,7 +53,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
     ("think", "sent"),
     [
         (False, {"chat_template_kwargs": {"enable_thinking": False}}),
-        (True, {"chat_template_kwargs": {"enable_thinking": True}}),
         ("low", {"reasoning_effort": "low"}),
     ],
 )

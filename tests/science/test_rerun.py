@@ -188,22 +188,6 @@ def test_a_policy_decides_after_a_client_that_is_gone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
-    """A parameter that only a prompt names makes the model be asked."""
-    with FakeOllama() as server:
-        model = Model("llama3.2", hosts=(server.host,), prompt="{world.rewired} {situation}")
-        Run(Rumour, 20, rounds=6, reasoner=model).keep(tmp_path / "run")
-        before = server.asked
-        change = "rewired=0.2@4"
-        rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
-        assert server.asked > before
-
-    was, now = events_of(tmp_path / "run"), events_of(tmp_path / "again")
-    early = [each for each in was if each["round"] < 4]
-    assert now[: len(early)] == early
-
-
-@pytest.mark.slow
 def test_what_a_model_has_answered_does_not_answer_for_another_one(tmp_path: Path) -> None:
     """Who is asked the same again gets the other model's answer, also in a rerun of the rerun."""
     with FakeOllama(models=["small", "large"], choose=lambda _: "ignorant") as server:
