@@ -155,18 +155,21 @@ def relevance(interests: Terms, context: Any) -> float:
     if context is None:
         return 0.0
 
+    # first, since a feed rates each post for each of its readers
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
-        is_number = isinstance(context, (int, float))
-        number = context if is_number else _read(context, "relevance")
+        number = context if isinstance(context, (int, float)) else _read(context, "relevance")
         if number is not None:
             return checked_relevance("relevance", number)
         terms = _terms_of_context(context)
 
-    topics, words = interests.topics & terms.topics, interests.words & terms.words
-    of_topics = len(topics) / sqrt(len(interests.topics) * len(terms.topics)) if topics else 0.0
-    of_words = len(words) / sqrt(len(interests.words) * len(terms.words)) if words else 0.0
-    return max(of_topics, of_words)
+    topics, words = _overlap(interests.topics, terms.topics), _overlap(interests.words, terms.words)
+    return max(topics, words)
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    shared = len(one & other)
+    return shared / sqrt(len(one) * len(other)) if shared else 0.0
 
 
 def checked_relevance(field: str, value: Any) -> float:

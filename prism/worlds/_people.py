@@ -6,25 +6,32 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    id_column,
+    ids_of,
+    read_table,
+    refuse_misspelt,
+)
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
 from prism.worlds.arguments import read_value, require_whole
 
 _KIND, _STATE = "kind", "state"
-_IDS = ("agent_id", "username")
 _NAMES = ("name", "realname")
 
 
 def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]:
     """Make the agents of a world from a table, one per row.
 
-    The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
-    names. If the world has several kinds of agents, ``kind`` names the class of each, and they are
-    made from the table alone; otherwise `World.populate` makes them. ``state`` is the state in
-    which the agent begins. A column with the name of a field sets the field, converted to its type,
-    and an empty cell leaves the default. All others become ``Agent.attributes``.
+    The column ``agent_id`` (or ``username``, or ``id``) holds their ids, and ``name`` (or
+    ``realname``) their names. If the world has several kinds of agents, ``kind`` names the class of
+    each, and they are made from the table alone; otherwise `World.populate` makes them. ``state``
+    is the state in which the agent begins. A column with the name of a field sets the field,
+    converted to its type, and an empty cell leaves the default. All others become
+    ``Agent.attributes``.
 
     Args:
         path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
@@ -41,10 +48,11 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 
     columns, made = columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
+    column = id_column(columns)
+    reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
     refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records) if any(name in columns for name in _IDS) else [""] * len(made)
+    ids = ids_of(records, column) if column else [""] * len(made)
     for agent, record, agent_id, attributes in zip(
         made, records, ids, attributes_of(records, others), strict=True
     ):

@@ -50,8 +50,8 @@ class Guest(Agent, Generic[ObjectT]):
     """An agent that stands for an object of another class, whose step is ``object.act(world)``.
 
     Everything else works as for any agent: random numbers, neighbours, messages, and `Agent.fire`
-    and `Agent.decide` with the object's chart. In ``act``, the guest is ``world.acting``. What the
-    guest lacks is looked up in the object.
+    and `Agent.decide` with the object's chart. In ``act``, the guest is ``world.acting``. The
+    guest gets attributes that it lacks from the object.
 
     Args:
         object: The object.

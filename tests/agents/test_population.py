@@ -313,6 +313,23 @@ def test_a_character_card_is_an_agent(document: Any, write: Write) -> None:
     assert loaded(write("card.json", json.dumps(document))) == [("Ida", "Ida", persona, ["bees"])]
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "agents"),
+    [
+        ("a.csv", "id,name,age\n007,Ann,3\n", [("007", "Ann", {"age": 3})]),
+        ("a.json", '[{"id": 7, "name": "Ann"}]', [("7", "Ann", {})]),
+        ("a.csv", "id,username,name\n7,ann,Ann\n", [("ann", "Ann", {"id": 7})]),
+        ("a.csv", "agent_id,username\n7,ann\n", [("7", "7", {"username": "ann"})]),
+    ],
+)
+def test_the_first_column_of_names_is_the_id(
+    name: str, text: str, agents: list[Any], write: Write
+) -> None:
+    """It is ``agent_id``, ``username`` or ``id``; another one beside it becomes an attribute."""
+    population = load_population(write(name, text))
+    assert [(each.agent_id, each.name, each.attributes) for each in population.agents] == agents
+
+
 @pytest.mark.parametrize("cell", ["['tea', 'open water']", "tea; open water,"])
 def test_a_table_lists_topics_in_a_cell(cell: str, write: Write) -> None:
     """As Python writes a list, or separated by commas or semicolons."""
@@ -334,7 +351,7 @@ def table(column: list[str]) -> str:
     [
         (["1", "-20", "0"], [1, -20, 0]),
         (["1", " 2 ", ""], [1, 2, None]),
-        (["1", "0.5", "2e3"], [1.0, 0.5, 2000.0]),
+        (["1", "0.5", "2e3"], [1, 0.5, 2000.0]),
         (["True", "false", ""], [True, False, None]),
         (["1", "two", ""], ["1", "two", ""]),
         (["007", "1"], ["007", "1"]),

@@ -38,6 +38,7 @@ def line(**fields: Any) -> str:
         ("a.jsonl", line(intrests=[]), None, "intrests", "is no field; did you mean 'interests'?"),
         ("a.jsonl", line() + '{"interests": ["tea"]}', 2, "agent_id", "is missing"),
         ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half"),
+        ("a.jsonl", '{"agent_id": "a", "interests": [], "x": 1e999}', 1, "x", "attributes must be"),
         ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),
         ("a.jsonl", line(following=["a", "c"]), 1, "following", "no agent of this file is called"),
         ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement"),
@@ -48,6 +49,8 @@ def line(**fields: Any) -> str:
         ("a.json", '{"ann": {"persona": 5}}', None, "ann.persona", "must be text, got 5"),
         ("a.json", '{"first_mes": "Hello."}', None, "[0].name", "is missing"),
         # a Twitter population
+        ("a.csv", "id,age\na,1\na,2\n", 3, "id", "'a' is already used on line 2"),
+        ("a.csv", "id,age,,,age\na,1,,,2\n", 1, "age", "appears twice in the header"),
         ("a.csv", row(""), 4, "username", "must not be empty"),
         ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),
         ("a.csv", row("b", "[True]"), 4, "following_agentid_list", f"{A_LIST}, got"),

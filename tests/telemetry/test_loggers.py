@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,8 +20,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from structlog.testing import LogCapture, ReturnLogger, ReturnLoggerFactory
 
 import prism
-from prism import Run
+from prism import Model, Reasoner, Run
 from prism.errors import DefinitionError
+from prism.reasoner import PolicyReasoner, Router, Writer
 from prism.statechart import AgentState, Statechart, Transition
 from prism.telemetry import (
     ChartBuilt,
@@ -175,15 +177,20 @@ async def test_an_asynchronous_logger_loses_nothing() -> None:
 
 
 async def test_a_logger_of_coroutines_is_refused() -> None:
-    """A chart with it would log nothing."""
+    """A chart, a reasoner, a writer or a run with it would log nothing."""
 
     class Slow:
         async def info(self, event: str, **keys: Any) -> None:
             """Log an event when somebody awaits it."""
 
     slow: Any = Slow()
-    with pytest.raises(DefinitionError, match=r"Slow.info is a coroutine, which nobody would"):
-        chart_of(logger=slow)
+    model = Model("m", "http://127.0.0.1:1")
+    for make in (
+        *(chart_of, partial(Run, "rumour"), partial(Reasoner, model), partial(Writer, model)),
+        *(PolicyReasoner, partial(Router, {})),
+    ):
+        with pytest.raises(DefinitionError, match=r"Slow.info is a coroutine, which nobody would"):
+            make(logger=slow)
     structlog.configure(wrapper_class=structlog.stdlib.AsyncBoundLogger)
     for logger in (structlog.get_logger(), structlog.get_logger().bind(user="u1")):
         with pytest.raises(DefinitionError, match=r"AsyncBoundLogger.info is a coroutine"):

@@ -88,6 +88,7 @@ def test_an_unknown_name_is_refused(make: Callable[[], Any], problem: str) -> No
         ("part", 1.5, FieldValueError),
         ("part", "1.5", FieldValueError),
         ("part", -1, FieldValueError),
+        ("part", "nan", FieldValueError),
         ("level", "lowest", FieldTypeError),
         ("open", "perhaps", FieldTypeError),
         ("mode", "c", FieldTypeError),
