@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from prism.agents import load_population
-from tests.kit.files import place, refusal
+from tests.kit.files import position_of, refusal
 
 HEADER = "username,following_agentid_list,previous_tweets,user_char\n"
 TWO_ROWS = HEADER + 'gardener,[],[],"grows tomatoes,\npatiently"\n'  # on three lines
@@ -76,5 +76,5 @@ def test_a_file_is_refused_at_line_and_field(
     """A row of a table is named by the line on which it begins, also if a quote stays open."""
     path = write(name, content)
     error = refusal(load_population, path)
-    assert place(error) == (str(path), at, field)
+    assert position_of(error) == (str(path), at, field)
     assert error.problem.startswith(problem)

@@ -12,7 +12,7 @@ import pytest
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
 from prism.files.records import MAX_FILE_BYTES, distinct_ends, read_csv
-from tests.kit.files import place
+from tests.kit.files import position_of
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -130,7 +130,7 @@ def test_many_repeated_keys_cost_little(write: Write) -> None:
     """A line of 100,000 repeated keys is refused by the first of them, in no time to speak of."""
     keys = [f'"k{number % 50_000}": 0' for number in range(100_000)]
     error = complaint(write("a.jsonl", "{" + ", ".join(keys) + "}"), read_json_lines)
-    assert place(error)[1:] == (1, "k0")
+    assert position_of(error)[1:] == (1, "k0")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

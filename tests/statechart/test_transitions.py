@@ -76,13 +76,13 @@ class Kind(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is n
     NEWS = "news"
 
 
-def made(name: str, base: str = "Thing", **fields: Any) -> Any:
+def thing(name: str, base: str = "Thing", **fields: Any) -> Any:
     """Return an object of a class of that name, whose base class has another one."""
     return type(name, (type(base, (SimpleNamespace,), {}),), {})(**fields)
 
 
-POST = made("Post", post_id="p1", text="a long text that no record needs")
-NOTHING = made("Nothing")
+POST = thing("Post", post_id="p1", text="a long text that no record needs")
+NOTHING = thing("Nothing")
 DETACHED = type("Detached", (), {"id": property(lambda row: 1 / 0)})()
 
 CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
@@ -100,12 +100,12 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     ("p1", {"value": "p1"}),
     (AgentState.RESTING, {"value": "resting"}),
     (POST, {"post_id": "p1"}),
-    (made("FeedItem", id=4, post=POST), {"feed_item_id": 4}),
-    (made("DirectMessage", direct_message_id="d9", id="row 7"), {"direct_message_id": "d9"}),
-    (made("Walker", unique_id=3), {"walker_id": 3}),
-    (made("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (made("RankedRepost", "Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (made("UrgentTicket", "Ticket", ticket_id=7), {"ticket_id": 7}),
+    (thing("FeedItem", id=4, post=POST), {"feed_item_id": 4}),
+    (thing("DirectMessage", direct_message_id="d9", id="row 7"), {"direct_message_id": "d9"}),
+    (thing("Walker", unique_id=3), {"walker_id": 3}),
+    (thing("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
+    (thing("RankedRepost", "Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
+    (thing("UrgentTicket", "Ticket", ticket_id=7), {"ticket_id": 7}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (NOTHING, {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),

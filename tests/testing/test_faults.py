@@ -1,11 +1,29 @@
 """What can be made to go wrong, as the real client meets it."""
 
+import httpx
 import ollama
 import pytest
 
 from prism.testing import FakeOllama, Fault
 
 HELLO = [{"role": "user", "content": "hello"}]
+
+
+async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
+    """An error has Ollama's form unless a body is given, and Retry-After only on request."""
+    server.fail(
+        Fault.status(503, "busy", headers={"Retry-After": "7"}),
+        Fault.status(503),
+        Fault.status(404, body=b"nothing here"),
+    )
+    async with httpx.AsyncClient(base_url=server.host) as client:
+        asking = {"model": "llama3.2", "messages": HELLO, "stream": False}
+        answers = [await client.post("/api/chat", json=asking) for _ in range(3)]
+    assert [(each.status_code, each.headers.get("retry-after"), each.text) for each in answers] == [
+        (503, "7", '{"error": "busy"}'),
+        (503, None, '{"error": "status 503"}'),
+        (404, None, "nothing here"),
+    ]
 
 
 async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.AsyncClient) -> None:

@@ -45,9 +45,9 @@ def copied(folder: Path, tmp_path: Path) -> Path:
     return log
 
 
-def test_the_token_is_good_once_and_becomes_a_cookie(shown: Show, folder: Path) -> None:
+def test_the_token_is_good_once_and_becomes_a_cookie(show_run: Show, folder: Path) -> None:
     """No guess and no request that is refused spends it, and no script reads the cookie."""
-    url = shown(folder).url
+    url = show_run(folder).url
     base = url.partition("/?")[0]
     assert httpx.get(f"{base}/?token=guess").status_code == 403
     assert httpx.get(url, headers={"Host": "evil.example"}).status_code == 403

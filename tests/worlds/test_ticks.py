@@ -92,7 +92,7 @@ class Passing(Room):
     """The last lamp tells the one before it, which tells the first."""
 
     @during(Light.OFF)
-    async def tell(self, lamp: Lamp) -> None:
+    async def pass_on(self, lamp: Lamp) -> None:
         """Hear, and tell on."""
         place = self.agents.index(lamp)
         if place < 2:

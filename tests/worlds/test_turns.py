@@ -51,7 +51,7 @@ class Street(World[Lamp]):
             other.fire("light")
 
 
-def _reach(seed: int) -> tuple[int, int]:
+def _lit_around(seed: int) -> tuple[int, int]:
     """Return how far light comes in one tick on either side of the first lamp of a ring."""
     run = Run(Street(), 101, seed=seed)
     run.run()
@@ -64,7 +64,7 @@ def _reach(seed: int) -> tuple[int, int]:
 @pytest.mark.slow
 def test_a_ring_has_no_side_that_comes_first() -> None:
     """In one tick light comes as far forward as backward, and as far as chance has it: e - 1."""
-    reached = [_reach(seed) for seed in range(120)]
+    reached = [_lit_around(seed) for seed in range(120)]
     apart = [forward - backward for forward, backward in reached]
     assert abs(mean(apart)) < 4 * stdev(apart) / 120**0.5
     # of k further lamps all have their places in order with probability 1 / (k + 1)!
