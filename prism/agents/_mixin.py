@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Self, SupportsIndex
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart.memory import restart_times
+from prism.statechart.memory import plain_number, restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
@@ -39,9 +39,10 @@ def _checked(stored: str, check: Callable[[Any], Any]) -> Any:
 
 
 def _whole_number(field: str, least: int, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    number = plain_number(value)
+    if type(number) is not int or number < least:
         raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
-    return value
+    return number
 
 
 def _write(agent: Any, edge: Edge, time: float, context: object) -> int:

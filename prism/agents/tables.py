@@ -8,7 +8,8 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from prism.agents.social_agent import plain_attributes
+import orjson
+
 from prism.errors import InputError
 from prism.files import Record, parse_json, read_json_lines
 from prism.files.records import read_csv
@@ -114,8 +115,10 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
             row[name] = value
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
-            with record.at(name):
-                plain_attributes({name: value})
+            try:
+                orjson.dumps(value)
+            except TypeError as error:
+                raise record.wrong(name, f"cannot be written to a log: {error}") from None
 
     return rows
 

@@ -17,6 +17,7 @@ from math import sqrt
 from typing import Any
 
 from prism.errors import FieldTypeError, FieldValueError
+from prism.statechart.memory import plain_number
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")
@@ -158,6 +159,7 @@ def relevance(interests: Terms, context: Any) -> float:
     # first, since a feed rates each post for each of its readers
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
+        context = plain_number(context)
         number = context if isinstance(context, (int, float)) else _read(context, "relevance")
         if number is not None:
             return checked_relevance("relevance", number)
@@ -178,9 +180,10 @@ def checked_relevance(field: str, value: Any) -> float:
     Raises:
         FieldValueError: If it is not a number from 0.0 to 1.0; the message names the field.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+    number = plain_number(value)
+    if type(number) not in (int, float) or not 0.0 <= number <= 1.0:
         raise FieldValueError(f"{field} must be a number from 0.0 to 1.0, got {value!r}")
-    return float(value)
+    return float(number)
 
 
 def _terms_of_context(context: Any) -> Terms:

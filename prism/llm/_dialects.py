@@ -194,6 +194,11 @@ class OpenAIServer(ModelServer):
         await self.ready()
         call = self.call(Request(_GREETING, most_tokens=1))
         await self.sent(call, cost or Cost(), self.settings["load_timeout"])
+        # llama.cpp answers with the model that it has, whatever the request says
+        with suppress(LLMError):
+            listed = await self.models()
+            if listed and (among := self.lack_in(listed)):
+                self.warn_once("listed", f"{among}: another one may answer")
 
     async def reported_window(self) -> int | None:
         """Return the window that vLLM, SGLang, llama.cpp or LM Studio report."""

@@ -22,13 +22,15 @@ from prism.errors import (
     PromptTooLongError,
     UnreachableError,
 )
-from prism.llm.addresses import is_local, safe_address, same_address, secrets_in
+from prism.llm.addresses import is_local, model_name, safe_address, same_address, secrets_in
 from prism.reasoner import Cost
 from prism.reasoner.requests import ChatReply, Request, count_tokens
 from prism.reasoner.servers import Call, ClientServer
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
+
+_MOST_LISTED = 5
 
 _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
@@ -181,6 +183,13 @@ class ModelServer(ClientServer):
     @abstractmethod
     async def models(self) -> list[str]:
         """List the models that the server has."""
+
+    def lack_in(self, listed: Sequence[str]) -> str | None:
+        """Return that the model is not among those that the server lists, unless it is."""
+        if model_name(self.model) in map(model_name, listed):
+            return None
+        more = ", ..." if len(listed) > _MOST_LISTED else ""
+        return f"is not among its models ({', '.join(listed[:_MOST_LISTED])}{more})"
 
     @abstractmethod
     async def load(self, cost: Cost | None = None) -> None:

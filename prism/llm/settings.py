@@ -17,6 +17,7 @@ from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
 from prism.reasoner.questions import Mode, Rotations
 from prism.reasoner.requests import without_none
+from prism.statechart.memory import plain_number
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""
@@ -216,7 +217,7 @@ def _checked(kind: Any, value: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _reader(kind).validate_python(value)
+        return _reader(kind).validate_python(plain_number(value))
     except ValidationError as error:
         # reads documents, too, which takes as long to load as httpx
         from prism.files.declarations import shape_problems

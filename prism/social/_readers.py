@@ -12,6 +12,7 @@ from prism.agents import Archetype, SocialAgent
 from prism.agents.words import Terms, relevance, terms_of
 from prism.social._posts import Draft, Post, PostKind
 from prism.statechart import AgentState, Statechart, social_media_chart
+from prism.statechart.names import identify
 from prism.statechart.social import DECIDES
 from prism.worlds import Agent, state
 
@@ -43,9 +44,8 @@ def chart_of(*, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
     if acts:
         guards |= {act: _may(kind) for act, kind in KINDS_OF_ACTS.items()}
     evaluating = AgentState.EVALUATING
-    return chart.extended(
-        guards={(DECIDES, evaluating, target): guard for target, guard in guards.items()}
-    )
+    by_arrow = {(DECIDES, evaluating, target): guard for target, guard in guards.items()}
+    return chart.extended(guards=by_arrow)
 
 
 class Reader(Agent):
@@ -76,7 +76,6 @@ class Reader(Agent):
     engagement_threshold: float = 0.5
     terms: Terms
     follows: dict[str, None]
-    first_ticks: int
 
     unread: list[Post] = state(list)
     post: Post | None = state(None)
@@ -127,7 +126,7 @@ class Reader(Agent):
             "following": len(self.follows),
             "follows": [*self.follows],
             "timeout_threshold": type(self).timeout_threshold,
-            **({"attributes": dict(self.attributes)} if self.attributes else {}),
+            **({"attributes": identify(self.attributes)} if self.attributes else {}),
         }
 
 
@@ -152,7 +151,6 @@ def reader_of(
         interests=tuple(interests),
         terms=terms_of(interests),
         follows=dict.fromkeys(agent.following),
-        first_ticks=agent.ticks_in_state,
         **{name: getattr(agent, name) for name in names},
     )
     vars(reader)["attributes"] = dict(agent.attributes)

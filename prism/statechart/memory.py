@@ -31,10 +31,16 @@ def field_of(agent: Any, name: str) -> Any:
 
 
 def plain_number(value: Any) -> Any:
-    """Return a number, such as one of numpy's, as Python's own; return anything else as it is."""
-    if type(value) in (int, float, bool) or not isinstance(value, Real):
+    """Return a number, also one of numpy's, as Python's own, and an array as a list.
+
+    Anything else is returned as it is.
+    """
+    if type(value) in (int, float, bool, str):
         return value
-    return int(value) if isinstance(value, Integral) else float(value)
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
+    # numpy's truth values, too, are of none of the types in `numbers`
+    return value.tolist() if type(value).__module__ == "numpy" else value
 
 
 def count_of(agent: Any, name: str) -> int | None:

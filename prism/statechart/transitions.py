@@ -102,7 +102,7 @@ class Transition(Generic[StateT_co]):
             object.__setattr__(self, name, plain_number(getattr(self, name)))
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *timing_problems(self)]
-        if source in ([], ()) or target == ():
+        if source in ([], (), None) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
             problems.append(f"trigger must be a non-empty string, got {trigger!r}")

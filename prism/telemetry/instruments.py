@@ -12,7 +12,7 @@ from prism._lazy import import_extra
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
 Level = Literal["debug", "info", "warning", "error"]
-"""Details are at level debug, which goes only to loggers and never to instruments."""
+"""Details have the level debug: loggers get them, and instruments do not."""
 
 GuardOutcome = Literal["passed", "failed", "raised"]
 

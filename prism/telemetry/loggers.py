@@ -261,10 +261,9 @@ def _defaults() -> dict[str, Any]:
     structlog = modules["structlog"]
     config = structlog.get_config()
     structlog.reset_defaults()
-    defaults = structlog.get_config()
+    defaults: dict[str, Any] = structlog.get_config()
     structlog.configure(**config)
-    # the list of processors changes in place
-    return {**defaults, "processors": [*defaults["processors"]]}
+    return defaults
 
 
 def _configured_logger(config: Mapping[str, Any]) -> Any:

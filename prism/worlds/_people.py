@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    id_column,
-    ids_of,
-    read_table,
-    refuse_misspelt,
-)
+from prism.agents import tables
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
-from prism.worlds.arguments import read_value, require_whole
+from prism.worlds.arguments import require_whole
+from prism.worlds.fields import read_value
 
 _KIND, _STATE = "kind", "state"
 _NAMES = ("name", "realname")
@@ -27,10 +22,10 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
     """Make the agents of a world from a table, one per row.
 
     The column ``agent_id`` (or ``username``, or ``id``) holds their ids, and ``name`` (or
-    ``realname``) their names. If the world has several kinds of agents, ``kind`` names the class of
-    each, and they are made from the table alone; otherwise `World.populate` makes them. ``state``
-    is the state in which the agent begins. A column with the name of a field sets the field,
-    converted to its type, and an empty cell leaves the default. All others become
+    ``realname``) their names. ``kind`` names the class of each; if the world has several kinds of
+    agents, they are made from the table alone, and otherwise `World.populate` makes them.
+    ``state`` is the state in which the agent begins. A column with the name of a field sets the
+    field, converted to its type, and an empty cell leaves the default. All others become
     ``Agent.attributes``.
 
     Args:
@@ -44,18 +39,17 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
             different number of agents; the message names file, line and column.
     """
     with reading(path):
-        records = read_table(path)
+        records = tables.read_table(path)
 
-    columns, made = columns_of(records), _made(path, records, world, kinds)
+    columns, made = tables.columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    column = id_column(columns)
+    column = tables.id_column(columns)
     reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
-    refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records, column) if column else [""] * len(made)
-    for agent, record, agent_id, attributes in zip(
-        made, records, ids, attributes_of(records, others), strict=True
-    ):
+    tables.refuse_misspelt(path, others, [name for name in fields if name not in columns])
+    ids = tables.ids_of(records, column) if column else [""] * len(made)
+    rows = zip(made, records, ids, tables.attributes_of(records, others), strict=True)
+    for agent, record, agent_id, attributes in rows:
         _begin(agent, record)
         row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
         agent._arguments = {**agent._arguments, **row}
@@ -73,16 +67,16 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 def _made(
     path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
 ) -> list[Any]:
-    if len(kinds) > 1 and _KIND in columns_of(records):
-        return [_kind_of(record, kinds)() for record in records]
+    is_a_field = any(_KIND in each.fields for each in kinds)
+    if kinds and _KIND in tables.columns_of(records) and not is_a_field:
+        named = [_kind_of(record, kinds) for record in records]
+        if len(kinds) > 1:
+            return [kind() for kind in named]
 
     made = list(world.populate(len(records)))
     if len(made) != len(records):
-        raise InputError(
-            f"has {len(records):,} rows, but {type(world).__name__}.populate made {len(made):,} "
-            "agents: make it return as many as it is asked for",
-            path=path,
-        )
+        problem = f"has {len(records):,} rows, but populate made {len(made):,} agents: make as many"
+        raise InputError(problem, path=path)
 
     return made
 
@@ -92,13 +86,21 @@ DEFAULT_AGENTS = 100
 
 def population_of(agents: Any) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
-    if isinstance(agents, str) and agents.isdecimal():
-        agents = int(agents)
-    if isinstance(agents, (str, Path)):
-        return Path(agents)
-    if isinstance(agents, Iterable):
+    if isinstance(agents, str):
+        agents = _number_or_file(agents)
+    if isinstance(agents, (Path, Iterable)):
         return agents
     return DEFAULT_AGENTS if agents is None else require_whole("agents", agents, 1)
+
+
+def _number_or_file(text: str) -> float | Path:
+    """Return the number that a text is, even if agents cannot have it, or else a file."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    if not Path(text).suffix:
+        raise InputError(f"must be a whole number or a file, got {text!r}", field="agents")
+    return Path(text)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

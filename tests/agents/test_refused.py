@@ -41,6 +41,8 @@ def line(**fields: Any) -> str:
         ("a.jsonl", '{"agent_id": "a", "interests": [], "x": 1e999}', 1, "x", "attributes must be"),
         ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),
         ("a.jsonl", line(following=["a", "c"]), 1, "following", "no agent of this file is called"),
+        ("a.jsonl", line(x=[2**64]), 1, "x", "cannot be written to a log: Integer exceeds 64"),
+        ("a.jsonl", line(x="\ud83d"), 1, "x", "cannot be written to a log: str is not valid UTF"),
         ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement"),
         # a mapping of names, or a card
         ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),

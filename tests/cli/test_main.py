@@ -24,8 +24,10 @@ FILES = {
 
 WRONG = {
     "no agents": (["--agents", "0"], ["--agents", "from 1 to", "0"]),
+    "fewer than none": (["--agents", "-3"], ["--agents must be a whole number", "-3"]),
+    "half an agent": (["--agents", "2.5"], ["--agents must be a whole number", "2.5"]),
+    "neither number nor file": (["--agents", "1,000"], ["--agents", "number or a file", "1,000"]),
     "unknown option": (["--bogus"], ["--bogus"]),
-    "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],

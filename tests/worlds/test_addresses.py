@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize(
     ("text", "error", "problem"),
     [
-        ("def f(:\n", InputError, r"own_bad.py failed: SyntaxError: .*own_bad.py, line 1\)$"),
+        ("def f(:\n", InputError, r"imported: SyntaxError: .*own_bad.py, line 1\)$"),
         ("\n1 / 0\n", ZeroDivisionError, "division by zero"),
         ("import own_missing\n", ImportError, "No module named 'own_missing'"),
     ],
@@ -48,7 +48,7 @@ def test_a_world_that_is_in_no_file_cannot_be_kept(
 def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
     """Both would be one module."""
     (tmp_path / "json.py").write_text(ONE)
-    with pytest.raises(InputError, match="has the name of the module 'json', which is loaded"):
+    with pytest.raises(InputError, match="has the name of a loaded module, json: rename it"):
         Run(f"{tmp_path}/json.py:Own")
 
 

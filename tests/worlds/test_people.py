@@ -105,6 +105,7 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
         ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
+        ("kind,trust\nPerson,0.5\nPersn,1\n", "line 3, field 'kind': there is no kind 'Persn'"),
         ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
@@ -129,7 +130,7 @@ class Twins(World[Person]):
     ("world", "text", "problem"),
     [
         (Market, "kind\nboss\n", "no kind 'boss': the world has Buyer, Seller"),
-        (Twins, PEOPLE, r"has 3 rows, but Twins.populate made 6 agents"),
+        (Twins, PEOPLE, r"has 3 rows, but populate made 6 agents"),
     ],
 )
 def test_rows_and_agents_belong_together_one_by_one(
@@ -144,7 +145,7 @@ def test_rows_and_agents_belong_together_one_by_one(
     ("options", "problem"),
     [
         ({"agents": "0"}, "must be a whole number from 1 to .* got 0"),
-        ({"agents": "2.5"}, "2.5: there is no such file"),
+        ({"agents": "2.5"}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": 2.5}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": "people.txt"}, "people.txt: there is no such file"),
     ],
