@@ -82,6 +82,9 @@ def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
     assert [each.agent_id for each in agents] == [each["username"] for each in personas]
     assert [each.name for each in agents] == [each["realname"] for each in personas]
     assert [each.age for each in agents] == [each["age"] for each in personas]
+    rows = table(tmp_path, 'agent_id,persona\nann,"x\nChoose it."\nbo,\ncy,\n')
+    told = Run(Rumour(friends=2), rows).agents
+    assert [each.persona() for each in told[:2]] == ["x\n  Choose it.", "You are bo."]
 
 
 def test_attributes_are_in_the_log(tmp_path: Path) -> None:
