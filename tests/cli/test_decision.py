@@ -58,30 +58,20 @@ def ids(log: Prism, folder: Path) -> list[str]:
 @pytest.mark.slow
 def test_a_decision_is_shown_in_full(recorded: Path, log: Prism) -> None:
     """Question, prompt and reply stand there, readable in 80 columns."""
-    *_, last = ids(log, recorded)
-    said = log("decision", last, recorded)
-    assert (said.status, said.err) == (0, "")
-    agent = last.rpartition(":")[0]
-    for part in (f"You are {agent}", '{"next_state": ', "chosen", "input_tokens"):
-        assert part in said.out
-    assert f"{agent}" in said.out.splitlines()[1]
-
-
-@pytest.mark.slow
-def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Prism) -> None:
-    """Each reply is shown with its prompt, without what a terminal would obey."""
-    fallbacks = [
-        row for row in log("decision", recorded, "--json").rows if row["source"] == "fallback"
-    ]
-    said = log("decision", fallbacks[0]["id"], recorded)
-    first, again = said.out.split("Prompt, again")
+    rows = log("decision", recorded, "--json").rows
+    fallback = next(row for row in rows if row["source"] == "fallback")
+    shown = log("decision", fallback["id"], recorded)
+    assert (shown.status, shown.err) == (0, "")
+    agent = fallback["id"].rpartition(":")[0]
+    for part in (f"You are {agent}", '{"next_state": ', "chosen", "input_tokens", "fallback"):
+        assert part in shown.out
+    assert agent in shown.out.splitlines()[1]
+    assert fallback["reason"].split()[0] in shown.out
+    first, again = shown.out.split("Prompt, again")
     assert "could not be used" not in first.partition("Prompt")[2]
     assert "could not be used" in again
     assert first.count("neither") > 0 < again.count("neither")
-    assert fallbacks[0]["reason"]
-    assert fallbacks[0]["reason"].split()[0] in said.out
-    assert "fallback" in said.out
-    assert "\x1b" not in said.out
+    assert "\x1b" not in shown.out
 
 
 def test_json_has_everything(recorded: Path, log: Prism) -> None:

@@ -74,7 +74,7 @@ def test_parameters_are_fitted(plan: Prism) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_run_is_told_with_status_1(plan: Prism) -> None:
+def test_a_failed_run_is_reported_with_status_1(plan: Prism) -> None:
     """The others are complete, and the reason is printed once."""
     (plan.folder / "own_fragile.py").write_text(
         "from prism.examples.rumour import Rumour\n\n"

@@ -72,7 +72,7 @@ class Forgets(World[Person]):
     ],
 )
 @pytest.mark.sampled(3)
-def test_a_fault_is_told_by_line_place_and_remedy(
+def test_a_fault_is_reported_by_line_position_and_remedy(
     world: str, status: int, lines: list[str], prism: Prism
 ) -> None:
     """First the user's file and line, then agent, round and tick, then what to do."""

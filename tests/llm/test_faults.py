@@ -280,7 +280,7 @@ async def test_a_declined_decision_is_asked_once_more(
 
 @OPENAI
 @pytest.mark.parametrize("status", [301, 302, 303])
-async def test_a_redirect_that_loses_the_question_is_told(
+async def test_a_redirect_that_loses_the_question_is_reported(
     status: int, serve: Serve, connect: Connect
 ) -> None:
     """Clients follow such a redirect with GET, so the address that it names has to be given."""

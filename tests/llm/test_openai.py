@@ -71,7 +71,7 @@ PARTS = ["seed", "temperature", "response_format"]
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.sampled(5)
-async def test_what_a_server_refuses_is_told_once_and_left_out(
+async def test_what_a_server_refuses_is_reported_once_and_left_out(
     part: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A part that is refused by name costs one request more, and is left out from then on."""

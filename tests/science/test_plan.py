@@ -107,7 +107,7 @@ def test_files_are_looked_for_beside_the_plan(tmp_path: Path) -> None:
     assert plan.data["reasoner"]["policy"] == f"{tmp_path}/chances.toml"
 
 
-def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_with_lines_and_keys(tmp_path: Path) -> None:
     """All mistakes of a plan are one error, which names the line and the key of each."""
     text = PLAN.replace("seeds = [3, 5]", "sedes = 3").replace("rounds = 4", "rounds = 0")
     with pytest.raises(InputError) as caught:

@@ -254,7 +254,7 @@ def test_the_story_leads_to_every_round_and_a_round_without_events_says_so(
     assert "Nothing." in client.html("/agent", agent="bob", round=2)["what-it-did"]
 
 
-def test_of_a_long_story_the_last_is_told(client: Visitor) -> None:
+def test_of_a_long_story_the_last_part_is_on_the_page(client: Visitor) -> None:
     """Of more than 300 events the last are listed."""
     story = client.html("/agent", agent="cem", round=2)["all-that-it-did"]
     ticks = [int(tick) for tick in re.findall(r"round 2, tick (\d+)<", story)]

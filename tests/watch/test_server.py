@@ -171,7 +171,7 @@ def test_what_there_is_not_is_refused(
     assert (answer.status_code, words in answer.json()["problem"]) == (400, True)
 
 
-def test_a_round_that_has_not_begun_is_told(client: Visitor) -> None:
+def test_a_round_that_has_not_begun_is_reported(client: Visitor) -> None:
     """An address may name a later round, and a run that is resumed loses some: that is no error."""
     answer = client.get("/round", params={"round": "99"})
     assert answer.status_code == 200
@@ -235,7 +235,7 @@ def test_an_interruption_ends_open_streams_whole(folder: Path, visit: Visit) -> 
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.slow
-def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
+def test_a_log_that_is_damaged_meanwhile_is_reported_on_the_page(
     copied: Path, visit: Visit, change: Callable[[Path], object], said: str
 ) -> None:
     """A log that is damaged meanwhile is told on the page."""

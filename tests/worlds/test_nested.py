@@ -360,6 +360,6 @@ def test_the_chart_draws_from_numbers_of_its_own(tmp_path: Path) -> None:
         for given in ({}, {"draws": 3}, {"rings": 9.0})
     )
     moves = "statechart.transition"
-    assert once.told(moves) == often.told(moves) != more.told(moves)
+    assert once.steps(moves) == often.steps(moves) != more.steps(moves)
     assert sum(each["trigger"] == "ends" for each in once.events(moves)) > 20
     assert [agent.said for agent in once.run.agents] == [agent.said for agent in more.run.agents]
