@@ -64,15 +64,6 @@ def test_no_command_overwrites_a_run(writer: str, out: str, command: Prism) -> N
     assert content(command.folder) == before
 
 
-def test_a_chart_is_not_written_over_itself(command: Prism) -> None:
-    """A chart's file is no place to export it to."""
-    before = (command.folder / "c.json").read_bytes()
-    ran = command("chart", "export", "c.json", "--format", "mermaid", "-o", "c.json")
-    assert ran.status == 2
-    assert "c.json: is read by this command" in ran.err
-    assert (command.folder / "c.json").read_bytes() == before
-
-
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.sampled(3)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, command: Prism) -> None:

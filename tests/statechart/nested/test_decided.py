@@ -67,6 +67,23 @@ def test_a_remembered_history_that_the_chart_rules_out_counts_as_none(left: list
     assert agent.state_memory == {"mine": 1}
 
 
+# Final
+
+
+def test_a_parallel_is_done_once_all_its_regions_are() -> None:
+    """Each region is done when a final state inside it is entered."""
+    chart = day(
+        Transition("ends", Day.IDLE, Day.WRITING),
+        Transition(done(Day.PHONE), Day.FRESH, Day.TIRED),
+        Transition(done(Day.AWAKE), Day.AWAKE, Day.ASLEEP),
+        final_states=[Day.WRITING, Day.TIRED],
+    )
+    agent = begun(chart, Sleeper(), "wakes")
+    assert chart.fire(agent, "ends") is Day.ASLEEP
+    agent = begun(chart, agent, "wakes", "opens", "tires")
+    assert agent.state == "feed+tired"
+
+
 # Settling
 
 
