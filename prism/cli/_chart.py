@@ -53,7 +53,7 @@ def show(chart: ChartArgument) -> None:
 
     statechart = chart_from(chart)
     outline, written = to_outline(statechart.definition), statechart.transitions
-    states = [name for name in outline.states if name not in outline.marks]
+    states = [name for name in outline.states if name not in outline.histories]
     say(f"{statechart.name}: {len(states)} states, {len(written)} transitions")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
     rows = [

@@ -13,7 +13,7 @@ from prism.errors import InputError
 from prism.files.durable import is_locked
 from prism.runlog import reader
 from prism.runs._models import Spent, priced
-from prism.runs.folder import SUMMARY_NAME, read_summary
+from prism.runs.folder import STOPPED, SUMMARY_NAME, read_summary
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
@@ -36,7 +36,7 @@ class RunStatus:
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
-        problem: What is damaged, or the exception that ended an application's own loop.
+        problem: What is damaged, or why the run stopped, if it could say so.
         spent: The use of its model by a run that is complete, as in ``run.json``.
     """
 
@@ -78,7 +78,7 @@ def run_status(path: Path | str) -> RunStatus:
         raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
-    ended = last.get("error") if last.get("event") == RUN_ENDED and state == "stopped" else None
+    ended = last.get("error") if last.get("event") == RUN_ENDED else summary.get(STOPPED)
     return RunStatus(
         path,
         state,
@@ -86,7 +86,7 @@ def run_status(path: Path | str) -> RunStatus:
         _count(last, "tick"),
         _count(config, "rounds"),
         _count(config, "ticks_per_round"),
-        ended,
+        ended if state == "stopped" else None,
         summary.get("spent"),
     )
 

@@ -44,9 +44,8 @@ def chart_of(*, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
     if acts:
         guards |= {act: _may(kind) for act, kind in KINDS_OF_ACTS.items()}
     evaluating = AgentState.EVALUATING
-    return chart.extended(
-        guards={(DECIDES, evaluating, target): guard for target, guard in guards.items()}
-    )
+    by_arrow = {(DECIDES, evaluating, target): guard for target, guard in guards.items()}
+    return chart.extended(guards=by_arrow)
 
 
 class Reader(Agent):
@@ -77,7 +76,6 @@ class Reader(Agent):
     engagement_threshold: float = 0.5
     terms: Terms
     follows: dict[str, None]
-    first_ticks: int
 
     unread: list[Post] = state(list)
     post: Post | None = state(None)
@@ -153,7 +151,6 @@ def reader_of(
         interests=tuple(interests),
         terms=terms_of(interests),
         follows=dict.fromkeys(agent.following),
-        first_ticks=agent.ticks_in_state,
         **{name: getattr(agent, name) for name in names},
     )
     vars(reader)["attributes"] = dict(agent.attributes)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 
 import orjson
 
-from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
@@ -195,11 +194,7 @@ class Run(Generic[WorldT_co]):
             AgentError: If an agent cannot take part.
             SimulationError: If it was run before, which has changed the agents.
         """
-        try:
-            outcome = carry_out(self, None, on_round=on_round, with_config=False)
-        except Exception as error:
-            error.__traceback__ = shortened(error)
-            raise
+        outcome = carry_out(self, None, on_round=on_round, with_config=False)
         results: WorldResults = outcome.results
         return results
 
