@@ -112,6 +112,7 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
 @pytest.mark.parametrize("sends", [False, True])
 @pytest.mark.parametrize("queued", [False, True])
 @pytest.mark.parametrize("cls", [Machine, GraphMachine, LockedMachine])
+@pytest.mark.sampled(5)
 def test_a_machine_behaves_as_before(
     cls: type[Machine], queued: bool, sends: bool, ignores: bool, logger: Any, capture: Any
 ) -> None:
