@@ -349,7 +349,7 @@ def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
     ids = [agent.agent_id for agent in done.run.agents]
     backwards = [Lamp(agent_id=each) for each in reversed(ids)]
     again = run_logged(tmp_path, lit_at(0.5)(), backwards, seed=1)
-    assert again.told("world.lit") == done.told("world.lit")
+    assert again.steps("world.lit") == done.steps("world.lit")
 
 
 # Numbers
