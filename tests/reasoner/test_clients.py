@@ -38,8 +38,10 @@ class OllamaLike(Told):
         *,
         stream: bool = False,
         format: Any = None,  # noqa: A002 - as Ollama names it
+        options: Any = None,
     ) -> Any:
-        self.told = (messages, {"model": model, "stream": stream, "format": format})
+        arguments = {"model": model, "stream": stream, "format": format, "options": options}
+        self.told = (messages, arguments)
         return self.reply
 
 
