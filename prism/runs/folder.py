@@ -13,8 +13,8 @@ from typing import Any, Self
 
 from prism._version import __version__
 from prism.errors import InputError, PrismError, TooManyFallbacksError
-from prism.files import parse_json
 from prism.files.durable import make_folder, write_durably
+from prism.files.source import Source
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._journal import Journal, has_answers
@@ -249,13 +249,10 @@ def read_summary(path: Path) -> dict[str, Any]:
         InputError: If it is missing or damaged.
     """
     file = path / SUMMARY_NAME
-    try:
-        summary = parse_json(file.read_text(encoding="utf-8"), path=file)
-    except (FileNotFoundError, NotADirectoryError):
+    if not is_begun(path):
         problem = f"holds no run (no {SUMMARY_NAME}): name the folder of a run"
-        raise InputError(problem, path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=file) from None
+        raise InputError(problem, path=path)
+    summary = Source.read(file, "json").value
     if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
         raise InputError("is damaged: it describes no run", path=file)
     return summary

@@ -120,6 +120,8 @@ class Feed(Posting):
         """Prepare the agents, and publish the posts from before the first round."""
         self._run_turns.clock.seconds_per_tick = SECONDS_PER_HOUR / self.ticks_per_hour
         self._first_hour = RandomStream(self.seed, "first hour").index(HOURS)
+        for reader in self.agents:
+            reader.ticks_in_state = reader.first_ticks
         super().setup()
 
     # Rounds and ticks

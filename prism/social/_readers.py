@@ -76,6 +76,7 @@ class Reader(Agent):
     engagement_threshold: float = 0.5
     terms: Terms
     follows: dict[str, None]
+    first_ticks: int
 
     unread: list[Post] = state(list)
     post: Post | None = state(None)
@@ -151,6 +152,7 @@ def reader_of(
         interests=tuple(interests),
         terms=terms_of(interests),
         follows=dict.fromkeys(agent.following),
+        first_ticks=agent.ticks_in_state,
         **{name: getattr(agent, name) for name in names},
     )
     vars(reader)["attributes"] = dict(agent.attributes)

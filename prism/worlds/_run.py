@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
 
 import orjson
 
+from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
@@ -194,7 +195,11 @@ class Run(Generic[WorldT_co]):
             AgentError: If an agent cannot take part.
             SimulationError: If it was run before, which has changed the agents.
         """
-        outcome = carry_out(self, None, on_round=on_round, with_config=False)
+        try:
+            outcome = carry_out(self, None, on_round=on_round, with_config=False)
+        except Exception as error:
+            error.__traceback__ = shortened(error)
+            raise
         results: WorldResults = outcome.results
         return results
 

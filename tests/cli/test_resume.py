@@ -22,7 +22,7 @@ AGENTS, ROUNDS, SEED = 30, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
 KEEPING = ("--out", "run")
 RESUME = ("resume", "run")
-AGAIN = "prism: run: carrying it out again with 0 answers, then on\n"
+AGAIN = "prism: run: repeating it with 0 answers, then going on\n"
 HINT = "prism: continue with: prism resume run\n"
 
 Tree = dict[str, bytes | None]
@@ -141,18 +141,6 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     assert (ran.status, ran.out) == (2, "")
     assert "prism: run/events.jsonl: is being written by another process: " in ran.err
     assert after == before
-
-
-@pytest.mark.slow
-def test_of_two_that_resume_at_once_one_is_refused(
-    full: tuple[Path, Ended], stopped: Path, prism: Prism, whole: Tree
-) -> None:
-    """Of two processes that resume a run at once only one writes it, and to the same bytes."""
-    with prism.start(*RESUME) as one, prism.start(*RESUME) as other:
-        said = [process.communicate() for process in (one, other)]
-    assert sorted(process.returncode for process in (one, other)) in ([0, 2], [0, 0])
-    assert sum(AGAIN in err for _, err in said) == 1
-    assert tree(stopped) == whole
 
 
 # What is refused, and what needs nothing

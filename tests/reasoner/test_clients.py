@@ -10,7 +10,7 @@ import pytest
 from prism.reasoner import Decision, Reasoner
 from prism.statechart.states import AgentState as S
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Told
+from tests.kit.clients import ScriptedClient
 from tests.kit.modules import Later
 from tests.kit.reasoners import answer, ask
 from tests.kit.servers import Connect
@@ -30,7 +30,7 @@ async def decide(client: Any, **settings: Any) -> Decision:
     return (await Reasoner(client, mode="chat", **settings).decide_many([ask()]))[0]
 
 
-class OllamaLike(Told):
+class OllamaLike(ScriptedClient):
     async def chat(
         self,
         model: str = "",
@@ -45,37 +45,37 @@ class OllamaLike(Told):
         return self.reply
 
 
-class Open(Told):
+class Open(ScriptedClient):
     async def chat(self, *, messages: Any, **arguments: Any) -> Any:
         self.told = (messages, arguments)
         return self.reply
 
 
-class MessagesOnly(Told):
+class MessagesOnly(ScriptedClient):
     async def chat(self, messages: Any) -> Any:
         self.told = (messages, {})
         return self.reply
 
 
-class PromptOnly(Told):
+class PromptOnly(ScriptedClient):
     async def chat(self, question: str) -> Any:
         self.told = (question, {})
         return self.reply
 
 
-class Responder(Told):
+class Responder(ScriptedClient):
     async def get_response(self, prompt: str) -> Any:
         self.told = (prompt, {})
         return self.reply
 
 
-class FrameworkAgent(Told):
+class FrameworkAgent(ScriptedClient):
     async def run(self, messages: Any = None, *, options: Any = None, **more: Any) -> Any:
         self.told = (messages, {**options, **more})
         return self.reply
 
 
-class Blocking(Told):
+class Blocking(ScriptedClient):
     def run(self, prompt: str) -> Any:
         self.told = (prompt, {})
         return self.reply
@@ -111,7 +111,7 @@ async def test_a_client_gets_the_arguments_that_it_takes(
     assert has_seed == (kind in (OllamaLike, FrameworkAgent))
 
 
-class Runner(Told):
+class Runner(ScriptedClient):
     async def run(self, prompt: str) -> Any:
         return self.reply
 

@@ -125,7 +125,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_target_out_of_reach_is_said_wherever_the_estimate_stands(
+def test_a_target_out_of_reach_is_reported_wherever_the_estimate_stands(
     tmp_path: Path, prism: Prism
 ) -> None:
     """The screen and the table say that the interval means nothing."""
@@ -192,7 +192,7 @@ TARGET = {"measure": "adopted", "value": 1, "spread": 1}
         ({"target": [{**TARGET, "held_out": True}]}, 20, "needs "),
         ({"target": [{**TARGET, "arm": "a"}]}, 20, "is of no arm"),
         ({"seeds": 1, "target": [{**TARGET, "statistic": "sd"}]}, 20, "needs two seeds"),
-        ({"bounds": {}}, 20, "needs .bounds."),
+        ({"bounds": {}}, 20, "is missing: add .bounds."),
         ({"bounds": {"faulty": [0, 1]}}, 20, "is for numbers, but faulty is False by default"),
         ({"vary": {"push": [0.1, 0.2]}}, 20, "is for batches"),
         ({}, 19, "'samples': must be 20 or more"),
