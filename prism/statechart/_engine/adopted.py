@@ -61,7 +61,7 @@ class AdoptedEngine(Driving[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be pickled, and is only known while the chart is used."""
-        return {**vars(self), "_events": [], "_described": None, "_built": None}
+        return {**vars(self), "_under_way": [], "_described": None, "_built": None}
 
     definition: Definition[Any] = read_only(attrgetter("_as_it_runs"))
     """The Machine as it is now, as a definition."""
@@ -100,6 +100,7 @@ class AdoptedEngine(Driving[Any]):
         if event is None:
             type(machine).set_state(machine, state, model)
             return
+        event.has_moved = True
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = shared_edge(before, self._value(model), event.event.name)
@@ -107,7 +108,7 @@ class AdoptedEngine(Driving[Any]):
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
-            made = data.transition if data.result else None
+            made = data.transition if adapter.is_made(data) else None
             # the event began in the state that the transition left
             arcs = data.event.transitions.get(made.source if made else data.state.name, [])
             for arc in arcs[: arcs.index(made) + 1 if made else None]:

@@ -9,6 +9,7 @@ leave the same agent, history and log.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import partial
@@ -25,7 +26,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard
 from prism.statechart.names import function_name
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import Transition, shared_edge
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
@@ -89,6 +90,11 @@ def context_of(event: EventData) -> Any:
     return next(iter(event.args), event.kwargs or None)
 
 
+def is_made(event: EventData) -> bool:
+    """Return whether an event has made its transition, whatever failed afterwards."""
+    return bool(event.result) or "has_moved" in vars(event)
+
+
 class Arguments(NamedTuple):
     """What an event of an application's own Machine is triggered with, instead of a context."""
 
@@ -121,33 +127,99 @@ class ActionCallback:
         chart._run_action(self.func, event_data.model, edge, context_of(event_data))
 
 
-# The hooks, of which fire asks only whether there are any
+# The Machine of a chart, which tells the chart of what `fire` does not look at
 
 
-def _telling(name: str) -> Callable[..., Any]:
-    """Return a method of a list that tells its Machine afterwards."""
+def _telling(change: Callable[..., Any]) -> Any:
+    """Return a method that changes a part of a Machine, and tells the Machine."""
 
-    def change(self: Any, *args: Any) -> Any:
-        result = getattr(list, name)(self, *args)
+    def changing(self: Any, *args: Any) -> Any:
+        result = change(self, *args)
         self.machine.notice()
         return result
 
-    return change
+    return changing
 
 
-_CHANGES = ("append", "extend", "insert", "remove", "pop", "clear")
-_METHODS = ("__setitem__", "__delitem__", "__iadd__", *_CHANGES)
-_Hooks: Any = type("list", (list,), {name: _telling(name) for name in _METHODS})
+class _Hooks(list[Any]):
+    """The callbacks of a Machine at one point, which tell it of their changes.
+
+    `Statechart.fire` asks only whether there are any: to look at six lists would take a sixth of
+    its time.
+    """
+
+    machine: Any
+
+    append = _telling(list.append)
+    clear = _telling(list.clear)
+    extend = _telling(list.extend)
+    insert = _telling(list.insert)
+    pop = _telling(list.pop)
+    remove = _telling(list.remove)
+    __setitem__ = _telling(list.__setitem__)
+    __delitem__ = _telling(list.__delitem__)
+    __iadd__ = _telling(list.__iadd__)
 
 
-class _ChartEvent(Event):
-    """An event of a chart, whose refusal the chart itself logs."""
+class _States(OrderedDict[str, State]):
+    """The states of a Machine by name, which tell it of their changes."""
+
+    machine: Any
+
+    __setitem__ = _telling(OrderedDict.__setitem__)
+    __delitem__ = _telling(OrderedDict.__delitem__)
+
+
+_WATCHED: dict[str, Any] = {"states": _States, **{f"_{name}": _Hooks for name in MACHINE_HOOKS}}
+
+
+class ChartEvent(Event):
+    """An event of a chart, whose refusal the chart itself logs.
+
+    Attributes:
+        rows: What `Statechart.fire` has read of it, by the states of agents.
+    """
+
+    def __init__(self, name: str, machine: Machine) -> None:
+        super().__init__(name, machine)
+        self.rows: dict[Any, tuple[Any, ...]] = {}
+
+    def read(self, state: Any) -> bool:
+        """Read what `Statechart.fire` needs in one state; return whether it is anything new.
+
+        That is the name by which the event has the state's transitions, a copy of the list as it
+        is, of each transition what does not change while the list is the same, the state, and its
+        member. What fire does not know has no copy, so that the Machine itself runs.
+        """
+        source = self.machine.values[state]
+        listed: Any = self.transitions.get(source.name)
+        steps: list[tuple[Any, ...]] = []
+        for arc in listed or ():
+            end = source if arc.dest is None else self.machine.get_state(arc.dest)
+            edge = shared_edge(source.value, end.value, self.name)
+            steps.append((arc, arc.dest, end, edge, *_known_callbacks(arc)))
+        # a class of the application's own may do anything
+        classes = {type(each) for arc, _, end, *_ in steps for each in (arc, end)}
+        is_known = {type(self), type(source), *classes} <= {ChartEvent, State, Arc}
+        row = source.name, (listed and [*listed]) if is_known else (), steps, source, source.value
+        is_new = self.rows.get(state) != row
+        self.rows[state] = row
+        return is_new
 
     def _is_valid_source(self, state: State) -> bool:
         """Return whether a state reacts to the event, without the warning of transitions."""
         if state.name not in self.transitions and self.machine.chart._ignores(state):
             return False
         return super()._is_valid_source(state)
+
+
+def _known_callbacks(arc: Arc) -> tuple[list[Any] | None, list[Any] | None]:
+    """Return the guard and the action of a transition, as lists; None for what may be anything."""
+    kinds = (arc.conditions, GuardCondition), (arc.before, ActionCallback)
+    guards, actions = (
+        [*each] if [*map(type, each)] in ([], [kind]) else None for each, kind in kinds
+    )
+    return guards, actions
 
 
 class ChartMachine(Machine):
@@ -158,18 +230,18 @@ class ChartMachine(Machine):
         values: The states by their values, so by text, too.
     """
 
-    event_cls = _ChartEvent
+    event_cls = ChartEvent
     chart: Any = None
     values: dict[Any, State]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a list of hooks tells of its changes from now on."""
-        is_hook = name[0] == "_" and name[1:] in MACHINE_HOOKS
-        if is_hook:
-            value = _Hooks(value)
+        """Set an attribute; the states, and lists of hooks, tell of changes from now on."""
+        kind = _WATCHED.get(name)
+        if kind is not None:
+            value = kind(value)
             value.machine = self
         super().__setattr__(name, value)
-        if is_hook or name == "chart":
+        if kind is not None or name in ("chart", "events"):
             self.notice()
 
     def notice(self) -> None:
@@ -179,6 +251,9 @@ class ChartMachine(Machine):
         states = self.states.values()
         # an agent may hold the text of a state whose value is no text
         self.values = {key: each for each in states for key in (each.value, state_text(each.value))}
+        for event in self.events.values():
+            if isinstance(event, ChartEvent):
+                event.rows.clear()
         self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
 
     def get_model_state(self, model: Any) -> State:
@@ -189,16 +264,6 @@ class ChartMachine(Machine):
     def get_state(self, state: Any) -> State:
         """Return a state by name, member or text."""
         return self.states.get(state) or self.values.get(state) or super().get_state(state)
-
-    def add_states(self, *args: Any, **kwargs: Any) -> None:
-        """Add states, as every Machine does."""
-        super().add_states(*args, **kwargs)
-        self.notice()
-
-    def remove_transition(self, *args: Any, **kwargs: Any) -> None:
-        """Remove transitions, as every Machine does."""
-        super().remove_transition(*args, **kwargs)
-        self.notice()
 
 
 def build_machine(definition: Definition[Any]) -> ChartMachine:

@@ -56,6 +56,11 @@ NOWHERE = Resolved(None, (), frozenset(), ())
 """Where an agent is that has not begun."""
 
 
+def resolved_alone(state: Any) -> Resolved:
+    """Return a state of a flat chart, which nothing is around."""
+    return Resolved(state, (), frozenset(), (state,))
+
+
 @dataclass(slots=True)
 class Plan:
     """What one step does.

@@ -175,13 +175,12 @@ class Steps:
         An action that fails does not stop the others.
         """
         chart, plan = self._chart, edge.plan
-        # looked up before actions run, since it refuses what the chart cannot drive
-        write = chart._writer_of(agent)
+        chart._require_writer(agent)
         for action in plan.before:
             chart._run_action(action, agent, edge, context)
 
         if edge.leaves is not None or plan.exits:
-            chart._commit(agent, edge, write, context)
+            chart._commit(agent, edge, context)
         run.errors = run.errors or []
         if plan.left or plan.stopped or plan.started:
             remember(memory_of(agent), plan)

@@ -103,10 +103,10 @@ _warned_of: WeakSet[type] = WeakSet()
 # Writing
 
 
-def writer_of(agent: Any) -> Writer:
+def writer_of(agent: Any) -> tuple[Writer, bool]:
     """Return the writer for agents of a class, of which one is at hand.
 
-    By `write_by_method` and `write_plain`, code of the application's may run.
+    The other result is whether code of the application's may run when it writes.
 
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
@@ -116,10 +116,10 @@ def writer_of(agent: Any) -> Writer:
     cls: Any = type(agent)
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
-        return writer
+        return writer, False
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
-        return write_by_method
+        return write_by_method, True
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     # slots run no code
     fields = [each for each in fields if not inspect.ismemberdescriptor(each)]
@@ -130,7 +130,7 @@ def writer_of(agent: Any) -> Writer:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0
-    return write_plain if has_code or setters else write_usual
+    return (write_plain, True) if has_code or setters else (write_usual, False)
 
 
 def _require_arguments(cls: Any) -> None:

@@ -6,14 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from transitions import EventData, Machine, MachineError
-from transitions.core import Condition
+from transitions import EventData, Machine, MachineError, State
+from transitions.core import Condition, Event
 from transitions.core import Transition as StockTransition
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
 from prism.statechart import State as Composite
 from prism.statechart import Statechart, Transition, state_enum
+from prism.telemetry import Instrument, TransitionDetails, instrumented
 from tests.statechart.nested.phone import Day, day
 
 Light = state_enum("Light", ["a text", "b", "c", "d"])
@@ -94,8 +95,26 @@ def test_a_chart_with_composites_has_no_machine() -> None:
 # Changes
 
 
+def to_c(event: Any) -> Any:
+    """Give an event other transitions, in a list of the application's own."""
+    event.transitions[A.name] = [StockTransition(A.name, C.name)]
+    return event
+
+
+class Stubborn(StockTransition):
+    """A transition that is never made."""
+
+    def execute(self, event_data: EventData) -> bool:
+        return False
+
+
 CHANGES: list[tuple[Any, Any]] = [
     (lambda _machine, arcs: arcs.__setitem__(0, StockTransition(arcs[0].source, C.name)), C),
+    (lambda _machine, arcs: arcs.__setitem__(0, Stubborn(arcs[0].source, B.name)), None),
+    (lambda machine, _arcs: to_c(machine.events["go"]), C),
+    (lambda machine, _arcs: machine.events["go"].transitions.pop(A.name), None),
+    (lambda machine, _arcs: machine.events.update(go=to_c(Event("go", machine))), C),
+    (lambda machine, _arcs: machine.events.pop("go"), None),
     (lambda machine, _arcs: machine.remove_transition("go"), None),
     (lambda _machine, arcs: arcs[0].conditions.append(Condition(lambda event: False)), None),
     (lambda _machine, arcs: arcs[0].before.append(lambda event: None), B),
@@ -132,6 +151,75 @@ def test_changes_of_the_machine_count(
         lamp.ticks_in_state = 4
         assert [chart.fire(lamp, "stay"), lamp.ticks_in_state, chart.fire(lamp, "go")] == [C, 4, A]
     assert not caplog.messages
+
+
+def test_classes_of_the_application_run() -> None:
+    """A state, a transition or an event of a class of its own is run by either way."""
+    ran: list[str] = []
+
+    def noting(cls: Any, method: str) -> Any:
+        def noted(self: Any, *args: Any) -> Any:
+            ran.append(method)
+            return getattr(cls, method)(self, *args)
+
+        return type("Noting", (cls,), {method: noted})
+
+    chart, lamp = lights(), plain_lamp()
+    machine = chart.machine
+    chart.fire(lamp, "go")
+    chart.fire(lamp, "go")
+    machine.states[B.name] = noting(State, "enter")(B)
+    machine.states[A.name] = noting(State, "exit")(A)
+    machine.events["go"].transitions[A.name] = [noting(StockTransition, "execute")(A.name, B.name)]
+    for drive in (chart.fire, lambda lamp, trigger: machine.events[trigger].trigger(lamp)):
+        assert drive(lamp, "go")
+        assert (lamp.state, ran) == (B, ["execute", "exit", "enter"])
+        lamp.state = A
+        ran.clear()
+    machine.events["go"] = noting(Event, "_trigger")("go", machine)
+    machine.add_transition("go", A.name, C.name)
+    assert chart.fire(lamp, "go") is C
+    assert ran == ["_trigger", "exit"]
+
+
+@pytest.mark.parametrize("is_hook", [True, False])
+def test_an_error_that_is_handled_after_the_move_leaves_it_made(
+    is_hook: bool, capture: Any, logger: Any
+) -> None:
+    """By either way: `fire` returns the state, and state, record, log and Instruments agree."""
+
+    def fails(event: EventData) -> None:
+        raise LookupError(event.event.name)
+
+    watching = Watching()
+    with instrumented(watching):
+        for stock in (True, False):
+            chart, lamp = lights(logger=logger), plain_lamp()
+            chart.machine.on_exception.append(lambda event: None)
+            callbacks = chart.machine.states[B.name].on_enter
+            callbacks = chart.machine.after_state_change if is_hook else callbacks
+            callbacks.append(fails)
+            if stock:
+                chart.machine.events["go"].trigger(lamp)
+            else:
+                assert chart.fire(lamp, "go") is B
+            callbacks.clear()
+            chart.machine.before_state_change.append(fails)
+            assert chart.fire(lamp, "go") is None
+            assert (lamp.state, traces(lamp)) == (B, [(A, B, "go", None)])
+    assert watching.made == [0, 0]
+    logged = [(each["event"], each.get("to_state")) for each in capture.entries]
+    assert logged == [("statechart.transition", "b")] * 2
+
+
+class Watching(Instrument):
+    """Keeps the places of the transitions that are made."""
+
+    def __init__(self) -> None:
+        self.made: list[Any] = []
+
+    def transition(self, details: TransitionDetails) -> None:
+        self.made.append(details.number)
 
 
 # Both ways

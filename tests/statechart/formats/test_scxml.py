@@ -120,6 +120,7 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         ("<state><transition event='e' target=' '/></state>", "", "an empty target"),
         ("<state id='a'/>\n<state id='a'/>", "", "line 3: a second 'a'"),
         ("<state id='a'><history id='a'/></state>", "", "a second 'a'"),
+        ("<state id='a'/>\n<final id='_x0061_'/>", "", "line 3: a second 'a'"),
         ("<state id='_xFFFFFF_'\ninitial='_x'/>", PRISM, "line 2: initial '_x', which no state h"),
         ("\n<state><transition target='no'/></state>", "", "line 3: target 'no', which no state"),
         (f"<state>\n{HISTORY.format('no')}</state>", "", "line 3: default 'no', which no state"),
