@@ -14,17 +14,10 @@ from typing import Any, Generic
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem
-from prism.statechart._parts import (
-    State,
-    as_state,
-    as_tuple,
-    as_written,
-    in_order,
-    with_insides,
-)
+from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
 from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
-from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transition, trigger_text
 
 MOST_TRANSITIONS = 100_000
 """Transitions of a chart, of which a wildcard makes as many as there are states."""
@@ -172,8 +165,10 @@ def _one_source_each(
     """Replace each transition of several sources, or of any, by one for each of them."""
     for item in transitions:
         source = item.source if isinstance(item, Transition) else None
-        if is_any_state(source) or isinstance(source, tuple):
-            sources = source if isinstance(source, tuple) else anywhere
+        # a state may have the text of the wildcard
+        is_any = source == ANY_STATE and not isinstance(source, Enum)
+        sources = anywhere if is_any else source
+        if isinstance(sources, tuple):
             yield from (replace(item, source=each) for each in sources)
         else:
             yield item
@@ -222,21 +217,16 @@ def _tree_problems(
             # the chart itself is no state
             yield ("states", text), f"state {text!r}: {problem}" if node.number else problem
 
-    shares: dict[tuple[str | None, int], float] = {}
+    shares: dict[tuple[str, str], float] = {}
     for arc in tree.arcs:
-        trigger, key = arc.written.trigger, (arc.written.trigger, arc.source)
+        path, trigger = ("transitions", arc.number), trigger_text(arc.written.trigger)
         for problem in _arc_problems(tree, arc):
-            yield (
-                ("transitions", arc.number),
-                f"transition {arc.number + 1} ({arc.written}): {problem}",
-            )
+            yield path, f"transition {arc.number + 1} ({arc.written}): {problem}"
+        key = trigger, tree.texts[arc.source]
         total = shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
         if total > 1 + _ROUNDING:
-            problem = (
-                f"the probabilities of {trigger or ALWAYS!r} in {tree.texts[arc.source]!r} "
-                f"add up to {total:g}, which is more than 1: lower them"
-            )
-            yield ("transitions", arc.number), problem
+            what = f"the probabilities of {trigger!r} in {tree.texts[arc.source]!r}"
+            yield path, f"{what} add up to {total:g}, which is more than 1: lower them"
 
 
 def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iterator[str]:

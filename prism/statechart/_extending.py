@@ -12,12 +12,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard, History, State, in_order, with_insides
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import (
-    Transition,
-    source_text,
-    target_text,
-    trigger_text,
-)
+from prism.statechart.transitions import Transition, source_text, target_text, trigger_text
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.

@@ -96,6 +96,7 @@ class Hierarchy:
         arcs: The transitions in numbers.
         triggers: The events that the chart knows, in definition order.
         eventless: The states that have eventless transitions.
+        has_shares: Whether any transition has a probability.
         decides: The leaves in which a reasoner may have to choose.
         histories: The histories to which transitions and composites lead.
         kept: The composites that they refer to.
@@ -130,6 +131,7 @@ class Hierarchy:
         self.eventless: frozenset[int] = frozenset(
             arc.source for arc in self.arcs if arc.written.trigger is None
         )
+        self.has_shares: bool = any(arc.written.probability for arc in self.arcs)
 
         deciding, limited, _ = (
             [self._number(each, (key,), key) for each in written[key]]

@@ -200,6 +200,7 @@ class _Reader:
         # the elements around, each with its data; those of other programs have none
         self._around: list[tuple[str, Any]] = [("document", {})]
         self._ids: set[str] = set()
+        self._texts: set[str] = set()
         self._histories: dict[str, Any] = {}
         self._chart: dict[str, Any] = {}
         # data whose targets are ids until all are known, with prism's own attributes
@@ -274,11 +275,10 @@ class _Reader:
         data: dict[str, Any] = {"line": self._parser.CurrentLineNumber}
         match kind:
             case "initial":
-                self._refuse("a second initial", bool(_led(outer)))
                 return outer
             case "default transition":
                 self._refuse("a transition without a target", not ids)
-                self._refuse("a second transition in <initial> or <history>", bool(_led(outer)))
+                self._refuse("a second initial or default state", bool(_led(outer)))
                 _led(outer).extend(ids)
             case "transition":
                 guard, is_internal = values.get("cond"), values.get("type") == "internal"
@@ -295,10 +295,14 @@ class _Reader:
                 data |= {"history": outer["state"], "deep": is_deep, "default": []}
                 self._histories[self._id(kind, values)] = data
             case _:
-                data |= {"state": _decoded(self._id(kind, values)), "states": [], "initial": ids}
+                text = _decoded(self._id(kind, values))
+                # two ids may stand for one text
+                self._refuse(f"a second {text!r}", text in self._texts)
+                self._texts.add(text)
+                data |= {"state": text, "states": [], "initial": ids}
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
-                self._chart["final_states"] += [data["state"]] if kind == "final" else []
+                self._chart["final_states"] += [text] if kind == "final" else []
         if not kind.endswith("transition"):
             key = "default" if kind == "history" else "initial"
             self._parts.append((data, key, _extras(values)))

@@ -110,22 +110,22 @@ def explain(
         state: The state to explain for.
     """
     tree, rows = chart.hierarchy, rows_of(chart)
-    state, reaction = rows.resolve(state).state, rows.reaction(state, trigger)
+    state, groups = rows.resolve(state).value, rows.groups(state, trigger)
     trial = _Trial(chart, agent, context)
     outcome: FireOutcome = "no reaction"
-    target, options, arcs = None, dict[Any, None](), dict[Arc, None]()
-    if reaction is not None:
-        edge, arcs = reaction.first(trial), dict.fromkeys(chain(*reaction.groups))
+    target, options = None, dict[Any, None]()
+    if groups:
+        edge = rows.first(state, trigger, trial)
         if trial.has_raised or trial.has_drawn:
             outcome = "draws" if trial.has_drawn else "raises"
         else:
             target = edge and edge.to_state
             outcome = "refused" if edge is None else "stays" if target == state else "moves"
             decides = not chart.decision_states.isdisjoint(leaf_texts(state))
-            enabled = reaction.enabled(trial) if decides else ()
+            enabled = rows.enabled(state, trigger, trial) if decides else ()
             options = dict.fromkeys(each.to_state for each in enabled)
 
-    reacts_to = [each for each in tree.triggers if rows.reaction(state, each)]
+    reacts_to = [each for each in tree.triggers if rows.groups(state, each)]
     hint = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
     others = f"only to {joined(reacts_to)}" if reacts_to else "nor to any other"
     summaries: dict[FireOutcome, str] = {
@@ -142,7 +142,10 @@ def explain(
         agent_name(agent),
         state,
         trigger,
-        tuple(_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs),
+        tuple(
+            _line(arc.written, *trial.verdicts.get(arc, ("not asked", None)))
+            for arc in dict.fromkeys(chain(*groups))
+        ),
         outcome,
         summaries[outcome],
         target,

@@ -115,11 +115,6 @@ class Transition(Generic[StateT_co]):
         return f"{source} --{trigger}--> {target_text(self.target)}"
 
 
-def is_any_state(source: object) -> bool:
-    """Return True for the wildcard, not for a state whose text is an asterisk."""
-    return source == ANY_STATE and not isinstance(source, Enum)
-
-
 def trigger_text(trigger: str | None) -> str:
     """Return the text of a trigger for logs and pictures; eventless transitions have one, too."""
     return ALWAYS if trigger is None else trigger

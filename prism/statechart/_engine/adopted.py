@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import ismethod
@@ -16,42 +16,28 @@ from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
 from prism.statechart._engine.rows import NestedRows, rows_of
-from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
+from prism.statechart._engine.writing import add_missing_fields, records_for, write_beside
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import (
-    DEFAULT_TIMEOUT_THRESHOLD,
-    Edge,
-    append_record,
-    make_record,
-    read_only,
-    shared_edge,
-)
+from prism.statechart.transitions import DEFAULT_TIMEOUT_THRESHOLD, read_only, shared_edge
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
-from prism.telemetry.loggers import EventLogger
 
 
 class AdoptedEngine(Driving[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     def __init__(
-        self,
-        machine: Machine,
-        name: str | None,
-        timeouts: Mapping[Any, int],
-        timeout_trigger: str,
-        logger: EventLogger | None,
-        clock: Callable[[], float],
+        self, machine: Machine, name: str | None, timeouts: Mapping[Any, int], *about: Any
     ) -> None:
         _require_adoptable(machine)
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._attribute = machine.model_attribute
-        self._timeout_trigger = timeout_trigger
         self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
-        # past the constructor of a chart, which would make a Machine of its own
-        Engine.__init__(self, definition, logger, clock, machine)
+        self._machine = machine
+        # past the constructor of a chart, which would make a definition of its own
+        Engine.__init__(self, definition, *about)
         for model in machine.models:
             self.adopt(model)
 
@@ -104,7 +90,7 @@ class AdoptedEngine(Driving[Any]):
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = shared_edge(before, self._value(model), event.event.name)
-        self._write(model, edge, partial(_write, dwell), adapter.context_of(event))
+        self._write(model, edge, partial(write_beside, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
@@ -171,11 +157,3 @@ def _require_adoptable(machine: Any) -> None:
             f"from_machine takes no {kind}: write its states and transitions as a Statechart, "
             "which has composites (State) and awaits decisions (afire)"
         )
-
-
-def _write(dwell: int | None, agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Record a transition that the Machine has made."""
-    if dwell is not None:
-        agent.ticks_in_state = 0
-    append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
-    return dwell

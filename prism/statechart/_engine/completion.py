@@ -146,13 +146,13 @@ class RunToCompletion(Generic[StateT]):
         """
         if not self.can_be_in(text):
             raise self._unknown_state(f"state {text!r}")
-        state: StateT = self._member(text)
-        return state
+        return self._member(text)
 
-    def _member(self, state: Any) -> Any:
+    def _member(self, state: Any) -> StateT:
         """Return a state as the chart has it, for which an agent may have its text."""
         is_text = type(state) is str and self.can_be_in(state)
-        return self._rows[state].state if is_text else state
+        member: StateT = self._rows[state].value if is_text else state
+        return member
 
     def is_in(self, agent: Any, state: StateT) -> bool:
         """Return whether a state is active: the agent's own, or one around it."""
@@ -160,7 +160,9 @@ class RunToCompletion(Generic[StateT]):
 
     def active(self, state: Any) -> tuple[StateT, ...]:
         """Return an agent's state with all states around it, outermost first."""
-        active: tuple[StateT, ...] = self._rows[self.state_of(state)].around
+        row = self._rows[self.state_of(state)]
+        # a state of a Machine has none around it
+        active: tuple[StateT, ...] = getattr(row, "around", (row.value,))
         return active
 
     # One after the other

@@ -69,8 +69,7 @@ class Driving(Engine[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self.schedule is not None:
             self.schedule.begin(agent, context)
-        state: StateT = self._member(agent.state)
-        return state
+        return self._member(agent.state)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.

@@ -21,15 +21,14 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.completion import RunToCompletion
-from prism.statechart._engine.machine import EventData, Machine
-from prism.statechart._engine.rows import resolved_alone
+from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
 from prism.statechart._engine.running import Steps
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import EventLogger, somebody_listens
+from prism.telemetry.loggers import somebody_listens
 
 
 class Engine(RunToCompletion[StateT]):
@@ -39,7 +38,6 @@ class Engine(RunToCompletion[StateT]):
         definition: What to run.
         logger: Where to report; None for structlog's own, once it is configured.
         clock: Returns the current time in seconds since the epoch.
-        machine: An application's own Machine; by default, one is made for a flat chart.
 
     Attributes:
         name: Name in logs and messages.
@@ -54,22 +52,16 @@ class Engine(RunToCompletion[StateT]):
     # transitions that the Machine has made
     _made = 0
 
-    def __init__(
-        self,
-        definition: Definition[StateT],
-        logger: EventLogger | None,
-        clock: Callable[[], float],
-        machine: Machine | None = None,
-    ) -> None:
-        super().__init__(definition, logger, clock)
+    def __init__(self, definition: Definition[StateT], *about: Any) -> None:
+        super().__init__(definition, *about)
         # the events of the Machine, and those that are under way
         self._events: dict[str, Any] = {}
         self._under_way: list[EventData] = []
         # the Machine as a definition, and what it was then
         self._described, self._built = definition, None
         self._is_slow = True
-        if machine is not None or not definition.is_nested:
-            self._machine = adapter.build_machine(definition) if machine is None else machine
+        if self._machine is not None or not definition.is_nested:
+            self._machine = self._machine or adapter.build_machine(definition)
             self._built = adapter.snapshot_of(self._machine)
             # an event is run, and a state is set, by methods of this chart
             self._machine._process, self._machine.set_state = self._process, self._change_state
@@ -119,8 +111,7 @@ class Engine(RunToCompletion[StateT]):
     def _machine_changed(self, has_hooks: bool) -> None:
         """Read the Machine anew."""
         self._is_slow, self._events = has_hooks, self._machine.events
-        sources = self._machine.values.items()
-        self._rows = {key: resolved_alone(source.value) for key, source in sources}
+        self._rows = self._machine.values
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
@@ -247,14 +238,15 @@ class Engine(RunToCompletion[StateT]):
                 return Engine.fire(self, agent, trigger, context, target)
             return self._through(agent, trigger, context, target)
 
-        for arc, dest, end, edge, guards, actions in steps:
+        for arc, dest, end, edge in steps:
             if target is not None and edge.to_state != target:
                 continue
             conditions, before = arc.conditions, arc.before
             if (
-                (conditions and conditions != guards)
-                or (before and before != actions)
-                or (arc.prepare or arc.after or end.on_enter or arc.dest is not dest)
+                (arc.prepare or arc.after or end.on_enter or arc.dest is not dest)
+                or (before and (before[0].__class__ is not ActionCallback or len(before) > 1))
+                or (conditions and conditions[0].__class__ is not GuardCondition)
+                or len(conditions) > 1
             ):
                 return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
             if not conditions:
@@ -318,11 +310,9 @@ class Engine(RunToCompletion[StateT]):
             target: Where the transition must lead; None for anywhere.
             rest: The transitions that are still to be tried; None for all of the event's.
         """
-        made: StateT | None
         if self.schedule is not None:
-            made = self.schedule.fire(agent, trigger, context, target)
+            made: StateT | None = self.schedule.fire(agent, trigger, context, target)
             return made
-
         self._require_state(agent)
         machine = self._machine
         source = machine.get_model_state(agent)
@@ -338,8 +328,7 @@ class Engine(RunToCompletion[StateT]):
 
         data = EventData(None, event, machine, agent, (context,), {})
         machine._process(partial(event._trigger, data))
-        made = self._member(agent.state) if adapter.is_made(data) else None
-        return made
+        return self._member(agent.state) if adapter.is_made(data) else None
 
     def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
         """Make a transition during which code of the application's may run."""

@@ -8,18 +8,16 @@ In a tick, time-outs come first, then ``after`` (both outermost first), rates, a
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
 from math import expm1, isfinite
 from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
 from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.rows import Moment, NestedRows, Reaction, rows_of
+from prism.statechart._engine.rows import Moment, NestedRows, rows_of, selected
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
 from prism.statechart.names import function_label
@@ -61,22 +59,23 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        state = self._chart._require_state(agent)
-        reaction = self.rows.reaction(state, trigger) if self._chart._has_trigger(trigger) else None
-        if target is None:
-            step = self._first(reaction, agent, context)
-        else:
-            enabled = self.enabled(agent, trigger, context)
-            step = next((each for each in enabled if each.to_state == target), None)
-        if step is not None:
-            return self.run(agent, step, context)
+        chart, rows, arcs = self._chart, self.rows, list[Arc]()
+        state = chart._require_state(agent)
+        if chart._has_trigger(trigger):
+            moment = self._moment(agent, context)
+            step = rows.first(state, trigger, moment) if target is None else None
+            if target is not None:
+                enabled = rows.enabled(state, trigger, moment)
+                step = next((each for each in enabled if each.to_state == target), None)
+            if step is not None:
+                return self.run(agent, step, context)
+            arcs = rows.leading(state, trigger, target, moment)
 
-        arcs = reaction.leading(target, self._moment(agent, context)) if reaction else ()
         guards = (function_label(arc.written.guard, "guard") for arc in arcs)
-        self._chart._reporter.refused(agent, state_text(state), trigger, guards, context)
-        if self._chart.definition.strict and reaction is target is None:
-            name, where = self._chart.name, state_text(state)
-            raise MachineError(f"{name}: Can't trigger event {trigger} from state {where}!")
+        chart._reporter.refused(agent, state_text(state), trigger, guards, context)
+        if chart.definition.strict and target is None and not arcs:
+            where = state_text(state)
+            raise MachineError(f"{chart.name}: Can't trigger event {trigger} from state {where}!")
         return None
 
     def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
@@ -99,20 +98,17 @@ class Steps:
 
         None is made where a rate's function has moved the agent away.
         """
-        step = self._first(self.rows.alone(agent.state, arc), agent, context)
+        if arc.source not in self.rows.resolve(agent.state).active:
+            return None
+        moment = self._moment(agent, context)
+        step = self.rows.first(agent.state, arc.written.trigger, moment, [(arc,)])
         return None if step is None else self.run(agent, step, context)
 
     # Choosing
 
-    def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
-        """Return the step that is enabled now; None if no guard passes, or by chance."""
-        return None if reaction is None else reaction.first(self._moment(agent, context))
-
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
-        reaction = self.rows.reaction(agent.state, trigger)
-        if reaction is not None:
-            yield from reaction.enabled(self._moment(agent, context))
+        return self.rows.enabled(agent.state, trigger, self._moment(agent, context))
 
     def _moment(self, agent: Any, context: Any) -> Moment:
         # a guard may move the agent before it fails
@@ -149,7 +145,7 @@ class Steps:
             self._make(agent, step, context, run)
             raised += step.plan.raised
             is_made = True
-            if not (step.plan.settles or raised):
+            if not (raised or self.rows.tree.eventless):
                 break
             step, context = self._next(raised, agent, context)
         if run.errors:
@@ -163,7 +159,7 @@ class Steps:
         """
         event = None
         while True:
-            step = self._first(self.rows.reaction(agent.state, event), agent, context)
+            step = self.rows.first(agent.state, event, self._moment(agent, context))
             if step is not None or not raised:
                 return step, context
             # nothing says what is done is about
@@ -291,14 +287,14 @@ class Steps:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        sums = [*accumulate(self._rate_of(arc, agent, context) for arc in arcs)]
-        chance = -expm1(-sums[-1])
+        rates = [self._rate_of(arc, agent, context) for arc in arcs]
+        chance = -expm1(-sum(rates))
         # no number is drawn where nothing can happen
         number = random_of(agent).random() if chance > 0 else 1
         if number >= chance:
             return None
-        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self.alone(arcs[happening], agent, context)
+        happening = selected(arcs, rates, number / chance * sum(rates))
+        return self.alone(happening or arcs[-1], agent, context)
 
     def _rate_of(self, arc: Arc, agent: Any, context: Any) -> float:
         """Return how often a tick a transition happens now."""

@@ -208,6 +208,16 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     return dwell
 
 
+def write_beside(
+    dwell: int | None, agent: Any, edge: Edge, time: float, context: object
+) -> int | None:
+    """Write what a Machine of the application's, which has set the state, does not write."""
+    if dwell is not None:
+        agent.ticks_in_state = 0
+    append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
+    return dwell
+
+
 def set_state(agent: Any, state: Any) -> None:
     """Put an agent into a state without a transition, its dwell time begun anew."""
     agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state

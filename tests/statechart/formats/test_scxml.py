@@ -131,9 +131,9 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         (
             f"<state id='s'><initial>{TWICE}</initial></state>",
             "",
-            "a second transition in <initial>",
+            "a second initial or default state",
         ),
-        ("<state initial='s'>\n<initial>", "", "line 3: a second initial"),
+        (f"<state initial='s'>\n<initial>{TWICE}", "", "line 3: a second initial or default"),
         # what only the whole chart can tell
         ("", "", "line 1: state enum 'State': states must be non-empty strings, got none"),
         (
