@@ -15,8 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart._parts import TIMING
-from prism.statechart.transitions import DEFAULT_NAME
+from prism.statechart.transitions import DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000

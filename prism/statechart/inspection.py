@@ -137,20 +137,11 @@ def explain(
         "no reaction": f"{state_text(state)!r} does not react to it, {others}"
         f"{hint and f' ({hint})'}",
     }
-    return Explanation(
-        chart.name,
-        agent_name(agent),
-        state,
-        trigger,
-        tuple(
-            _line(arc.written, *trial.verdicts.get(arc, ("not asked", None)))
-            for arc in dict.fromkeys(chain(*groups))
-        ),
-        outcome,
-        summaries[outcome],
-        target,
-        tuple(options) if len(options) > 1 and not trial.has_raised else (),
-    )
+    arcs = dict.fromkeys(chain(*groups))
+    lines = (_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs)
+    asked = tuple(options) if len(options) > 1 and not trial.has_raised else ()
+    about = chart.name, agent_name(agent), state, trigger, tuple(lines)
+    return Explanation(*about, outcome, summaries[outcome], target, asked)
 
 
 def _line(item: Transition[Any], verdict: str, error: Exception | None) -> str:

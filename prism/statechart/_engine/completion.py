@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import partial
 from threading import get_ident
 from types import CoroutineType
 from typing import Any, Generic
@@ -71,10 +72,7 @@ class RunToCompletion(Generic[StateT]):
     _attribute = "state"
 
     def __init__(
-        self,
-        definition: Definition[StateT],
-        logger: EventLogger | None,
-        clock: Callable[[], float],
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
     ) -> None:
         self._definition = definition
         self.name: str = definition.name
@@ -167,8 +165,8 @@ class RunToCompletion(Generic[StateT]):
 
     # One after the other
 
-    def _is_queued(self, agent: Any, trigger: Any, fire: Callable[[], object]) -> bool:
-        """Let a fire wait, if a transition of its agent is under way."""
+    def _is_queued(self, fire: Callable[..., Any], agent: Any, trigger: Any, *more: Any) -> bool:
+        """Let a fire with these arguments wait, if a transition of its agent is under way."""
         run = self._firing.get(id(agent))
         if run is None or run.is_between:
             return False
@@ -180,7 +178,7 @@ class RunToCompletion(Generic[StateT]):
             )
         # a mistaken event is reported where it is fired, not where its turn comes
         self._has_trigger(trigger)
-        run.queue.append((trigger, fire))
+        run.queue.append((trigger, partial(fire, agent, trigger, *more)))
         return True
 
     def _complete(self, agent: Any, make: Callable[[], Any]) -> Any:

@@ -216,8 +216,8 @@ class Driving(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target, or it was queued.
         """
-        again = partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in)
-        if self._firing and self._is_queued(agent, trigger, again):
+        again = partial(self.fire_to, asked_in=asked_in)
+        if self._firing and self._is_queued(again, agent, trigger, target, context):
             return None
         leads: Any = target
         now = self._require_state(agent)

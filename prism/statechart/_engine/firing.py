@@ -13,7 +13,7 @@ from copy import copy
 from functools import partial
 from logging import DEBUG
 from operator import attrgetter
-from types import CoroutineType
+from types import CoroutineType, NoneType
 from typing import Any
 
 from prism import errors
@@ -116,7 +116,7 @@ class Engine(RunToCompletion[StateT]):
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
         data = run.args[0]
-        if self._is_queued(data.model, data.event.name, partial(self._process, run)):
+        if self._is_queued(lambda *_: self._process(run), data.model, data.event.name):
             return None
         self._require_writer(data.model)
         return self._complete(data.model, partial(self._run_event, data, run))
@@ -134,9 +134,7 @@ class Engine(RunToCompletion[StateT]):
         if adapter.is_made(data):
             self._made += 1
             self._observe("transition", instruments.TransitionDetails, data, data.transition)
-        elif data.state is not None and (
-            data.error is None or type(data.error) is adapter.MachineError
-        ):
+        elif data.state is not None and type(data.error) in (NoneType, adapter.MachineError):
             target = getattr(data.event, "target", None)
             self._refuse(data.model, data.state, data.event.name, adapter.context_of(data), target)
 
@@ -214,9 +212,7 @@ class Engine(RunToCompletion[StateT]):
             UnknownTriggerError: If the chart is strict and does not have the trigger.
             RunawayError: If the agent's actions go on firing without end.
         """
-        if self._firing and self._is_queued(
-            agent, trigger, partial(self.fire, agent, trigger, context, target)
-        ):
+        if self._firing and self._is_queued(self.fire, agent, trigger, context, target):
             return None
         if engine_hooks or self._is_slow:
             return self._through(agent, trigger, context, target)

@@ -254,15 +254,10 @@ class ChartMachine(Machine):
 def build_machine(definition: Definition[Any]) -> ChartMachine:
     """Make the Machine of a flat chart."""
     ends = definition.final_states
-    machine = ChartMachine(
-        model=None,
-        states=[{"name": state, "final": state in ends} for state in definition.states],
-        initial=definition.initial,
-        auto_transitions=False,
-        send_event=True,
-        ignore_invalid_triggers=not definition.strict,
-        name=definition.name,
-    )
+    states = [{"name": state, "final": state in ends} for state in definition.states]
+    how: Any = {"name": definition.name, "send_event": True, "auto_transitions": False}
+    ignores = not definition.strict
+    machine = ChartMachine(None, states, definition.initial, ignore_invalid_triggers=ignores, **how)
     item: Any
     for number, item in enumerate(definition.transitions):
         # past `add_transition`, for which some texts of states and triggers mean something else

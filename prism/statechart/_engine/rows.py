@@ -20,7 +20,7 @@ from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
-from prism.statechart.states import SEPARATOR, leaf_texts, state_text
+from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
@@ -172,17 +172,6 @@ class NestedRows:
         passing = [arcs for group in groups if (arcs := [*filter(passes, group)])]
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
             yield self._together(state, event, chosen, moment)
-
-    def leading(self, state: Any, event: Any, target: Any, moment: Moment) -> list[Arc]:
-        """Return the transitions that may lead to a target, be it together; to any for None."""
-        arcs = [*dict.fromkeys(chain(*self.groups(state, event)))]
-        if target is None:
-            return arcs
-        before, after = {*leaf_texts(state)}, {*leaf_texts(target)}
-        steps = {arc: self._together(state, event, (arc,), moment) for arc in arcs}
-        ends = {arc: {*leaf_texts(step.to_state)} for arc, step in steps.items()}
-        # in a chart with regions a change may be a part of several
-        return [a for a, end in ends.items() if end == after or before != end <= before | after]
 
     def _together(self, state: Any, event: Any, arcs: Iterable[Arc], moment: Moment | None) -> Edge:
         """Return the step of transitions that are enabled together."""

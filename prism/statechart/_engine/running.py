@@ -16,7 +16,7 @@ from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.statechart._engine.machine import MachineError, Verdict
+from prism.statechart._engine.machine import PASSED, MachineError, Verdict
 from prism.statechart._engine.rows import Moment, NestedRows, rows_of, selected
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
@@ -59,21 +59,21 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        chart, rows, arcs = self._chart, self.rows, list[Arc]()
-        state = chart._require_state(agent)
-        if chart._has_trigger(trigger):
-            moment = self._moment(agent, context)
-            step = rows.first(state, trigger, moment) if target is None else None
-            if target is not None:
-                enabled = rows.enabled(state, trigger, moment)
-                step = next((each for each in enabled if each.to_state == target), None)
-            if step is not None:
-                return self.run(agent, step, context)
-            arcs = rows.leading(state, trigger, target, moment)
+        chart, rows = self._chart, self.rows
+        state, moment = chart._require_state(agent), self._moment(agent, context)
+        is_known = chart._has_trigger(trigger)
+        if is_known and target is None:
+            step = rows.first(state, trigger, moment)
+        else:
+            enabled = rows.enabled(state, trigger, moment) if is_known else ()
+            step = next((each for each in enabled if each.to_state == target), None)
+        if step is not None:
+            return self.run(agent, step, context)
 
-        guards = (function_label(arc.written.guard, "guard") for arc in arcs)
+        refusing = [arc for arc, verdict in moment.verdicts.items() if verdict is not PASSED]
+        guards = (function_label(arc.written.guard, "guard") for arc in refusing)
         chart._reporter.refused(agent, state_text(state), trigger, guards, context)
-        if chart.definition.strict and target is None and not arcs:
+        if chart.definition.strict and target is None and not rows.groups(state, trigger):
             where = state_text(state)
             raise MachineError(f"{chart.name}: Can't trigger event {trigger} from state {where}!")
         return None

@@ -385,7 +385,7 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way(
 
     The package transitions has nothing to say of it.
 
-    An answer names the guards before its target alone.
+    An answer names the guards before its target alone; with composites all that refused.
     """
     log = Lines()
     chart = Statechart(Light, [Transition("go", A, B, closed)], A, logger=log)
@@ -414,7 +414,8 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way(
     )
     hooked.machine.prepare_event.append(lambda event: None)
     cases = [(B, ["closed"]), (C, ["strays"]), (D, [])]
-    answers = [(chart, A, *case) for chart in (flat, nested, hooked) for case in cases]
+    answers = [(chart, A, *case) for chart in (flat, hooked) for case in cases]
+    answers += [(nested, A, target, ["closed", "strays", "guard"]) for target in (B, C)]
     checks = [Transition("go", Day.IDLE, Day.FEED, closed)]
     checks.append(Transition("go", Day.FRESH, Day.TIRED, strays))
     answers.append((day(*checks, logger=log), "idle+fresh", "feed+tired", ["closed", "strays"]))
