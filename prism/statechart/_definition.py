@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -13,7 +13,7 @@ from typing import Any, Generic
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
-from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem, Target
 from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
 from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
@@ -159,15 +159,12 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     )
 
 
-def _one_source_each(
-    transitions: Iterable[Transition[Any]], anywhere: tuple[Any, ...]
-) -> Iterator[Transition[Any]]:
+def _one_source_each(transitions: Iterable[Transition[Any]], anywhere: Any) -> Iterator[Any]:
     """Replace each transition of several sources, or of any, by one for each of them."""
     for item in transitions:
-        source = item.source if isinstance(item, Transition) else None
         # a state may have the text of the wildcard
-        is_any = source == ANY_STATE and not isinstance(source, Enum)
-        sources = anywhere if is_any else source
+        is_any = item.source == ANY_STATE and not isinstance(item.source, Enum)
+        sources = anywhere if is_any else item.source
         if isinstance(sources, tuple):
             yield from (replace(item, source=each) for each in sources)
         else:
@@ -197,17 +194,13 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     if len(transitions) > MOST_TRANSITIONS:
         problem = f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
         yield ("transitions",), problem
-    for index, item in enumerate(transitions):
-        if not isinstance(item, Transition):
-            problem = f"transition {index + 1} must be a Transition, got {item!r}"
-            yield ("transitions", index), problem
 
 
 def _tree_problems(
-    tree: Hierarchy, timeouts: Mapping[Any, object], final: Collection[Any]
+    tree: Hierarchy, limits: Mapping[Any, Any], final: Set[Any]
 ) -> Iterator[Problem]:
     """Yield what is wrong with a chart whose names are right."""
-    for state, ticks in timeouts.items():
+    for state, ticks in limits.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield ("timeouts",), f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
@@ -229,7 +222,7 @@ def _tree_problems(
             yield path, f"{what} add up to {total:g}, which is more than 1: lower them"
 
 
-def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iterator[str]:
+def _state_problems(tree: Hierarchy, node: Node, final: Set[Any]) -> Iterator[str]:
     if node.children and node.state in final:
         yield "it is final, but has substates: make one of these final"
     if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
@@ -244,9 +237,7 @@ def _arc_problems(tree: Hierarchy, arc: Arc) -> Iterator[str]:
     yield from _target_problems(tree, arc.targets)
 
 
-def _target_problems(
-    tree: Hierarchy, targets: Sequence[int | HistoryAt], around: int = 0
-) -> Iterator[str]:
+def _target_problems(tree: Hierarchy, targets: Sequence[Target], around: int = 0) -> Iterator[str]:
     """Yield why targets cannot be entered together, those of a composite inside it."""
     for target in targets:
         # the own history of a composite leads inside
@@ -261,11 +252,7 @@ def _target_problems(
             yield from _target_problems(tree, target.default, target.composite)
     # in document order, neighbours tell of all others
     for one, other in pairwise(sorted(map(_number, targets))):
-        around = next(
-            each
-            for each in (one, *tree.ancestors(one))
-            if each == other or tree.is_inside(other, each)
-        )
+        around = next(each for each in (one, *tree.ancestors(one)) if tree.inside([other], each))
         if around == one or tree.nodes[around].kind != "parallel":
             yield (
                 f"{tree.texts[one]!r} and {tree.texts[other]!r} do not lie in different regions, "
@@ -273,5 +260,5 @@ def _target_problems(
             )
 
 
-def _number(target: int | HistoryAt) -> int:
+def _number(target: Target) -> int:
     return target.composite if isinstance(target, HistoryAt) else target

@@ -41,11 +41,8 @@ _SCALARS |= {"name": str, "description": str, "timeouts": Mapping}
 def to_data(chart: Definition[Any]) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     functions: dict[tuple[str, str], object] = {}
-    arguments = chart.arguments.items()
-    return {
-        "schema": _SCHEMA,
-        **{key: _plain(value, key, chart.name, functions) for key, value in arguments},
-    }
+    data = {key: _plain(each, key, chart.name, functions) for key, each in chart.arguments.items()}
+    return {"schema": _SCHEMA, **data}
 
 
 def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str], object]) -> Any:
@@ -110,9 +107,7 @@ def read_chart(
     for key in _LISTS:
         if not isinstance(value := data.get(key, ()), (list, tuple)):
             raise _wrong((key,), f"must be a list, got {brief(value)}")
-    reader = _Reader(
-        guards={} if guards is None else guards, actions={} if actions is None else actions
-    )
+    reader = _Reader(guards=guards, actions=actions)
     rest = {key: value for key, value in data.items() if key != "schema"}
     arguments: dict[str, Any] = reader.part(Definition, rest, ()).arguments
     states = [each.state for each in with_insides(arguments["states"])]
@@ -137,8 +132,10 @@ class _Reader:
         functions: The functions by name, as ``guards`` and ``actions``.
     """
 
-    def __init__(self, **functions: Functions) -> None:
-        self._functions = functions
+    def __init__(self, **functions: Functions | None) -> None:
+        self._functions = {
+            kind: each if each is not None else {} for kind, each in functions.items()
+        }
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
         """Make a part of the chart from its fields; bind those of the chart itself."""

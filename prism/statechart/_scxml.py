@@ -332,8 +332,5 @@ def _led(data: dict[str, Any]) -> list[str]:
 
 def _extras(values: Mapping[str, str]) -> dict[str, Any]:
     """Return what prism's own attributes say."""
-    return {
-        name.removeprefix("prism:"): _value(text)
-        for name, text in values.items()
-        if name.startswith("prism:")
-    }
+    own = (name for name in values if name.startswith("prism:"))
+    return {name.removeprefix("prism:"): _value(values[name]) for name in own}

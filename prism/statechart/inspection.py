@@ -97,9 +97,7 @@ class _Trial(Moment):
         return self._is_strict and any(verdict.error for verdict in self.verdicts.values())
 
 
-def explain(
-    chart: Definition[Any], agent: Any, trigger: str, context: Any, state: Any
-) -> Explanation:
+def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: Any) -> Explanation:
     """Explain what an event would do to an agent: see `Statechart.explain`.
 
     Args:
@@ -107,10 +105,10 @@ def explain(
         agent: The agent, which guards see as it is.
         trigger: Name of the event.
         context: What the event is about.
-        state: The state to explain for.
+        at: The state to explain for.
     """
     tree, rows = chart.hierarchy, rows_of(chart)
-    state, groups = rows.resolve(state).value, rows.groups(state, trigger)
+    state, groups = rows.resolve(at).value, rows.groups(at, trigger)
     trial = _Trial(chart, agent, context)
     outcome: FireOutcome = "no reaction"
     target, options = None, dict[Any, None]()

@@ -16,7 +16,7 @@ from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
 from prism.statechart._engine.rows import NestedRows, rows_of
-from prism.statechart._engine.writing import add_missing_fields, records_for, write_beside
+from prism.statechart._engine.writing import add_missing_fields, keep_record, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_TIMEOUT_THRESHOLD, read_only, shared_edge
@@ -90,7 +90,7 @@ class AdoptedEngine(Driving[Any]):
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = shared_edge(before, self._value(model), event.event.name)
-        self._write(model, edge, partial(write_beside, dwell), adapter.context_of(event))
+        self._write(model, edge, partial(keep_record, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
@@ -141,11 +141,8 @@ class AdoptedEngine(Driving[Any]):
             "and fire_to are for charts that are written as a Statechart"
         )
 
-    afire: Any = _is_not_for_it
-    begin: Any = _is_not_for_it
-    bound: Any = _is_not_for_it
-    extended: Any = _is_not_for_it
-    fire_to: Any = _is_not_for_it
+    _refused: Any = _is_not_for_it
+    afire = begin = bound = extended = fire_to = _refused
 
 
 def _require_adoptable(machine: Any) -> None:

@@ -185,9 +185,8 @@ class Driving(Engine[StateT]):
             return None
         if chosen not in options:
             listing = ", ".join(map(state_text, options))
-            raise ReasonerError(
-                f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
-            )
+            problem = f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
+            raise ReasonerError(problem)
         return self.fire_to(agent, trigger, chosen, context, asked_in=state)
 
     def fire_to(

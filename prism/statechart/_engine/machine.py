@@ -32,12 +32,8 @@ from prism.telemetry.instruments import GuardOutcome, engine_hooks
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
 MACHINE_HOOKS = (
-    "prepare_event",
-    "before_state_change",
-    "after_state_change",
-    "finalize_event",
-    "on_exception",
-    "on_final",
+    *("prepare_event", "before_state_change", "after_state_change"),
+    *("finalize_event", "on_exception", "on_final"),
 )
 """The lists of callbacks of a Machine itself."""
 
@@ -356,9 +352,8 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
         "final_states": [members[at] for at in final],
     }
     initial = members[machine.initial or next(iter(members))]
-    return Definition(
-        **{**rest, **changed, "states": values, "transitions": transitions, "initial": initial}
-    )
+    parts = {"states": values, "transitions": transitions, "initial": initial}
+    return Definition(**{**rest, **changed, **parts})
 
 
 def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:

@@ -184,9 +184,7 @@ class NestedRows:
         """Return the step that enters a state, and stays there."""
         return self._edge(None, "begin", [beginning(self.tree, self.resolve(state).leaves)])
 
-    def _edge(
-        self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Iterable[Any] = ()
-    ) -> Edge:
+    def _edge(self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Any = ()) -> Edge:
         """Return the step that some transitions make together, those in conflict left out.
 
         Args:

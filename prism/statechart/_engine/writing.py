@@ -208,9 +208,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     return dwell
 
 
-def write_beside(
-    dwell: int | None, agent: Any, edge: Edge, time: float, context: object
-) -> int | None:
+def keep_record(dwell: int | None, agent: Any, edge: Edge, time: float, context: Any) -> int | None:
     """Write what a Machine of the application's, which has set the state, does not write."""
     if dwell is not None:
         agent.ticks_in_state = 0
