@@ -196,16 +196,14 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
         yield ("transitions",), problem
 
 
-def _tree_problems(
-    tree: Hierarchy, limits: Mapping[Any, Any], final: Set[Any]
-) -> Iterator[Problem]:
+def _tree_problems(tree: Hierarchy, limits: Mapping[Any, Any], ends: Set[Any]) -> Iterator[Problem]:
     """Yield what is wrong with a chart whose names are right."""
     for state, ticks in limits.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield ("timeouts",), f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
     for node in tree.nodes:
-        for problem in _state_problems(tree, node, final):
+        for problem in _state_problems(tree, node, ends):
             text = tree.texts[node.number]
             # the chart itself is no state
             yield ("states", text), f"state {text!r}: {problem}" if node.number else problem

@@ -133,9 +133,7 @@ class _Reader:
     """
 
     def __init__(self, **functions: Functions | None) -> None:
-        self._functions = {
-            kind: each if each is not None else {} for kind, each in functions.items()
-        }
+        self._functions = {kind: {} if each is None else each for kind, each in functions.items()}
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
         """Make a part of the chart from its fields; bind those of the chart itself."""

@@ -66,10 +66,8 @@ def _enum(base: Definition[Any], added: Sequence[Any]) -> Iterable[Any]:
 def with_members(arguments: Mapping[str, Any], enum: Iterable[Any]) -> dict[str, Any]:
     """Return a chart's arguments with the members of an enum for all states of their texts."""
     members = {state_text(member): member for member in enum}
-    return {
-        name: _translated(value, members) if name in _NAMING else value
-        for name, value in arguments.items()
-    }
+    naming = arguments.keys() & _NAMING
+    return {**arguments, **{name: _translated(arguments[name], members) for name in naming}}
 
 
 def _translated(value: Any, members: Mapping[str, Any]) -> Any:

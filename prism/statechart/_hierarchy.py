@@ -129,9 +129,7 @@ class Hierarchy:
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
-        self.triggers = dict.fromkeys(
-            each.trigger for each in transitions if each.trigger is not None
-        )
+        self.triggers = dict.fromkeys(filter(None, (each.trigger for each in transitions)))
         self.eventless = frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
         self.has_shares: bool = any(arc.written.probability for arc in self.arcs)
 

@@ -87,10 +87,8 @@ def _plain(value: object) -> Any:
         return _identity(value)
     if isinstance(value, Enum):
         value = value.value
-    if value is None or isinstance(value, (str, int)):
-        return value
-    if isinstance(value, Real):
-        # a number of numpy's, for one, for which JSON has no form
+    if value is None or isinstance(value, (str, Real)):
+        # a number may be numpy's, for which JSON has no form
         return plain_number(value)
     if isinstance(value, Mapping):
         keys = (str(key.value if isinstance(key, Enum) else key) for key in value)

@@ -228,12 +228,7 @@ class StateTransition:
     context: dict[str, Any] | None = read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
-        self,
-        from_state: Any,
-        to_state: Any,
-        trigger: str,
-        timestamp: datetime,
-        context: object = None,
+        self, from_state: Any, to_state: Any, trigger: str, timestamp: datetime, context: Any = None
     ) -> None:
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
         self._edge: Edge = shared_edge(from_state, to_state, trigger)

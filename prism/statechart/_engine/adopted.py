@@ -119,14 +119,13 @@ class AdoptedEngine(Driving[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        before, made = self._value(agent), self._made
+        made = self._made
         if trigger not in self._machine.events:
             source = self._machine.get_model_state(agent)
             self._refuse(agent, source, trigger, next(iter(args), kwargs or None))
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
-        now = self._value(agent)
         # a queue does not tell, nor does an event whose error `on_exception` has handled
-        return now if now != before or self._made != made else None
+        return self._value(agent) if self._made != made else None
 
     # Looking
 

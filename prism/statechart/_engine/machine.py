@@ -302,13 +302,10 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
         for arc in chain(*event.transitions.values())
         if {arc.source, arc.dest} <= ends
     ]
+    if not machine.auto_transitions:
+        return every
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    declared = [
-        (trigger, arc)
-        for trigger, arc in every
-        if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
-    ]
-    return declared or every
+    return [each for each in every if each[0].removeprefix(added) != each[1].dest] or every
 
 
 def snapshot_of(machine: Machine) -> list[Any]:
@@ -367,7 +364,6 @@ def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
     def guard(agent: Any, context: Any) -> bool:
         return passes(machine, trigger, arc, agent, context)
 
-    guard.__qualname__ = " and ".join(
-        ("" if each.target else "not ") + callback_name(each.func) for each in conditions
-    )
+    names = (("" if each.target else "not ") + callback_name(each.func) for each in conditions)
+    guard.__qualname__ = " and ".join(names)
     return guard

@@ -147,23 +147,14 @@ class NestedRows:
         reacting = [leaf for leaf in leaves if self._group(leaf, trigger)]
         return frozenset(self.tree.texts[each] for each in reacting or leaves)
 
-    def first(
-        self, state: Any, event: Any, moment: Moment, groups: Iterable[tuple[Arc, ...]] = ()
-    ) -> Edge | None:
-        """Return the step of the transitions that are enabled now; None if none is.
-
-        Args:
-            state: Where the agent is.
-            event: The event; None for none.
-            moment: What decides.
-            groups: The transitions, if not all that may react.
-        """
+    def first(self, state: Any, event: Any, moment: Moment) -> Edge | None:
+        """Return the step of the transitions that are enabled now; None if none is."""
         chosen: dict[Arc, None] = {}
-        for group in groups or self.groups(state, event):
+        for group in self.groups(state, event):
             enabled = next(filter(moment.passes, moment.drawn(group)), None)
             if enabled is not None:
                 chosen[enabled] = None
-        return self._together(state, event, chosen, moment) if chosen else None
+        return self.together(state, event, chosen, moment) if chosen else None
 
     def enabled(self, state: Any, event: Any, moment: Moment | None = None) -> Iterator[Edge]:
         """Yield the steps of all transitions that pass now, or ever, in definition order."""
@@ -171,9 +162,9 @@ class NestedRows:
         groups = self.groups(state, event)
         passing = [arcs for group in groups if (arcs := [*filter(passes, group)])]
         for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
-            yield self._together(state, event, chosen, moment)
+            yield self.together(state, event, chosen, moment)
 
-    def _together(self, state: Any, event: Any, arcs: Iterable[Arc], moment: Moment | None) -> Edge:
+    def together(self, state: Any, event: Any, arcs: Iterable[Arc], moment: Moment | None) -> Edge:
         """Return the step of transitions that are enabled together."""
         memory = tuple(moment.histories().items()) if moment and self.tree.kept else ()
         return self.step(state, trigger_text(event), tuple(dict.fromkeys(arcs)), memory)

@@ -98,11 +98,12 @@ class Steps:
 
         None is made where a rate's function has moved the agent away.
         """
-        if arc.source not in self.rows.resolve(agent.state).active:
+        state, moment = agent.state, self._moment(agent, context)
+        if arc.source not in self.rows.resolve(state).active or not moment.passes(arc):
             return None
-        moment = self._moment(agent, context)
-        step = self.rows.first(agent.state, arc.written.trigger, moment, [(arc,)])
-        return None if step is None else self.run(agent, step, context)
+        return self.run(
+            agent, self.rows.together(state, arc.written.trigger, [arc], moment), context
+        )
 
     # Choosing
 
