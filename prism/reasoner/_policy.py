@@ -90,7 +90,7 @@ class PolicyReasoner(BaseReasoner):
             if listens:
                 chances = _rounded([*map(state_text, question.options)], weights)
                 how = {"reason": None, "probabilities": chances}
-                announce(logger or self._logger, question, choice, "policy", how, _NEUTRAL)
+                announce(logger or self._logger, question, choice, "policy", how)
         return chosen
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:  # noqa: ARG002

@@ -192,19 +192,19 @@ class BaseReasoner(ABC):
         are_heard = is_heard(logger)
         for question, decision in zip(questions, decisions, strict=True):
             if are_heard or decision.source == "fallback":
-                how, more = _keys_of(decision)
-                announce(logger, question, decision.chosen, decision.source, how, more)
+                how = _keys_of(decision)
+                announce(logger, question, decision.chosen, decision.source, how)
 
         return decisions
 
 
-def _keys_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys of a decision before its context in the log, and those after it."""
+def _keys_of(decision: Decision) -> dict[str, Any]:
+    """Return the keys in the log that say how a decision was made."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     how |= without_none(**{name: getattr(decision, name) for name in QUESTION_KEYS})
     cost = {} if decision.cost is None else keys_of_cost(decision.cost)
     ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
-    return how, {**cost, **ids}
+    return {**how, **cost, **ids}
 
 
 def without_none(**values: Any) -> dict[str, Any]:

@@ -92,9 +92,7 @@ class Definition(Generic[StateT]):
         self._refuse(_tree_problems(tree, limits, final))
 
         self.hierarchy: Hierarchy = tree
-        self.name: str = name
-        self.strict: bool = strict
-        self.description: str = description
+        self.name, self.strict, self.description = name, strict, description
         # what may react in each state, which the engine keeps here (`rows_of`)
         self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)

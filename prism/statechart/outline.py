@@ -28,11 +28,9 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     A transition that all other states but the final ones have in common becomes one arrow without
     a source. A history has a mark in its composite.
     """
-    tree, written = chart.hierarchy, chart.arguments
-    decides, ends = (
-        frozenset(map(state_text, written[each])) for each in ("decision_states", "final_states")
-    )
-    name = partial(_name, tree)
+    tree, name = chart.hierarchy, partial(_name, chart.hierarchy)
+    decides = frozenset(map(state_text, chart.arguments["decision_states"]))
+    ends = frozenset(map(state_text, chart.arguments["final_states"]))
     marks = {name(each): each for each in tree.histories}
     boxes, notes = dict[str, Box](), dict[str, tuple[str, ...]]()
     for node in tree.nodes[1:]:

@@ -19,7 +19,7 @@ from prism.statechart._engine.rows import NestedRows, rows_of
 from prism.statechart._engine.writing import add_missing_fields, keep_record, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import DEFAULT_TIMEOUT_THRESHOLD, read_only, shared_edge
+from prism.statechart.transitions import read_only, shared_edge
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
 
 
@@ -33,7 +33,6 @@ class AdoptedEngine(Driving[Any]):
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
         self._attribute = machine.model_attribute
-        self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # past the constructor of a chart, which would make a definition of its own

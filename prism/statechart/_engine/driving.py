@@ -100,8 +100,7 @@ class Driving(Engine[StateT]):
             return moved
 
         limits: Any = self._definition.timeouts
-        threshold = count_of(agent, "timeout_threshold") or self._usual_limit
-        limit = limits.get(state_text(state), threshold)
+        limit = limits.get(state_text(state), count_of(agent, "timeout_threshold"))
         if not (ticks and limit and ticks > limit):
             return None
         if not self._arcs(self._machine.get_model_state(agent), self._timeout_trigger):
@@ -179,7 +178,7 @@ class Driving(Engine[StateT]):
             question.options = options
             question.chart = self._definition
             how = {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, question, chosen, "policy", how, {})
+            announce(self._reporter.logger, question, chosen, "policy", how)
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None

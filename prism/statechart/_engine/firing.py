@@ -46,9 +46,8 @@ class Engine(RunToCompletion[StateT]):
 
     # None for a flat chart, which has a Machine
     schedule: Steps | None = None
-    # the event of time-outs, and the limit where nobody sets one
+    # the event of time-outs
     _timeout_trigger = TIMEOUT
-    _usual_limit: int | None = None
     # transitions that the Machine has made
     _made = 0
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from math import expm1, isfinite
 from operator import index
 from typing import Any
@@ -139,32 +140,34 @@ class Steps:
         """
         run, raised, is_made = self._chart._firing[id(agent)], deque[str](), False
         run.errors = None
-        if step is None:
-            step, context = self._next(raised, agent, context)
-        while step is not None:
-            self._chart._count_step(agent, run, step.trigger)
-            self._make(agent, step, context, run)
-            raised += step.plan.raised
+        first = [] if step is None else [(step, context)]
+        for each, about in chain(first, self._following(raised, agent, context)):
+            self._chart._count_step(agent, run, each.trigger)
+            self._make(agent, each, about, run)
+            raised += each.plan.raised
             is_made = True
-            if not (raised or self.rows.tree.eventless):
-                break
-            step, context = self._next(raised, agent, context)
         if run.errors:
             raise run.errors[0]
         return is_made
 
-    def _next(self, raised: deque[str], agent: Any, context: Any) -> tuple[Edge | None, Any]:
-        """Return the next step that needs no further event, and its context.
+    def _following(
+        self, raised: deque[str], agent: Any, context: Any
+    ) -> Iterator[tuple[Edge, Any]]:
+        """Yield the steps that need no further event, each once the last is made, and its context.
 
         Eventless transitions come first, then those that what was raised enables.
         """
         event = None
         while True:
             step = self.rows.first(agent.state, event, self._moment(agent, context))
-            if step is not None or not raised:
-                return step, context
-            # nothing says what is done is about
-            event, context = raised.popleft(), None
+            if step is not None:
+                yield step, context
+                event = None
+            elif raised:
+                # nothing says what is done is about
+                event, context = raised.popleft(), None
+            else:
+                return
 
     def _make(self, agent: Any, edge: Edge, context: Any, run: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
@@ -300,9 +303,8 @@ class Steps:
     def _rate_of(self, arc: Arc, agent: Any, context: Any) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
-        if not callable(rate):
-            return float(rate)
-        return self._result_of(agent, arc, lambda: _checked(rate(agent, context)))
+        now = rate if callable(rate) else lambda *_: rate
+        return self._result_of(agent, arc, lambda: _checked(now(agent, context)))
 
     def _result_of(self, agent: Any, arc: Arc, function: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""
