@@ -15,7 +15,6 @@ from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem, Target
 from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
-from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transition, trigger_text
 
@@ -46,6 +45,7 @@ class Definition(Generic[StateT]):
 
     Attributes:
         arguments: What it was made from, by name.
+        state_type: The enum of the states.
         is_nested: Whether it says something that a flat chart cannot.
         hierarchy: The same in numbers; a flat chart is a tree of depth one.
 
@@ -68,7 +68,7 @@ class Definition(Generic[StateT]):
         tops = tuple(map(as_written, in_order(states)))
         # charts are equal in whatever order these are named
         decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
-        limits = {state: plain_number(ticks) for state, ticks in (timeouts or {}).items()}
+        limits = dict(timeouts or {})
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         # the first state, as in SCXML; one in a tuple is that state
         first = as_tuple(initial) or members[:1]
@@ -99,6 +99,7 @@ class Definition(Generic[StateT]):
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
         self.states: tuple[StateT, ...] = tree.members(tree.leaves)
+        self.state_type: type[StateT] = type(self.states[0])
         self.initial: StateT = tree.state_at(first_leaves(tree))
         self.decision_states: frozenset[StateT] = frozenset(tree.members(tree.decides))
         # an agent is done in those at the top alone
@@ -111,11 +112,6 @@ class Definition(Generic[StateT]):
             listing = joined([problem for _, problem in first], "; ")
             paths = dict.fromkeys(path for path, _ in first)
             raise DefinitionError(f"chart {self.arguments['name']!r}: {listing}", *paths)
-
-    @property
-    def state_type(self) -> type[StateT]:
-        """The enum of the states."""
-        return type(self.states[0])
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""

@@ -160,7 +160,8 @@ class _Reader:
                 return self.part(_PARTS[key], value, where)
             case str() if key in _FUNCTIONS:
                 return self._function(_FUNCTIONS[key], value, where)
-        if isinstance(value, _SCALARS.get(key, (str, int, float, type(None)))):
+        kinds = _SCALARS.get(key, (str, int, float, type(None)))
+        if isinstance(value, kinds) and key != "transitions":
             return value
         raise _wrong(where, f"cannot be {brief(value)}")
 

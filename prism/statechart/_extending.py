@@ -12,7 +12,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard, History, State, in_order, with_insides
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import Transition, source_text, target_text, trigger_text
+from prism.statechart.transitions import Transition, target_text, trigger_text
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.
@@ -110,6 +110,6 @@ def _former(
 def _is_named(item: Transition[Any], name: Any) -> bool:
     if not isinstance(name, tuple) or len(name) != 3:
         return bool(item == name)
-    texts = trigger_text(item.trigger), source_text(item.source), target_text(item.target)
+    texts = trigger_text(item.trigger), target_text(item.source), target_text(item.target)
     pairs = zip(name, texts, strict=True)
     return all(part is None or target_text(part) == text for part, text in pairs)

@@ -244,8 +244,8 @@ class _Reader:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
         kind = name.removeprefix(f"{_NAMESPACE}}}")
-        names = {each: each.replace(_PREFIX, "prism:") for each in attributes}
-        foreign = [each for each in (kind, *names.values()) if "}" in each]
+        values = {each.replace(_PREFIX, "prism:"): text for each, text in attributes.items()}
+        foreign = [each for each in (kind, *values) if "}" in each]
         self._foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
         if outer is None or kind in foreign:
             self._around.append((kind, None))
@@ -254,7 +254,6 @@ class _Reader:
         is_default = kind == "transition" and around in ("initial", "history")
         reading = "default transition" if is_default else kind
         self._refuse(f"<{kind}> in <{around}>", f"<{kind}>" not in _READ[around].split())
-        values = {names[each]: text for each, text in attributes.items()}
         for each in values:
             self._refuse(f"{each} of <{kind}>", each not in (*_READ[reading].split(), *foreign))
         types = ("shallow", "deep") if kind == "history" else ("external", "internal")

@@ -78,11 +78,7 @@ class Explanation:
 class _Trial(Moment):
     """The moment of an event that is only explained."""
 
-    has_drawn = False
-
-    def __init__(self, chart: Definition[Any], agent: Any, context: Any) -> None:
-        super().__init__(chart.hierarchy, agent, context)
-        self._is_strict = chart.strict
+    has_drawn = is_strict = False
 
     def passes(self, arc: Arc) -> bool:
         return not self.has_raised and super().passes(arc)
@@ -94,7 +90,7 @@ class _Trial(Moment):
     @property
     def has_raised(self) -> bool:
         """Whether a guard has raised an error that the chart lets through."""
-        return self._is_strict and any(verdict.error for verdict in self.verdicts.values())
+        return self.is_strict and any(verdict.error for verdict in self.verdicts.values())
 
 
 def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: Any) -> Explanation:
@@ -109,7 +105,8 @@ def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: 
     """
     tree, rows = chart.hierarchy, rows_of(chart)
     state, groups = rows.resolve(at).value, rows.groups(at, trigger)
-    trial = _Trial(chart, agent, context)
+    trial = _Trial(tree, agent, context)
+    trial.is_strict = chart.strict
     outcome: FireOutcome = "no reaction"
     target, options = None, dict[Any, None]()
     if groups:

@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 from weakref import ref
 
@@ -30,17 +30,13 @@ def field_of(agent: Any, name: str) -> Any:
         return None
 
 
-def plain_number(value: Any) -> Any:
-    """Return a number, such as one of numpy's, as Python's own; return anything else as it is."""
-    if type(value) in (int, float, bool) or not isinstance(value, Real):
-        return value
-    return int(value) if isinstance(value, Integral) else float(value)
-
-
 def count_of(agent: Any, name: str) -> int | None:
     """Return a field that holds a whole number; a mock's, or anything else, is none."""
-    value = plain_number(field_of(agent, name))
-    return value if type(value) is int else None
+    value = field_of(agent, name)
+    if type(value) is int:
+        return value
+    # it may be numpy's
+    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
 
 
 def memory_of(agent: Any) -> dict[str, Any]:

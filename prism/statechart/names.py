@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from functools import lru_cache
-from numbers import Real
+from numbers import Integral, Real
 from os import urandom
 from sys import intern
 from typing import Any
 
-from prism.statechart.memory import field_of, kept_beside, plain_number
+from prism.statechart.memory import field_of, kept_beside
 from prism.statechart.states import joined
 
 Keys = str | tuple[str, ...] | None
@@ -87,9 +87,11 @@ def _plain(value: object) -> Any:
         return _identity(value)
     if isinstance(value, Enum):
         value = value.value
-    if value is None or isinstance(value, (str, Real)):
-        # a number may be numpy's, for which JSON has no form
-        return plain_number(value)
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, Real):
+        # it may be numpy's, for which JSON has no form
+        return int(value) if isinstance(value, Integral) else float(value)
     if isinstance(value, Mapping):
         keys = (str(key.value if isinstance(key, Enum) else key) for key in value)
         return dict(zip(keys, map(_inside, value.values()), strict=True))

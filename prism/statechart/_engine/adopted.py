@@ -76,8 +76,8 @@ class AdoptedEngine(Driving[Any]):
 
     def _process(self, run: Any) -> Any:
         # the Machine reads the event from there if it drops those of a model
-        observed = partial(self._run_event, run.args[0], run)
-        return type(self._machine)._process(self._machine, observed)
+        machine = self._machine
+        return type(machine)._process(machine, partial(self._run_event, run.args[0], run))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""

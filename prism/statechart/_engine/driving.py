@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -174,9 +174,8 @@ class Driving(Engine[StateT]):
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            question = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
-            question.options = options
-            question.chart = self._definition
+            about = {"agent": agent, "state": state, "trigger": trigger, "context": context}
+            question = SimpleNamespace(**about, options=options, chart=self._definition)
             how = {"reason": None, "probabilities": None}
             announce(self._reporter.logger, question, chosen, "policy", how)
         if self.has_moved(agent, state, trigger, record):
@@ -245,10 +244,8 @@ class Driving(Engine[StateT]):
         """
         about = self._deciding_leaves(asked_in, trigger)
         later = takewhile(lambda entry: entry is not record, reversed(history_of(agent)))
-        return not about <= {*leaf_texts(agent.state)} or any(
-            not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
-            for each in later
-        )
+        moves = ({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)} for each in later)
+        return not about <= {*leaf_texts(agent.state)} or not about.isdisjoint(chain(*moves))
 
     def _deciding_leaves(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""

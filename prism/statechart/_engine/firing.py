@@ -98,9 +98,8 @@ class Engine(RunToCompletion[StateT]):
         """
         if self._machine is None:
             raise errors.DefinitionError(
-                f"chart {self._definition.name!r} has no Machine, because it has composites, "
-                "timers or eventless transitions, which a Machine does not run as SCXML does: use "
-                "chart.fire"
+                f"chart {self.name!r} has no Machine, because it has composites, timers or "
+                "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
             )
         machine: Machine = self._machine
         return machine
@@ -263,9 +262,10 @@ class Engine(RunToCompletion[StateT]):
                 self._refuse(agent, source, trigger, context, target)
             return None
 
-        # code of the application's may fire in turn, which `_act` queues, or have moved the agent
+        # code of the application's may fire in turn, which waits, or have moved the agent
         if before or runs_code or agent.state is not state:
-            return self._act(agent, arc, edge, context)
+            self._complete(agent, partial(self._make, agent, arc, edge, context))
+            return agent.state  # type: ignore[no-any-return]
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
             if dest is not None:
@@ -325,19 +325,13 @@ class Engine(RunToCompletion[StateT]):
         machine._process(partial(event._trigger, data))
         return self._member(agent.state) if adapter.is_made(data) else None
 
-    def _act(self, agent: Any, arc: Any, edge: Edge, context: Any) -> StateT | None:
+    def _make(self, agent: Any, arc: Any, edge: Edge, context: Any) -> None:
         """Make a transition during which code of the application's may run."""
-
-        def make() -> None:
-            for each in arc.before:
-                self._run_action(each.func, agent, edge, context)
-            # an internal transition leaves no state
-            if arc.dest is not None:
-                self._commit(agent, edge, context)
-
-        self._complete(agent, make)
-        made: StateT = agent.state
-        return made
+        for each in arc.before:
+            self._run_action(each.func, agent, edge, context)
+        # an internal transition leaves no state
+        if arc.dest is not None:
+            self._commit(agent, edge, context)
 
     def _edge_of(self, arc: Any, trigger: str) -> Edge:
         states = self._machine.states

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
 from itertools import chain
 from types import CoroutineType
 from typing import Any, NamedTuple, NoReturn
@@ -192,9 +191,8 @@ class ChartEvent(Event):
         classes = {type(each) for arc, _, end, _ in steps for each in (self, source, arc, end)}
         is_known = classes <= {ChartEvent, State, Arc}
         row = source.name, (listed and [*listed]) if is_known else (), steps, source, source.value
-        is_new = self.rows.get(state) != row
-        self.rows[state] = row
-        return is_new
+        former, self.rows[state] = self.rows.get(state), row
+        return former != row
 
     def _is_valid_source(self, state: State) -> bool:
         """Return whether a state reacts to the event, without the warning of transitions."""
@@ -283,10 +281,8 @@ def passes(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -
 
 
 def callback_name(func: Any) -> str:
-    """Return what messages call a callback."""
-    while isinstance(func, (ActionCallback, partial)):
-        func = func.func
-    return func if isinstance(func, str) else function_name(func) or type(func).__name__
+    """Return what messages call a condition."""
+    return func if isinstance(func, str) else function_name(func) or "guard"
 
 
 def arcs_of(machine: Machine) -> list[tuple[str, Any]]:

@@ -229,8 +229,7 @@ class NestedRows:
 
 def rows_of(definition: Definition[Any]) -> NestedRows:
     """Return what may react in the states of a chart; made once, and kept with its definition."""
-    if definition.rows is None:
-        definition.rows = NestedRows(definition.hierarchy)
+    definition.rows = definition.rows or NestedRows(definition.hierarchy)
     rows: NestedRows = definition.rows
     return rows
 
@@ -256,13 +255,11 @@ class Moment:
 
     def passes(self, arc: Arc) -> bool:
         """Return whether the guard of a transition passes."""
-        verdict = self.verdicts.get(arc)
-        if verdict is None:
-            verdict = evaluate(arc.written.guard, self.agent, self.context)
-            self.verdicts[arc] = verdict
+        if arc not in self.verdicts:
+            verdict = self.verdicts[arc] = evaluate(arc.written.guard, self.agent, self.context)
             if engine_hooks or verdict.error is not None:
                 self.judged(arc, verdict)
-        return verdict is PASSED
+        return self.verdicts[arc] is PASSED
 
     def draw(self) -> float:
         """Return a random number below 1."""

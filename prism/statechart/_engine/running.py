@@ -44,8 +44,7 @@ class Steps:
         self.rows: NestedRows = rows_of(chart.definition)
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
-        limits = chart.definition.timeouts.items()
-        self._limits = {state_text(state): ticks for state, ticks in limits}
+        self._limits = {state_text(at): limit for at, limit in chart.definition.timeouts.items()}
         self._after: dict[str, dict[str, Arc]] = {}
         self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:
@@ -186,10 +185,9 @@ class Steps:
             remember(memory_of(agent), plan)
         for action in plan.after:
             chart._run_action(action, agent, edge, context)
-        if plan.started and agent.state == edge.to_state:
-            for state in plan.started:
-                for key, arc in self._after.get(state, {}).items():
-                    self._limit(agent, state, key, arc)
+        for state in plan.started if agent.state == edge.to_state else ():
+            for key, arc in self._after.get(state, {}).items():
+                self._limit(agent, state, key, arc)
         if engine_hooks:
             numbers = tuple(arc.number for arc in plan.arcs)
             observe("transition", TransitionDetails, chart.definition, numbers, agent, context)

@@ -41,6 +41,8 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
+_FIELDS = (*FIELD_DEFAULTS, "state_history")
+
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
@@ -228,9 +230,7 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
-def add_missing_fields(
-    agent: Any, names: Iterable[str] = (*FIELD_DEFAULTS, "state_history")
-) -> None:
+def add_missing_fields(agent: Any, names: Iterable[str] = _FIELDS) -> None:
     """Give an object the fields it lacks.
 
     Raises:

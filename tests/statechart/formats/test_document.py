@@ -62,6 +62,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"name": [*"ab"]}, "name: cannot be ['a', 'b']"),
     ({"description": True}, "description: cannot be True"),
     ({"state": []}, "state: is no key; did you mean 'states'?"),
+    ({"transitions": ["go"]}, "transitions[0]: cannot be 'go'"),
     ({"final_states": "calm"}, "final_states: must be a list, got 'calm'"),
     ({"states": ["calm", {"state": "angry", "states": 5}]}, "states.angry: 'int' object is not"),
     ({"initial": "x"}, "initial: 'x' is not among the states (calm, angry)"),
