@@ -77,8 +77,7 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
     name, kind = function_name(value), _FUNCTIONS[key]
     if name is None:
         raise DefinitionError(
-            f"the {key} of {owner} has no name of its own ({brief(value)}): define it with 'def', "
-            "or set its __name__"
+            f"the {key} of {owner} has no name ({brief(value)}): use 'def', or set its __name__"
         )
     if functions.setdefault((kind, name), value) != value:
         raise DefinitionError(f"two {kind} are called {name!r}, one of them in {owner}")
@@ -172,9 +171,8 @@ class _Reader:
             return functions[name]
         except KeyError:
             names = joined([*map(brief, functions)]) or "nothing"
-            raise _wrong(
-                where, f"unknown function {brief(name)}: pass it in {kind}=, which has {names}"
-            ) from None
+            problem = f"unknown function {brief(name)}: pass it in {kind}=, which has {names}"
+            raise _wrong(where, problem) from None
 
 
 def _wrong(where: Where, problem: str) -> DefinitionError:

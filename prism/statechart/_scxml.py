@@ -199,7 +199,6 @@ class _Reader:
         # the elements around, each with its data; those of other programs have none
         self._around: list[tuple[str, Any]] = [("document", {})]
         self._ids: set[str] = set()
-        self._texts: set[str] = set()
         self._histories: dict[str, Any] = {}
         self._chart: dict[str, Any] = {}
         # data whose targets are ids until all are known, with prism's own attributes
@@ -222,8 +221,11 @@ class _Reader:
         paths = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
         for data, key, extras in self._parts:
             line = data.pop("line")
+            path = paths.get(id(data), ("states", data.get("state", "")))
+            # two ids may stand for one text
+            self._refuse(f"a second {path[1]!r}", "state" in data and path in self.lines, line)
             # the first without a text is the document itself
-            self.lines.setdefault(paths.get(id(data), ("states", data.get("state", ""))), line)
+            self.lines.setdefault(path, line)
             for each in data[key]:
                 missing = f"{key} {each!r}, which no state has as its id,"
                 self._refuse(missing, each not in self._ids, line)
@@ -294,9 +296,6 @@ class _Reader:
                 self._histories[self._id(kind, values)] = data
             case _:
                 text = _decoded(self._id(kind, values))
-                # two ids may stand for one text
-                self._refuse(f"a second {text!r}", text in self._texts)
-                self._texts.add(text)
                 data |= {"state": text, "states": [], "initial": ids}
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
@@ -323,10 +322,9 @@ class _Reader:
         self._parts.append((data, "target", more))
 
 
-def _led(data: dict[str, Any]) -> list[str]:
-    """Return the ids to which a history, or the initial transition of a state, leads."""
-    ids: list[str] = data["default" if "history" in data else "initial"]
-    return ids
+def _led(data: dict[str, Any]) -> Any:
+    """Return the list of ids to which a history, or the initial transition of a state, leads."""
+    return data["default" if "history" in data else "initial"]
 
 
 def _extras(values: Mapping[str, str]) -> dict[str, Any]:

@@ -173,12 +173,10 @@ def find_flaws(chart: Definition[Any]) -> Iterator[Finding]:
     left = {*_left(chart.hierarchy), *chart.arguments["final_states"]}
     lost = f"cannot be reached from {initial!r}: add a transition that leads to it, or remove it"
     trapped = "has no way out: add a transition that leaves it, or make it a final state"
-    for state in chart.states:
-        if state not in reached:
-            yield Finding("unreachable", state, f"state {state_text(state)!r} {lost}")
-    for state in chart.states:
-        if state not in left:
-            yield Finding("no_way_out", state, f"state {state_text(state)!r} {trapped}")
+    for state in (each for each in chart.states if each not in reached):
+        yield Finding("unreachable", state, f"state {state_text(state)!r} {lost}")
+    for state in (each for each in chart.states if each not in left):
+        yield Finding("no_way_out", state, f"state {state_text(state)!r} {trapped}")
 
 
 def _reached(chart: Definition[Any]) -> set[Any]:

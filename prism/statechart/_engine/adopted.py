@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from inspect import ismethod
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
@@ -121,7 +121,7 @@ class AdoptedEngine(Driving[Any]):
         made = self._made
         if trigger not in self._machine.events:
             source = self._machine.get_model_state(agent)
-            self._refuse(agent, source, trigger, next(iter(args), kwargs or None))
+            self._refuse(agent, source, trigger, next(iter(args), kwargs or None), None)
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         # a queue does not tell, nor does an event whose error `on_exception` has handled
         return self._value(agent) if self._made != made else None
@@ -139,8 +139,7 @@ class AdoptedEngine(Driving[Any]):
             "and fire_to are for charts that are written as a Statechart"
         )
 
-    _refused: Any = _is_not_for_it
-    afire = begin = bound = extended = fire_to = _refused
+    afire = begin = bound = extended = fire_to = cast(Any, _is_not_for_it)
 
 
 def _require_adoptable(machine: Any) -> None:

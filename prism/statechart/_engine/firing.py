@@ -106,10 +106,9 @@ class Engine(RunToCompletion[StateT]):
 
     # What is observed of the Machine
 
-    def _machine_changed(self, has_hooks: bool) -> None:
-        """Read the Machine anew."""
-        self._is_slow, self._events = has_hooks, self._machine.events
-        self._rows = self._machine.values
+    def _read_machine(self, *parts: Any) -> None:
+        """Take over what `fire` looks at: whether there are hooks, the events, and the states."""
+        self._is_slow, self._events, self._rows = parts
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""
@@ -305,16 +304,16 @@ class Engine(RunToCompletion[StateT]):
             target: Where the transition must lead; None for anywhere.
             rest: The transitions that are still to be tried; None for all of the event's.
         """
+        state = state_text(self._require_state(agent))
+        if not self._has_trigger(trigger):
+            text = trigger if isinstance(trigger, str) else repr(trigger)
+            self._reporter.refused(agent, state, text, (), context)
+            return None
         if self.schedule is not None:
             made: StateT | None = self.schedule.fire(agent, trigger, context, target)
             return made
-        self._require_state(agent)
-        machine = self._machine
-        source = machine.get_model_state(agent)
-        if not self._has_trigger(trigger):
-            text = trigger if isinstance(trigger, str) else repr(trigger)
-            self._refuse(agent, source, text, context)
-            return None
+
+        machine, source = self._machine, self._machine.get_model_state(agent)
         event = machine.events.get(trigger) or machine.event_cls(trigger, machine)
         if not target is rest is None:
             arcs = self._arcs(source, trigger, target) if rest is None else rest
@@ -338,9 +337,7 @@ class Engine(RunToCompletion[StateT]):
         source = states[arc.source].value
         return shared_edge(source, source if arc.dest is None else states[arc.dest].value, trigger)
 
-    def _refuse(
-        self, agent: Any, source: adapter.State, trigger: str, context: Any, target: Any = None
-    ) -> None:
+    def _refuse(self, agent: Any, source: Any, trigger: str, context: Any, target: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         arcs = self._arcs(source, trigger, target)
         conditions = [each for arc in arcs for each in arc.conditions]

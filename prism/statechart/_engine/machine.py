@@ -233,7 +233,8 @@ class ChartMachine(Machine):
         for event in self.events.values():
             if isinstance(event, ChartEvent):
                 event.rows.clear()
-        self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
+        has_hooks = any(getattr(self, name) for name in MACHINE_HOOKS)
+        self.chart._read_machine(has_hooks, self.events, self.values)
 
     def get_model_state(self, model: Any) -> State:
         """Return the state of an agent, which may hold it as text."""

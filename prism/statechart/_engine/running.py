@@ -59,13 +59,12 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        chart, rows = self._chart, self.rows
-        state, moment = chart._require_state(agent), self._moment(agent, context)
-        is_known = chart._has_trigger(trigger)
-        if is_known and target is None:
+        chart, rows, state = self._chart, self.rows, agent.state
+        moment = self._moment(agent, context)
+        if target is None:
             step = rows.first(state, trigger, moment)
         else:
-            enabled = rows.enabled(state, trigger, moment) if is_known else ()
+            enabled = rows.enabled(state, trigger, moment)
             step = next((each for each in enabled if each.to_state == target), None)
         if step is not None:
             return self.run(agent, step, context)
@@ -83,9 +82,8 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        if not self._chart._complete(agent, partial(self._settle, agent, step, context)):
-            return None
-        return self._chart._member(agent.state)
+        is_made = self._chart._complete(agent, partial(self._settle, agent, step, context))
+        return self._chart._member(agent.state) if is_made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
@@ -140,7 +138,7 @@ class Steps:
         run, raised, is_made = self._chart._firing[id(agent)], deque[str](), False
         run.errors = None
         first = [] if step is None else [(step, context)]
-        for each, about in chain(first, self._following(raised, agent, context)):
+        for each, about in chain(first, self._next(raised, agent, context)):
             self._chart._count_step(agent, run, each.trigger)
             self._make(agent, each, about, run)
             raised += each.plan.raised
@@ -149,9 +147,7 @@ class Steps:
             raise run.errors[0]
         return is_made
 
-    def _following(
-        self, raised: deque[str], agent: Any, context: Any
-    ) -> Iterator[tuple[Edge, Any]]:
+    def _next(self, raised: deque[str], agent: Any, context: Any) -> Iterator[tuple[Edge, Any]]:
         """Yield the steps that need no further event, each once the last is made, and its context.
 
         Eventless transitions come first, then those that what was raised enables.
@@ -224,7 +220,7 @@ class Steps:
             yield from (partial(self._chart.fire, agent, TIMEOUT, context) for _ in late)
         for state in active:
             for key, arc in self._after.get(state, {}).items():
-                yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
+                yield partial(self._run_due, agent, ticks, context, state, key, arc)
         for state in active:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
@@ -250,8 +246,7 @@ class Steps:
         """Return the ticks for which a state has been active; -1 if it is not."""
         if state not in self._active(agent):
             return -1
-        time: int = memory_of(agent).get("ticks", {}).get(state, ticks)
-        return time
+        return int(memory_of(agent).get("ticks", {}).get(state, ticks))
 
     # After a time
 
@@ -264,12 +259,9 @@ class Steps:
             if not ticks:
                 return 0
             limits[key] = ticks
-        limit: int = limits.get(key, after)
-        return limit
+        return int(limits.get(key, after))
 
-    def _make_in_time(
-        self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc
-    ) -> Any:
+    def _run_due(self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc) -> Any:
         """Make a transition if its time has come; unless it raises, it has then had its time."""
         time = self._time_in(agent, state, ticks)
         limit = 0 if time < 0 else self._limit(agent, state, key, arc)
