@@ -12,7 +12,7 @@ _LINK = re.compile(r"\[([^\]]+)\]\((?!https?:)[^)]*\)")
 _INSTALLED = {
     "`prism tour` draws this picture": "`prism tour` draws two pictures",
     "pip install .\n": "pip install prism-statecharts\n",
-    "(From a checkout, with Python": "(With Python",
+    "This needs a checkout and Python": "This needs Python",
     "pip install '.[analysis]'": "pip install 'prism-statecharts[analysis]'",
 }
 """What the README says of a checkout, and what is true of the package."""

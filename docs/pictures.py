@@ -83,12 +83,17 @@ def part_of_tour(place: int) -> Callable[[Path], str]:
 
 
 def chart(_folder: Path) -> str:
-    """Draw the chart of the feed with the traffic of a hundred agents."""
+    """Draw the transitions that a hundred agents of the feed made, with their traffic."""
     run = Run(Feed(preset="classic"), 100, rounds=2, seed=7)
     run.run()
-    made = [record for agent in run.agents for record in agent.state_history]
-    traffic = Counter((record.from_state, record.to_state) for record in made)
-    return social_media_chart().to_svg(traffic)
+    records = [record for agent in run.agents for record in agent.state_history]
+    traffic = Counter((record.from_state, record.to_state) for record in records)
+    made = {(record.trigger, record.from_state, record.to_state) for record in records}
+
+    full = social_media_chart()
+    named = {(each.trigger, each.source, each.target) for each in full.transitions}
+    # with the time-outs that nobody needed, it would be too wide for a phone
+    return full.extended(without=named - made).to_svg(traffic)
 
 
 def states(folder: Path) -> str:

@@ -11,7 +11,7 @@ folder. Each language has its own check:
   anything.
 - ``sh``: commands that install prism. They are only checked: they exist, with options that exist.
 - ``json``: JSON, or one JSON value a line.
-- ``yaml``: one document of YAML, or comments.
+- ``yaml``: one document of YAML.
 - ``text``: nothing is checked.
 - ``toml``: a document of TOML.
 
@@ -117,7 +117,7 @@ class Reader:
             "json": check_json,
             "text": lambda _code: None,
             "toml": tomllib.loads,
-            "yaml": check_yaml,
+            "yaml": parse_yaml,
         }
         assert block.language in runners, f"no idea what to do with {block.language}"
         runners[block.language](block.code)
@@ -225,12 +225,6 @@ def _check_options(arguments: list[str]) -> None:
     assert {
         word.partition("=")[0] for word in rest if word.startswith("-") and word != "-"
     } <= known
-
-
-def check_yaml(code: str) -> None:
-    """Check that a text is YAML; a block may show comments only."""
-    if any(line.strip() and not line.startswith("#") for line in code.splitlines()):
-        parse_yaml(code)
 
 
 def check_json(code: str) -> None:

@@ -9,12 +9,12 @@ from enum import Enum
 from functools import partial
 from operator import attrgetter
 from time import time
-from typing import TYPE_CHECKING, Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart.memory import restart_times
+from prism.statechart.memory import plain_number, restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
@@ -25,13 +25,10 @@ from prism.statechart.transitions import (
     shared_edge,
 )
 
-_WRITTEN_BY_ENGINE = (
-    *("state", "ticks_in_state", "timeout_threshold", "transition_to"),
-    *("state_history", "max_history_depth"),
-)
+_WRITTEN = ("state", "ticks_in_state", "state_history", "max_history_depth", "transition_to")
 
 
-def _checked(stored: str, check: Callable[[Any], Any]) -> property:
+def _checked(stored: str, check: Callable[[Any], Any]) -> Any:
     """Return a property for a stored value that is checked when it is assigned."""
 
     def assign(agent: Any, value: Any) -> None:
@@ -42,9 +39,10 @@ def _checked(stored: str, check: Callable[[Any], Any]) -> property:
 
 
 def _whole_number(field: str, least: int, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    number = plain_number(value)
+    if type(number) is not int or number < least:
         raise FieldValueError(f"{field} must be a whole number, {least} or more, got {value!r}")
-    return value
+    return number
 
 
 def _write(agent: Any, edge: Edge, time: float, context: object) -> int:
@@ -100,7 +98,7 @@ class StatechartMixin:
         """Create the object with its fields set."""
         # with the first object, since Django adds a model's fields when the class has been made
         if "_prism_writer" not in cls.__dict__ and any(
-            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN_BY_ENGINE
+            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN
         ):
             cls._prism_writer = None
         # `object.__new__` refuses the arguments of ``__init__``, which another base may need.
@@ -148,22 +146,15 @@ class StatechartMixin:
         restart_times(self.state_memory or {})
         self._prism_state, self._prism_ticks = value, 0
 
-    if TYPE_CHECKING:
-        state: Any
-        state_memory: dict[str, Any] | None
-        ticks_in_state: int
-        engagement_threshold: float
-        timeout_threshold: int
-    else:
-        state = property(attrgetter("_prism_state"), _prism_set_state)
-        state_memory = _checked("_prism_memory", lambda memory: memory)
-        ticks_in_state = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
-        engagement_threshold = _checked(
-            "_prism_engagement", partial(checked_relevance, "engagement_threshold")
-        )
-        timeout_threshold = _checked(
-            "_prism_timeout", partial(_whole_number, "timeout_threshold", 1)
-        )
+    state: Any = property(attrgetter("_prism_state"), _prism_set_state)
+    state_memory: dict[str, Any] | None = _checked("_prism_memory", lambda memory: memory)
+    ticks_in_state: int = _checked("_prism_ticks", partial(_whole_number, "ticks_in_state", 0))
+    engagement_threshold: float = _checked(
+        "_prism_engagement", partial(checked_relevance, "engagement_threshold")
+    )
+    timeout_threshold: int = _checked(
+        "_prism_timeout", partial(_whole_number, "timeout_threshold", 1)
+    )
 
     @property
     def state_history(self) -> deque[StateTransition]:

@@ -8,19 +8,19 @@ import re
 import warnings
 from collections.abc import Iterable, Sequence, Set
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent, archetype_named
+from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent
 from prism.agents.tables import (
     attributes_of,
     columns_of,
+    id_column,
     ids_of,
     read_table,
     refuse_misspelt,
-    unique_names,
 )
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
@@ -161,14 +161,12 @@ _PERSONAS = (
     ("role", "goal", "backstory"),
     ("description", "personality", "scenario"),
 )
-_TEXTS = ("bio", "description", *(column for columns in _PERSONAS for column in columns))
 _COLUMNS = (
-    *("agent_id", "name", "interests", "personality", "archetype", "following"),
-    *("username", "following_agentid_list", "previous_tweets", *_NAMES, *_INTERESTS, *_TEXTS),
+    *("agent_id", "archetype", "following", "following_agentid_list", "previous_tweets"),
+    *(*_NAMES, *_INTERESTS, *(column for columns in _PERSONAS for column in columns)),
 )
 _MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
 _NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
-_POST = ("post_id", "author_id", "text", "topics")
 
 
 def load_population(path: Path | str, *, seed: int = 0) -> Population:
@@ -205,20 +203,20 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     with reading(path):
         records = read_table(path)
     columns = columns_of(records)
-    settings = [name for name in _SETTINGS if name in columns]
-    others = [name for name in columns if name and name not in (*_COLUMNS, *_SETTINGS)]
     if path.suffix.lower() == ".jsonl":
-        refuse_misspelt(path, others, (*_COLUMNS, *_SETTINGS))
-    ids, attributes = ids_of(records), attributes_of(records, [*others, *settings])
+        refuse_misspelt(path, columns, (*_COLUMNS, *_SETTINGS))
+    id_name = id_column(columns) or "name"
+    others = [name for name in columns if name not in (*_COLUMNS, id_name)]
+    ids = ids_of(records, id_name)
     names = frozenset(ids)
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
-    for record, agent_id, values in zip(records, ids, attributes, strict=True):
+    for record, agent_id, values in zip(records, ids, attributes_of(records, others), strict=True):
         tweets = _listed(record, "previous_tweets")
         agent = _agent(record, agent_id, tweets, seed)
         followed = dict.fromkeys(_followed(record, ids, names))
         agent.following = tuple(name for name in followed if name != agent_id)
-        for setting in settings:
+        for setting in _SETTINGS:
             if (value := values.pop(setting, None)) is not None:
                 with record.at(setting):
                     setattr(agent, setting, value)
@@ -231,22 +229,21 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
 
 
 def _agent(record: Record, agent_id: str, tweets: Sequence[str], seed: int) -> SocialAgent:
-    """Return an agent with its persona."""
+    """Return an agent with its persona, and with interests from its texts if it has none."""
     kind = record.text("archetype", "")
-    with record.at("archetype"):
-        archetype = archetype_named(kind) if kind else archetype_for(agent_id, seed)
     name = next(iter(_texts(record, _NAMES)), agent_id)
+    about = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
+    interests = [topic for column in _INTERESTS for topic in _topics(record, column)]
     # a character card has macros in place of names
     names = {"char": name, "user": "the user"}
-    about = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
-    persona = "\n".join(text.rstrip("\n") for text in about)
-    return SocialAgent(
-        agent_id,
-        name,
-        _interests(record, tweets),
-        _MACRO.sub(lambda macro: names[macro[1].lower()], persona),
-        archetype=archetype,
-    )
+    with record.at("archetype"):
+        return SocialAgent(
+            agent_id,
+            name,
+            interests or keywords_of("\n".join((*about, *tweets))),
+            _MACRO.sub(lambda macro: names[macro[1].lower()], "\n".join(about)),
+            archetype=kind or archetype_for(agent_id, seed),
+        )
 
 
 def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
@@ -257,8 +254,7 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
         agents: The population; every author must be one of them.
 
     Raises:
-        InputError: If the file is missing or malformed, an author is unknown, or two posts have the
-            same id.
+        InputError: If the file is missing or malformed, or an author or a field is unknown.
     """
     path = Path(path)
     authors = {agent.agent_id for agent in agents}
@@ -267,31 +263,25 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
     if not records:
         raise InputError("holds no posts", path=path)
 
-    unique_names([each for each in records if each.fields.get("post_id") is not None], "post_id")
-    posts = []
+    posts, known = [], [field.name for field in fields(SeedPost)]
     for record in records:
         for field in record.fields:
-            if field not in _POST:
-                raise record.wrong(field, f"unknown field; known are {', '.join(_POST)}")
+            if field not in known:
+                raise record.wrong(field, f"unknown field; known are {', '.join(known)}")
         author = record.text("author_id")
         if author not in authors:
             raise record.wrong("author_id", f"no agent of the population is called {author!r}")
 
-        topics = tuple(_listed(record, "topics"))
-        posts.append(SeedPost(author, record.text("text"), topics, record.fields.get("post_id")))
+        topics, post_id = tuple(_listed(record, "topics")), record.text("post_id", "") or None
+        posts.append(SeedPost(author, record.text("text"), topics, post_id))
 
     return posts
 
 
 def _texts(record: Record, columns: Iterable[str]) -> list[str]:
-    """Return the texts of some columns, without empty ones."""
-    return [text for column in columns if (text := record.text(column, "")).strip()]
-
-
-def _interests(record: Record, tweets: Sequence[str]) -> list[str]:
-    """Return an agent's interests, or the most frequent words of its texts if it has none."""
-    listed = [topic for column in _INTERESTS for topic in _topics(record, column)]
-    return listed or keywords_of("\n".join((*_texts(record, dict.fromkeys(_TEXTS)), *tweets)))
+    """Return the texts of some columns, without empty ones and the last line ends."""
+    texts = (record.text(column, "").rstrip("\n") for column in columns)
+    return [text for text in texts if text.strip()]
 
 
 def _topics(record: Record, column: str) -> list[str]:

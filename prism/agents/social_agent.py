@@ -8,12 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, cast
-
-import orjson
 
 from prism.agents._mixin import StatechartMixin
 from prism.agents.words import relevance, terms_of
@@ -72,21 +69,6 @@ def archetype_named(name: str) -> Archetype:
     return ARCHETYPES[name]
 
 
-def plain_attributes(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return attributes as a dict.
-
-    Raises:
-        FieldValueError: If JSON, and so a log, would change or refuse a value.
-    """
-    attributes = dict(values)
-    with suppress(orjson.JSONEncodeError):
-        if orjson.loads(orjson.dumps(attributes)) == attributes:
-            return attributes
-    raise FieldValueError(
-        f"attributes must be values that JSON gives back unchanged, got {attributes!r}"
-    )
-
-
 class SocialAgent(StatechartMixin):
     """A user of a social network with a persona and a behavioural state.
 
@@ -107,7 +89,7 @@ class SocialAgent(StatechartMixin):
         timeout_threshold: Longest dwell time in one state in ticks, above 0; 5 by default.
         max_history_depth: Maximum length of the history.
         attributes: Further data about it, such as columns of a file, for guards, actions and
-            analysis: values that JSON gives back unchanged.
+            analysis. The log describes a value that JSON cannot represent.
 
     Attributes:
         pending_action: Kind of post that a composing agent is about to publish.
@@ -157,7 +139,7 @@ class SocialAgent(StatechartMixin):
         self.max_history_depth = max_history_depth
         self.state_history = state_history
         self.ticks_in_state = ticks_in_state
-        self.attributes: dict[str, Any] = plain_attributes(attributes or {})
+        self.attributes: dict[str, Any] = dict(attributes or {})
         thresholds = (engagement_threshold, timeout_threshold)
         for name, threshold in zip(_THRESHOLDS, thresholds, strict=True):
             value = getattr(self.archetype, name, None) if threshold is None else threshold

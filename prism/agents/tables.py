@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
-from prism.agents.social_agent import plain_attributes
+import orjson
+
 from prism.errors import InputError
 from prism.files import Record, parse_json, read_json_lines
 from prism.files.records import read_csv
@@ -69,11 +70,14 @@ def _read_document(path: Path) -> list[Record]:
 
 
 def columns_of(records: Sequence[Record]) -> list[str]:
-    """Return the columns that records have, in the order in which they occur."""
-    return list(dict.fromkeys(name for record in records for name in record.fields))
+    """Return the columns that records have, in the order in which they occur.
+
+    A column without a name, such as the rows' numbers that pandas writes, is none.
+    """
+    return list(dict.fromkeys(name for record in records for name in record.fields if name))
 
 
-def refuse_misspelt(path: Path, columns: Iterable[str], fields: Iterable[str]) -> None:
+def refuse_misspelt(path: Path, columns: Iterable[str], fields: Collection[str]) -> None:
     """Refuse a column that is nearly a field, which would be drawn or have its default.
 
     Raises:
@@ -84,6 +88,8 @@ def refuse_misspelt(path: Path, columns: Iterable[str], fields: Iterable[str]) -
 
     folded = {field.casefold(): field for field in fields}
     for column in columns:
+        if column in fields:
+            continue
         # as near as a typing mistake: two words that merely look alike are kept apart
         for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
             raise InputError(
@@ -109,8 +115,10 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
             row[name] = value
     for record, row in zip(records, rows, strict=True):
         for name, value in row.items():
-            with record.at(name):
-                plain_attributes({name: value})
+            try:
+                orjson.dumps(value)
+            except TypeError as error:
+                raise record.wrong(name, f"cannot be written to a log: {error}") from None
 
     return rows
 
@@ -123,49 +131,34 @@ def _column(cells: Sequence[str]) -> Sequence[Any]:
     except InputError:
         return cells
     kinds = {type(value) for value in values if value is not None}
-    if kinds == {float, int}:
-        return [None if value is None else float(value) for value in values]
-    return values if kinds in ({bool}, {int}, {float}) else cells
+    return values if kinds and (kinds <= {int, float} or kinds == {bool}) else cells
 
 
-def unique_names(records: Iterable[Record], column: str) -> list[str]:
-    """Return the name of each record.
+def id_column(columns: Iterable[str]) -> str | None:
+    """Return the column of the agents' ids, if there is one; that of OASIS is ``username``."""
+    return next((name for name in ("agent_id", "username", "id") if name in columns), None)
+
+
+def ids_of(records: Sequence[Record], column: str) -> list[str]:
+    """Return the id of each agent; user names, and display names, are made unique by the row.
 
     Raises:
-        InputError: If it is missing, or an earlier record has the same name.
+        InputError: If an agent has none, or two agents have one ``agent_id`` or ``id``.
     """
     lines: dict[str, int | None] = {}
-    for record in records:
-        name = record.text(column)
-        if name in lines:
-            where = f" on line {lines[name]}" if lines[name] else ""
-            raise record.wrong(column, f"{name!r} is already used{where}")
-        lines[name] = record.line
-    return list(lines)
-
-
-def ids_of(records: Sequence[Record]) -> list[str]:
-    """Return the id of each agent: its ``agent_id``, or its user name, made unique by the row.
-
-    Agents without a ``username`` have their ``name``.
-
-    Raises:
-        InputError: If it has none, or two agents have one ``agent_id``.
-    """
-    columns = columns_of(records)
-    if "agent_id" in columns:
-        return unique_names(records, "agent_id")
-
-    column = "username" if "username" in columns else "name"
-    ids: dict[str, None] = {}
     renamed = []
     for row, record in enumerate(records):
-        if (name := record.text(column)) in ids:
-            while name in ids:
+        value = record.fields.get(column)
+        name = str(value) if type(value) is int else record.text(column)
+        if name in lines:
+            if column in ("agent_id", "id"):
+                where = f" on line {lines[name]}" if lines[name] else ""
+                raise record.wrong(column, f"{name!r} is already used{where}")
+            while name in lines:
                 name = f"{name}#{row}"
             renamed.append(name)
-        ids[name] = None
+        lines[name] = record.line
     if renamed:
         message = "%s: repeated user names are told apart by their row: %s"
         _logger.warning(message, records[0].path, brief(renamed))
-    return list(ids)
+    return list(lines)

@@ -17,6 +17,7 @@ from math import sqrt
 from typing import Any
 
 from prism.errors import FieldTypeError, FieldValueError
+from prism.statechart.memory import plain_number
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")
@@ -155,18 +156,22 @@ def relevance(interests: Terms, context: Any) -> float:
     if context is None:
         return 0.0
 
+    # first, since a feed rates each post for each of its readers
     terms = getattr(context, "terms", None)
     if not isinstance(terms, Terms):
-        is_number = isinstance(context, (int, float))
-        number = context if is_number else _read(context, "relevance")
+        context = plain_number(context)
+        number = context if isinstance(context, (int, float)) else _read(context, "relevance")
         if number is not None:
             return checked_relevance("relevance", number)
         terms = _terms_of_context(context)
 
-    topics, words = interests.topics & terms.topics, interests.words & terms.words
-    of_topics = len(topics) / sqrt(len(interests.topics) * len(terms.topics)) if topics else 0.0
-    of_words = len(words) / sqrt(len(interests.words) * len(terms.words)) if words else 0.0
-    return max(of_topics, of_words)
+    topics, words = _overlap(interests.topics, terms.topics), _overlap(interests.words, terms.words)
+    return max(topics, words)
+
+
+def _overlap(one: frozenset[str], other: frozenset[str]) -> float:
+    shared = len(one & other)
+    return shared / sqrt(len(one) * len(other)) if shared else 0.0
 
 
 def checked_relevance(field: str, value: Any) -> float:
@@ -175,9 +180,10 @@ def checked_relevance(field: str, value: Any) -> float:
     Raises:
         FieldValueError: If it is not a number from 0.0 to 1.0; the message names the field.
     """
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0.0 <= value <= 1.0:
+    number = plain_number(value)
+    if type(number) not in (int, float) or not 0.0 <= number <= 1.0:
         raise FieldValueError(f"{field} must be a number from 0.0 to 1.0, got {value!r}")
-    return float(value)
+    return float(number)
 
 
 def _terms_of_context(context: Any) -> Terms:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 import os
 import re
 from collections import Counter
@@ -17,29 +16,12 @@ from typing import Any
 import duckdb
 import orjson
 
-from prism.analysis._tables import computed, needed, require_columns, statements, table_names
+from prism.analysis._tables import Tables, statements, table_names
 from prism.analysis.loading import CONFIG, column_types, load, quoted
 from prism.errors import InputError
 from prism.files.records import distinct_ends
 from prism.runlog.reader import locate_log
 from prism.telemetry import events
-
-_SPREAD = {
-    **{"agents": "attributes", "run_measures": "measures", "measured_in": "measures"},
-    "events_of": "keys",
-}
-"""The columns of objects whose keys become columns."""
-
-_OF_FEED = (
-    *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
-    *("replies_received", "reshares_received", "likes_received"),
-)
-_BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
-
-_UNPACED = "create table paced as select null as run, null as line, null as rounds_in_state limit 0"
-"""Steps are followed for their lengths only where events happen at rates."""
-
-_WHOLE = re.compile(r'"U?(?:BIGINT|HUGEINT)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +106,9 @@ class Log:
     ) -> None:
         self._all_runs = all_runs
         self._unreadable = list(unreadable)
-        self._are_several = len(paths) + len(unreadable) > 1
-        self._made: set[str] = set()
         self.paths: tuple[Path, ...] = tuple(path for path, _ in paths)
         self.connection: duckdb.DuckDBPyConnection = self._connect()
+        self._tables = Tables(self.connection, len(paths) + len(unreadable) > 1)
         self._paths: dict[str, Path] = {}
         self._make_events(self._load(paths))
 
@@ -153,21 +134,21 @@ class Log:
     def runs(self) -> tuple[Run, ...]:
         """The runs, in the order of the logs; a log without events has none."""
         names = [name for name in Run.__dataclass_fields__ if name not in ("label", "path")]
-        columns = ", ".join(map(_name, names))
-        rows = self._rows(f"select run, {columns} from runs", "runs")
+        columns = ", ".join(f'"{name}"' for name in names)
+        rows = self._tables.rows(f"select run, {columns} from runs", "runs")
         return tuple(self._run(label, dict(zip(names, row, strict=True))) for label, *row in rows)
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """Notes on problems of the logs. Tables use everything else.
 
-        Notes on agents whose steps do not follow from one another are there once a table has
-        followed them, such as ``states``.
+        A table that follows agents, such as ``states``, adds notes on steps that do not follow from
+        one another.
         """
-        rows = self._rows("select run, kind, line, message from notes", "notes")
-        if "steps" in self._made:
+        rows = self._tables.rows("select run, kind, line, message from notes", "notes")
+        if self._tables.is_made("steps"):
             query = "select run, kind, null, message from path_notes"
-            rows += self._rows(query, "path_notes")
+            rows += self._tables.rows(query, "path_notes")
         noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in rows]
         return (*self._unreadable, *noted)
 
@@ -180,34 +161,12 @@ class Log:
 
         Args:
             name: The table, such as ``states``, or one that takes arguments, as ``states_at``.
-            arguments: These, such as the depth.
+            arguments: Its arguments, such as the depth.
 
         Raises:
             InputError: If there is no such table.
         """
-        name = name.replace("-", "_")
-        if name not in table_names():
-            raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
-        called = f"({', '.join(map(_literal, arguments))})" if arguments else ""
-        if name in ("agent", "events_of"):
-            self._require("agent" if name == "agent" else "event", arguments)
-        if name.endswith("_by"):
-            require_columns(name, arguments)
-        self._make(name)
-        source = f"{name}{called}"
-        columns = self.connection.sql(f"from {source}").columns
-        hidden = self._hidden(name, columns)
-        if name == "events_of":
-            hidden |= self._empty(source, columns) - {"keys"}
-        chosen = [f't."{each}"' for each in columns if each not in hidden]
-        if name in _SPREAD and (spread := self._keys_as_columns(source, _SPREAD[name], columns)):
-            chosen[chosen.index(f't."{_SPREAD[name]}"')] = spread
-        elif name in _SPREAD:
-            chosen.remove(f't."{_SPREAD[name]}"')
-        beside, joined = self._parameters(columns)
-        listed = ", ".join([*chosen[: bool(joined)], *beside, *chosen[bool(joined) :]])
-        listed = listed.replace('t."run"', "t.run::varchar as run")
-        return self.connection.sql(f"select {listed} from {source} t {joined}")
+        return self._tables.relation(name.replace("-", "_"), arguments)
 
     def rows(self, name: str, *arguments: object) -> list[dict[str, Any]]:
         """Return the rows of a table as plain data."""
@@ -218,7 +177,7 @@ class Log:
 
         Args:
             query: A query in DuckDB's SQL.
-            values: What ``$name`` stands for in it, by name.
+            values: The values of its parameters (``$name``), by name.
 
         Raises:
             InputError: If DuckDB cannot read it; the message names what there is.
@@ -230,7 +189,7 @@ class Log:
             for name, text in statements().items():
                 # a macro is not meant where a column has its name
                 if re.search(rf"\b{name}" + (r"\s*\(" if "create macro" in text else r"\b"), query):
-                    self._make(name)
+                    self._tables.make(name)
             return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
@@ -293,113 +252,6 @@ class Log:
         )
         return f"select '{quoted(label)}'::label as run, line, {columns} from {schema}.lines"
 
-    def _make(self, name: str) -> None:
-        """Make a view or macro, after those that it reads."""
-        for each in needed(name, self._follows_lengths(name)):
-            if each in self._made:
-                continue
-            self._made.add(each)
-            text = statements()[each]
-            if each in computed():
-                text = text.replace(f"create view {each}", f"create table {each}", 1)
-            if each == "paced" and not self._facts["rates"]:
-                text = _UNPACED
-            # what is kept of a log that has grown is made anew
-            self.connection.execute(text.replace("create", "create or replace", 1))
-
-    def _follows_lengths(self, name: str) -> bool:
-        """Return whether a view needs steps for their lengths in time."""
-        return "paced" not in needed(name, True) or bool(self._facts["rates"])
-
-    def _rows(self, query: str, *needs: str) -> list[tuple[Any, ...]]:
-        for name in needs:
-            self._make(name)
-        return self.connection.execute(query).fetchall()
-
-    def _hidden(self, name: str, columns: Sequence[str]) -> set[str]:
-        """Return the columns that say nothing about these logs."""
-        facts = self._facts
-        hidden = set() if self._are_several else {"run"}
-        if name == "agents":
-            hidden |= {"chart"} if facts["has_feed"] else {*_OF_FEED}
-        elif facts["charts"] < 2 and name.partition("_")[0] in _BY_CHART:
-            hidden.add("chart")
-        units = facts["units"]
-        if units == ["time"] and name.partition("_")[0] in ("states", "stuck", "agent"):
-            hidden |= {"round", "tick"}
-        if name.startswith("states"):
-            hidden |= {"time"} if "time" not in units else set()
-            hidden |= {"tick"} if "tick" not in units else set()
-        if not facts["assigned"] and name != "arms":
-            hidden.add("arm")
-        if not facts["rates"]:
-            hidden.add("rounds_in_state")
-        if not facts["born"]:
-            hidden.add("parent")
-        return hidden & {*columns}
-
-    @cached_property
-    def _facts(self) -> Mapping[str, Any]:
-        query = (
-            "select coalesce(bool_or(has_feed), true), coalesce(max(charts_seen), 0), "
-            "coalesce(list(distinct unit), ['tick']), bool_or(seconds_per_round is not null), "
-            "(select count(*) > 0 from events where event = 'treatment.assigned'), "
-            "(select count(parent) > 0 from events where event = 'agent.joined') from runs"
-        )
-        names = ("has_feed", "charts", "units", "rates", "assigned", "born")
-        return dict(zip(names, self._rows(query, "runs")[0], strict=True))
-
-    def _keys_as_columns(self, source: str, column: str, columns: Sequence[str]) -> str:
-        """Return the keys of a column of objects as columns."""
-        query = f'select json_group_structure("{column}") from {source}'
-        ((structure,),) = self.connection.execute(query).fetchall()
-        kinds = orjson.loads(structure or "{}")
-        if not isinstance(kinds, dict):
-            return ""
-        parts = []
-        for name, kind in kinds.items():
-            if column == "keys" and name in columns:
-                continue
-            label = f"{column[:-1]}_{name}" if name in columns else name
-            parts.append(f"{_value_at(f't.{_name(column)}', name, kind)} as {_name(label)}")
-        return ", ".join(parts)
-
-    def _parameters(self, columns: Sequence[str]) -> tuple[list[str], str]:
-        """Return the columns of the parameters that tell runs apart, and the join for them."""
-        if not self._are_several or "run" not in columns:
-            return [], ""
-        apart = _apart([run.parameters for run in self.runs])
-        if not apart:
-            return [], ""
-        if "parameters" not in self._made:
-            self._made.add("parameters")
-            rows = [[run.label, json.dumps(dict(run.parameters))] for run in self.runs]
-            self.connection.execute("create table parameters (run label, own json)")
-            self.connection.executemany("insert into parameters values (?, ?)", rows)
-        every = self.connection.execute(
-            "select json_group_structure(own) from parameters"
-        ).fetchall()
-        kinds = orjson.loads(every[0][0])
-        listed = []
-        for name in apart:
-            label = f"parameter_{name}" if name in columns else name
-            listed.append(f"{_value_at('own', name, kinds[name])} as {_name(label)}")
-        return listed, "left join parameters on parameters.run = t.run"
-
-    def _require(self, what: str, arguments: Sequence[object]) -> None:
-        """Refuse an agent or an event that the logs have not."""
-        column = "agent_id" if what == "agent" else "event"
-        query = f"select count(*) from events where {column} = ?"
-        if self.connection.execute(query, list(arguments[:1])).fetchall()[0][0]:
-            return
-        raise InputError(f"no {what} {arguments[0]!r} in the log")
-
-    def _empty(self, source: str, columns: Sequence[str]) -> set[str]:
-        """Return the columns without any value."""
-        counts = ", ".join(f"count({_name(each)})" for each in columns)
-        ((*numbers,),) = self.connection.execute(f"select {counts} from {source}").fetchall()
-        return {name for name, number in zip(columns, numbers, strict=True) if not number}
-
     def _run(self, label: str, facts: dict[str, Any]) -> Run:
         for name in ("parameters", "charts"):
             values = orjson.loads(facts[name] or "{}")
@@ -407,7 +259,7 @@ class Log:
         if facts["charts"]:
             inside: dict[str, dict[str, list[str]]] = {}
             query = "select chart, around, state from inside where run = ?"
-            self._make("inside")
+            self._tables.make("inside")
             for chart, around, state in self.connection.execute(query, [label]).fetchall():
                 inside.setdefault(chart, {}).setdefault(around, []).append(state)
             facts["charts"] = {k: chart for k, chart in facts["charts"].items() if k in inside}
@@ -485,33 +337,3 @@ def _column(name: str, kind: str, is_present: bool) -> str:
         # DuckDB reads NaN and Infinity, which would spoil every mean
         return f'if(isfinite("{name}"), "{name}", null) as "{name}"'
     return f'"{name}"' if is_present else f'null::{kind} as "{name}"'
-
-
-def _literal(value: object) -> str:
-    if isinstance(value, str):
-        return f"'{quoted(value)}'"
-    if isinstance(value, Sequence):
-        return f"[{', '.join(map(_literal, value))}]"
-    return "null" if value is None else str(value)
-
-
-def _value_at(column: str, key: str, kind: object) -> str:
-    """Return the value of a key of a column of objects, of the kind that DuckDB found in them."""
-    escaped = key.replace("\\", "\\\\").replace('"', '\\"')
-    path = quoted(f'$."{escaped}"')
-    value = f"json_extract_string({column}, '{path}')"
-    # objects, lists and keys of several kinds stay texts
-    if not isinstance(kind, str) or kind in ("JSON", "NULL", "VARCHAR"):
-        return value
-    return f"try_cast({value} as {kind.removeprefix('U')})"
-
-
-def _name(text: str) -> str:
-    escaped = text.replace('"', '""')
-    return f'"{escaped}"'
-
-
-def _apart(every: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the parameters that distinguish runs."""
-    names = dict.fromkeys(name for each in every for name in each)
-    return [name for name in names if len({repr(each.get(name)) for each in every}) > 1]

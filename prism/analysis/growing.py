@@ -1,4 +1,4 @@
-"""The log of a run that goes on, whose tables follow it."""
+"""The log of a run that is still being written, as tables."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from tempfile import NamedTemporaryFile, TemporaryDirectory
 import duckdb
 
 from prism.analysis._log import Log, Note
-from prism.analysis._tables import computed
 from prism.analysis.loading import CONFIG, Damage, last_run, load_lines
 
 _GROWN = "grown.own"
@@ -18,10 +17,10 @@ _STARTED = b'"run.started"'
 
 
 class GrowingLog(Log):
-    """The tables of one run, which is given its lines as they are written.
+    """The tables of a run to which lines are still being added.
 
-    The database is in memory, as far as that suffices, and its queries can read no file: its tables
-    serve a page.
+    The database is in memory as long as it fits, and its queries can read no file, since they come
+    from a page.
 
     Args:
         path: The log; it is not read here.
@@ -40,7 +39,7 @@ class GrowingLog(Log):
         super().__init__([(path, label)])
 
     def append(self, lines: bytes) -> None:
-        """Add whole lines; the tables are made anew when somebody asks for them."""
+        """Add whole lines; the next query makes the tables again."""
         execute = self.connection.execute
         damage: list[Damage] = []
         with NamedTemporaryFile(dir=self._folder.name, suffix=".jsonl") as file:
@@ -81,7 +80,7 @@ class GrowingLog(Log):
     def notes(self) -> tuple[Note, ...]:
         """Notes on problems of the log; those on steps are of the last time they were followed."""
         notes = super().notes
-        if "steps" in self._made:
+        if self._tables.is_made("steps"):
             self._path_notes = [each for each in notes if each.kind in _OF_PATHS]
             return notes
         return (*notes, *self._path_notes)
@@ -93,9 +92,8 @@ class GrowingLog(Log):
 
     def _forget(self) -> None:
         """Have what was computed be computed again."""
-        self._made -= computed()
-        for name in ("runs", "_facts"):
-            self.__dict__.pop(name, None)
+        self._tables.forget()
+        self.__dict__.pop("runs", None)
 
     def _connect(self) -> duckdb.DuckDBPyConnection:
         folder = self._folder.name

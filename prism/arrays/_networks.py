@@ -15,7 +15,7 @@ class ArrayNetwork:
     Args:
         world: The world, in its `ArrayWorld.setup`.
         pairs: Pairs of connected agents, an array with two columns; of a graph of networkx
-            ``np.array(graph.edges)``. A pair that is there twice counts once.
+            ``np.array(graph.edges)``. A repeated pair counts once.
 
     Raises:
         FieldTypeError: If they are no whole numbers.

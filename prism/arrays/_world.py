@@ -164,7 +164,7 @@ class ArrayWorld(Population):
     def decide(self, who: ArrayLike, trigger: str, weights: Weights) -> dict[Any, Mask]:
         """Fire an event for some agents, each of which draws one of the transitions it enables.
 
-        An agent that is named again decides again, from the state that it is in by then.
+        An agent that is named twice decides twice, the second time in its new state.
 
         Args:
             who: The agents.

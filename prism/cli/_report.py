@@ -25,7 +25,7 @@ def report(
 ) -> None:
     """Make one self-contained HTML page of a run, which works offline.
 
-    An existing page is replaced; any other file is not.
+    It replaces an existing page, but no other file.
 
     **Example**
 

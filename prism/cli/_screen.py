@@ -93,13 +93,13 @@ def are_numbers(values: Sequence[Any]) -> bool:
 
 
 def cell(value: Any) -> str:
-    """Return a value as it stands in a table: whole numbers with commas, others in four digits."""
+    """Return a value as it stands in a table."""
+    from prism.drawing import number_text
+
     if value is None:
         return "-"
-    if isinstance(value, float):
-        return f"{value:,.4g}" if 1e-4 <= abs(value) < 1e4 or not value else f"{value:.4g}"
-    if isinstance(value, int) and not isinstance(value, bool):
-        return f"{value:,}"
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return number_text(value)
     return one_line(", ".join(map(str, value)) if isinstance(value, list) else str(value))
 
 

@@ -139,9 +139,9 @@ def check(
     seed: options.Seed = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Run a world twice, under two hash seeds and with its agents in another order, and compare.
+    """Run a world under two hash seeds and with its agents in another order, and compare the logs.
 
-    Report the first field or event that differs. Without `--agents`, there are 100; without
+    Report the first line that differs. Without `--agents`, there are 100; without
     `--rounds`, at most 20; without `--treat`, every treatment is applied once. Notes name events
     that did nothing or were never fired, and states nobody entered.
 

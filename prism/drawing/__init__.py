@@ -4,7 +4,7 @@ from prism.drawing._curves import draw_curves
 from prism.drawing._diagram import Arrow, Box, Diagram, Levels
 from prism.drawing._languages import to_dot, to_mermaid
 from prism.drawing._svg import draw_svg
-from prism.drawing._text import printable, showable
+from prism.drawing._text import number_text, printable, showable
 
 __all__ = [
     "Arrow",
@@ -13,6 +13,7 @@ __all__ = [
     "Levels",
     "draw_curves",
     "draw_svg",
+    "number_text",
     "printable",
     "showable",
     "to_dot",

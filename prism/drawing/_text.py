@@ -29,6 +29,13 @@ def printable(text: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
+def number_text(value: float) -> str:
+    """Return a number with commas: whole if it is an integer or large, otherwise in four digits."""
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:,.4g}"
+
+
 _FONTS = {"name": (13.0, 17.0), "small": (11.0, 14.0), "count": (11.0, 14.0)}
 """The size of the font and the height of a line of each class of text."""
 

@@ -1,4 +1,4 @@
-"""Small worlds to copy and change; each is imported when its name is asked for."""
+"""Small worlds to copy and change, each imported on first use."""
 
 from typing import TYPE_CHECKING
 

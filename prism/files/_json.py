@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from math import isfinite
 from os import PathLike
-from typing import Any, NoReturn
+from typing import Any
 
 from prism.errors import InputError
 
@@ -27,7 +28,9 @@ def parse_json(
             if known.
     """
     try:
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+        return json.loads(
+            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_finite
+        )
     except InputError as error:
         raise InputError(error.problem, path=path, line=line, field=error.field) from None
     except json.JSONDecodeError as error:
@@ -53,5 +56,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return result
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise InputError(f"is not valid JSON: {name} is not a JSON number")
+def _finite(text: str) -> float:
+    if not isfinite(number := float(text)):
+        raise InputError(f"is not valid JSON: {text} is not a finite number")
+    return number

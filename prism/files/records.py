@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -174,7 +175,8 @@ def read_csv(path: Path) -> Iterator[Record]:
         path: The file; its first row is the header, in which commas, semicolons or tabs separate.
 
     Raises:
-        InputError: If it is not valid CSV, or a row has more or fewer cells than the header.
+        InputError: If it is not valid CSV, a column's name appears twice, or a row has more or
+            fewer cells than the header.
     """
     # The limit applies to the whole process; a cell of tweets can exceed the default.
     previous_limit = csv.field_size_limit(_MAX_CELL_CHARACTERS)
@@ -185,6 +187,9 @@ def read_csv(path: Path) -> Iterator[Record]:
             separator = max(",;\t", key=first.count)
             rows = csv.reader(chain([first], lines), delimiter=separator, strict=True)
             header = next(rows, [])
+            for name, times in Counter(filter(None, header)).items():
+                if times > 1:
+                    raise InputError("appears twice in the header", path=path, line=1, field=name)
             if len(header) == 1 and not _ONE_COLUMN.fullmatch(header[0]):
                 problem = f"separate columns by commas, semicolons or tabs, got {first.strip()!r}"
                 raise InputError(problem, path=path, line=1)

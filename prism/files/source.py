@@ -198,11 +198,6 @@ class Problems:
         """Iterate over the problems so far."""
         return iter([*self._problems])
 
-    @property
-    def errors(self) -> list[Problem]:
-        """The errors, in the order of the document."""
-        return sorted(problem for problem in self if problem.severity == "error")
-
     def add(
         self,
         where: Where,
@@ -232,10 +227,11 @@ class Problems:
         """Raise an error if there are problems that make the document unusable.
 
         Raises:
-            DocumentError: If there are such problems.
+            DocumentError: If there are such problems; it lists them with the warnings.
         """
-        if errors := self.errors:
-            raise DocumentError(errors)
+        problems = [each for each in sorted(self) if each.severity != "note"]
+        if any(each.severity == "error" for each in problems):
+            raise DocumentError(problems)
 
 
 def _name(path: PathLike[str] | str | None) -> str | None:

@@ -11,8 +11,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "Check",
-    "Model",
-    "OllamaChatClient",
-]
+__all__ = ["Check", "Model", "OllamaChatClient"]

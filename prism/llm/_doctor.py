@@ -18,11 +18,12 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._servers import ModelServer, OllamaServer
-from prism.llm.addresses import model_name
+from prism.llm._dialects import OllamaServer
+from prism.llm._servers import ModelServer
 from prism.llm.pool import ModelPool
 from prism.reasoner import Cost, Question
-from prism.reasoner.prompts import PromptSettings, request_for
+from prism.reasoner.descriptions import PromptSettings
+from prism.reasoner.prompts import request_for
 from prism.reasoner.questions import Kind
 from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import Reply
@@ -34,7 +35,6 @@ _OPTIONS = {
     "composing": "Write a post",
 }
 _ANN = SimpleNamespace(name="Ann")
-_MOST_LISTED = 5
 
 _MUCH = 0.5
 """The part of an answer from which on the order of the options decides more than the question."""
@@ -112,16 +112,14 @@ def _is_unclear(what: str, error: LLMError) -> bool:
 
 async def _server(server: ModelServer) -> Finding:
     listed = await server.models()
-    if model_name(server.model) in map(model_name, listed):
+    if (among := server.lack_in(listed)) is None:
         return Finding(f"{server.address} has {server.model}, one of {len(listed)} models")
 
-    more = ", ..." if len(listed) > _MOST_LISTED else ""
-    among = f"not among its {len(listed)} models: {', '.join(listed[:_MOST_LISTED])}{more}"
     # others serve more than they list
     if isinstance(server, OllamaServer):
         advice = server.no_model.format(model=server.model)
-        raise ModelMissingError(f"{server.address}: {server.model} is {among}; {advice}")
-    return Finding(f"{server.address}: {server.model} is {among}; the answer will show")
+        raise ModelMissingError(f"{server.address}: {server.model} {among}; {advice}")
+    return Finding(f"{server.address}: {server.model} {among}; the answer will show")
 
 
 async def _load(server: ModelServer) -> Finding:

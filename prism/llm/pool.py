@@ -8,12 +8,13 @@ from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm._servers import ModelServer, OllamaServer, OpenAIServer
+from prism.llm._dialects import OllamaServer, OpenAIServer
+from prism.llm._servers import ModelServer
 from prism.llm.addresses import Kind, check_address, same_address, with_port, with_version
 from prism.llm.settings import filled_in
 from prism.reasoner import Cost
-from prism.reasoner.asking import Pool
 from prism.reasoner.faults import NO_SUCH_PATH
+from prism.reasoner.pool import Pool
 
 _KINDS: dict[str, Any] = {
     "ollama": (OllamaServer, with_port),
@@ -46,11 +47,7 @@ class ModelPool(Pool):
     servers: tuple[ModelServer, ...]
 
     def __init__(
-        self,
-        hosts: Sequence[str],
-        model: str,
-        server: Kind = "ollama",
-        **options: Any,
+        self, hosts: Sequence[str], model: str, server: Kind = "ollama", **options: Any
     ) -> None:
         settings = filled_in(options)
         self.temperature: float = settings["temperature"]

@@ -15,9 +15,9 @@ from annotated_types import Ge, Gt, Le
 
 from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
-
-Mode = Literal["auto", "chat"]
-Rotations = Literal["none", "drawn", "all"]
+from prism.reasoner.questions import Mode, Rotations
+from prism.reasoner.requests import without_none
+from prism.statechart.memory import plain_number
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""
@@ -217,7 +217,7 @@ def _checked(kind: Any, value: Any) -> Any:
     from pydantic import ValidationError
 
     try:
-        return _reader(kind).validate_python(value)
+        return _reader(kind).validate_python(plain_number(value))
     except ValidationError as error:
         # reads documents, too, which takes as long to load as httpx
         from prism.files.declarations import shape_problems
@@ -228,8 +228,7 @@ def _checked(kind: Any, value: Any) -> Any:
 
 def settings_in(options: Settings) -> dict[str, Any]:
     """Return the settings of options that are not None."""
-    values = {name: getattr(options, name) for name in settings_of()}
-    return {name: value for name, value in values.items() if value is not None}
+    return without_none(**{name: getattr(options, name) for name in settings_of()})
 
 
 def to_plain(options: Settings) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, get_args, get_origin
 from unicodedata import category
 
 import orjson
@@ -24,7 +24,6 @@ from prism.files.source import (
     Language,
     Problem,
     Problems,
-    Severity,
     Source,
 )
 from prism.reasoner.wording import shortened
@@ -35,6 +34,7 @@ LOGGER: logging.Logger = logging.getLogger("prism.programs")
 OWN_WORDS = "write words of your own there"
 """What a refusal asks for; small models write that down, too."""
 
+ANY_KEY = "*"
 _MISSPELT = 0.8
 _FORM = re.compile(r"<[^<>]{0,60}>|\[(?:[a-z ][^\[\]]{0,60})?\]|\{[^{}:]{0,60}\}", re.IGNORECASE)
 _OPERATORS = frozenset("+*/%<>=|&^~")
@@ -111,7 +111,7 @@ class Document:
         problems = Problems(Source.read(path, cls.language))
         with suppress(DocumentError):
             cls._of(problems, Path(path), Path(path).stem)
-        return problems.errors or sorted(problems)
+        return sorted(problems)
 
 
 def read_part(kind: type[ModelT], value: Any, problems: Problems, top: Where = ()) -> ModelT | None:
@@ -134,38 +134,58 @@ def read_part(kind: type[ModelT], value: Any, problems: Problems, top: Where = (
     return None
 
 
-def note_unknown(value: Any, accepted: Any, problems: Problems, top: Where = ()) -> None:
-    """Note which keys of a part are ignored; a warning if one of them looks misspelt.
+def note_unknown(value: Any, keys: Any, problems: Problems, top: Where = ()) -> None:
+    """Warn of keys that look misspelt, and note which others are ignored.
 
     Args:
         value: The part.
-        accepted: The same part with every key that it may have.
-        problems: Collects the note.
+        keys: The keys that it may have, as `keys_of` returns them.
+        problems: Collects the warnings and the note.
         top: Where the part stands in its document.
     """
-    unknown = dict(_unknown(value, accepted, top))
-    if not unknown:
-        return
-    names = [key_of(where) + (f" (did you mean {n}?)" if n else "") for where, n in unknown.items()]
-    severity: Severity = "warning" if any(unknown.values()) else "note"
-    # a file of another program may have very many
-    message = shortened(f"prism ignores {', '.join(names)}", 600)
-    problems.add(next(iter(unknown)), message, "left_out", severity=severity)
+    ignored = []
+    for where, near in _unknown(value, keys, top):
+        if near:
+            message = f"is unknown; did you mean {near!r}?"
+            problems.add(where, message, "misspelt", severity="warning")
+        else:
+            ignored.append(where)
+    if ignored:
+        # a file of another program may have very many
+        message = shortened(f"prism ignores {', '.join(map(key_of, ignored))}", 600)
+        problems.add(ignored[0], message, "left_out", severity="note")
 
 
-def _unknown(value: Any, accepted: Any, where: Where) -> Iterator[tuple[Where, str]]:
-    """Yield keys that are not known, with the one that may be meant."""
-    if isinstance(value, dict) and isinstance(accepted, dict):
+def keys_of(kind: Any) -> Any:
+    """Return the keys that a part may have, each with those of its own value.
+
+    Args:
+        kind: The class or type of the part. A mapping with any keys has the key `ANY_KEY`.
+
+    Returns:
+        None for a part whose keys are not known.
+    """
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        fields = kind.model_fields.items()
+        return {field.alias or name: keys_of(field.annotation) for name, field in fields}
+    inside = next(filter(None, map(keys_of, get_args(kind))), None)
+    return {ANY_KEY: inside} if inside and get_origin(kind) is dict else inside
+
+
+def _unknown(value: Any, keys: Any, where: Where) -> Iterator[tuple[Where, str]]:
+    """Yield unknown keys, each with the one that is probably meant."""
+    if isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _unknown(part, keys, (*where, number))
+    elif isinstance(value, dict) and isinstance(keys, dict):
+        # a key that is there is not meant by another one
+        missing = [key for key in keys if key not in value]
         for key, part in value.items():
-            if key in accepted:
-                yield from _unknown(part, accepted[key], (*where, key))
+            if key in keys or ANY_KEY in keys:
+                yield from _unknown(part, keys.get(key, keys.get(ANY_KEY)), (*where, key))
             else:
-                near = get_close_matches(str(key), map(str, accepted), 1, _MISSPELT)
-                yield (*where, key), "".join(near)
-    elif isinstance(value, list) and isinstance(accepted, list):
-        for number, pair in enumerate(zip(value, accepted, strict=False)):
-            yield from _unknown(*pair, (*where, number))
-    elif isinstance(accepted, dict) and not isinstance(value, str):
+                yield (*where, key), "".join(get_close_matches(key, missing, 1, _MISSPELT))
+    elif isinstance(keys, dict) and not isinstance(value, str):
         yield where, ""
 
 

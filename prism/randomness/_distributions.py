@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cache
 from math import exp, floor, inf, isfinite, log1p
+from numbers import Integral
 from random import Random
 from typing import Any, cast
 
@@ -129,10 +130,11 @@ class Distributions(ABC):
         Raises:
             ValueError: If a number is out of its range.
         """
-        is_right = isinstance(number, int) and number >= 0 and 0 <= probability <= 1
+        is_right = isinstance(number, Integral) and number >= 0 and 0 <= probability <= 1
         arguments = number, probability
         wanted = "a whole number of trials, 0 or more, and a probability from 0 to 1"
         require(is_right, "binomial(number, probability)", arguments, wanted)
+        number = int(number)
 
         if probability > 0.5:
             return number - self.binomial(number, 1 - probability)

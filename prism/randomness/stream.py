@@ -16,6 +16,7 @@ from hashlib import blake2b
 from heapq import heappop, heappush
 from itertools import accumulate, chain
 from math import inf, isfinite
+from operator import index
 from struct import unpack
 from sys import byteorder
 from typing import Any, TypeVar
@@ -45,7 +46,7 @@ Taken = tuple[int, float]
 def keys_of(number: int, seed: int, *key: str | int) -> tuple[int, ...]:
     """Return so many keys of 64 bits, 8 at most, for a seed and the owner of what is drawn."""
     # unlike `str`, `ascii` tells a text from a number, and is the same in every version of Python
-    digest = blake2b(ascii((seed, *key)).encode(), digest_size=8 * number).digest()
+    digest = blake2b(ascii((index(seed), *key)).encode(), digest_size=8 * number).digest()
     return unpack(f"<{number}Q", digest)
 
 

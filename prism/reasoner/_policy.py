@@ -84,12 +84,12 @@ class PolicyReasoner(BaseReasoner):
         chosen = []
         for question in questions:
             weights = self._weights(question)
+            # as `weighted_index` draws, but the weights of a world are checked already
             number = self._streams.of(question.agent).random()
             choice = question.options[index_at(number, weights)]
             chosen.append(choice)
             if listens:
-                chances = _rounded([*map(state_text, question.options)], weights)
-                how = {"reason": None, "probabilities": chances}
+                how = {"reason": None, "probabilities": _rounded(question.options, weights)}
                 announce(logger or self._logger, question, choice, "policy", how)
         return chosen
 
@@ -99,7 +99,7 @@ class PolicyReasoner(BaseReasoner):
 
     def _draw(self, question: Question, weights: Sequence[float]) -> Decision:
         chosen = question.options[self._streams.of(question.agent).weighted_index(weights)]
-        probabilities = _rounded([*map(state_text, question.options)], weights)
+        probabilities = _rounded(question.options, weights)
         return Decision(chosen, "policy", probabilities=probabilities)
 
     def _weights(self, question: Question) -> list[float]:
@@ -125,7 +125,8 @@ class PolicyReasoner(BaseReasoner):
         ]
 
 
-def _rounded(texts: Sequence[str], weights: Sequence[float]) -> dict[str, float]:
+def _rounded(options: Sequence[Any], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits."""
     total = total_of(weights)
-    return {text: round(part / total, 6) for text, part in zip(texts, weights, strict=True)}
+    parts = zip(map(state_text, options), weights, strict=True)
+    return {text: round(part / total, 6) for text, part in parts}

@@ -8,22 +8,15 @@ from functools import partial
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner.prompts import (
-    PromptSettings,
+from prism.reasoner.descriptions import (
+    Briefing,
     WritePrompt,
     attribute_of,
-    description_of,
-    format_context,
     in_words,
     indented,
     joined,
-    memory_of,
-    name_of,
-    persona_of,
-    situation_of,
     value_in,
 )
-from prism.reasoner.questions import Question
 from prism.statechart.states import state_text
 
 _FIELDS = (
@@ -81,27 +74,19 @@ def _is_nearly_a_field(inside: str) -> bool:
     return word is not None and (word[1] in {*_FIELDS, *_OBJECTS} or word[0] == inside)
 
 
-def _filled(
-    parts: Sequence[str], question: Question, settings: PromptSettings, options: str, reply: str
-) -> str:
+def _filled(parts: Sequence[str], briefing: Briefing, options: str, reply: str) -> str:
     """Return the user's own prompt, with what a model needs in any case at its end.
 
     Raises:
         ReasonerError: If an attribute does not exist, or its format does not fit.
     """
-    chart, memory = question.chart, memory_of(question, settings.memory)
-    fields: Mapping[str, Callable[[], str]] = {
-        "name": lambda: name_of(question.agent),
-        "persona": lambda: persona_of(question.agent, settings.attributes),
-        "state": lambda: state_text(question.state),
-        "trigger": lambda: question.trigger,
-        "options": lambda: options,
-        "chart": lambda: "" if chart is None else str(chart.name),
-        "description": lambda: description_of(question),
-        "situation": lambda: situation_of(question),
-        "context": lambda: format_context(question.context),
-        "memory": lambda: memory,
-        "reply": lambda: reply,
+    question = briefing.question
+    fields = {
+        "state": state_text(question.state),
+        "trigger": question.trigger,
+        "chart": "" if question.chart is None else str(question.chart.name),
+        "options": options,
+        "reply": reply,
     }
     objects: Mapping[str, Callable[[str], Any]] = {
         "agent": lambda name: attribute_of(question.agent, name),
@@ -112,7 +97,10 @@ def _filled(
     def text_of(name: str) -> str:
         field, _, form = name.partition(":")
         owner, _, attribute = field.partition(".")
-        value = objects[owner](attribute) if attribute else fields[owner]()
+        if attribute:
+            value = objects[owner](attribute)
+        else:
+            value = fields[owner] if owner in fields else getattr(briefing, owner)
         if not form:
             return indented(in_words(value)) if attribute else str(value)
         try:
@@ -121,6 +109,7 @@ def _filled(
             raise ReasonerError(f"a prompt names {{{name}}}: {error}") from error
 
     text = "".join(text_of(each) if index % 2 else each for index, each in enumerate(parts))
-    further = {"memory": memory, "options": f"Choose one of these:\n{options}", "reply": reply}
+    listed = f"Choose one of these:\n{options}"
+    further = {"memory": briefing.memory, "options": listed, "reply": reply}
     missing = (part for name, part in further.items() if name not in parts[1::2])
     return joined(text.rstrip(), *missing)

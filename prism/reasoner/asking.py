@@ -1,38 +1,17 @@
-"""Asking a model on its servers, within limits, as a `Reasoner` and a `Writer` do.
-
-A pool is a queue of slots: a question takes one, and gives it back with its answer.
-
-Every server has as many slots as questions it answers at once. A failing server's slot comes back
-after a pause, which grows, so that the server is asked less and less until it answers again; a busy
-one's comes back when the server says. A server that does not answer in time gets half its slots.
-Nothing else limits, balances, or stops asking a server that is gone.
-"""
+"""Asking a model within limits, as a `Reasoner` and a `Writer` do; equal requests are made once."""
 
 from __future__ import annotations
 
 import asyncio
-from bisect import insort
 from collections import Counter
-from collections.abc import Callable, Collection, Coroutine, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 from dataclasses import dataclass
-from itertools import count
-from operator import itemgetter
 from time import perf_counter
-from typing import Any, ClassVar, Generic, TypedDict, TypeVar
+from typing import Any, Generic, TypedDict, TypeVar
 
-from prism.errors import (
-    BudgetSpentError,
-    CircuitOpenError,
-    FieldTypeError,
-    FieldValueError,
-    LLMError,
-    ModelMissingError,
-    TimedOutError,
-)
+from prism.errors import BudgetSpentError, FieldTypeError, FieldValueError, LLMError, TimedOutError
 from prism.reasoner.clients import ForeignServer, check_client, check_model, has
-from prism.reasoner.faults import OtherLoopError, is_retryable, may_be_an_outage
-from prism.reasoner.replies import of_kind
+from prism.reasoner.pool import Pool
 from prism.reasoner.requests import (
     USUAL_TRIES,
     Budget,
@@ -43,357 +22,12 @@ from prism.reasoner.requests import (
     answered,
     count_tokens,
     loop_time,
+    of_kind,
     require_positive,
 )
-from prism.reasoner.servers import Server
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, synchronous
 
 ResultT = TypeVar("ResultT")
-
-
-def _least_doubtful(server: Server) -> tuple[int, bool, float]:
-    """Order servers: the least failing first, then one that has answered, then the least busy."""
-    return server.failures, not server.answers, server.open / server.limit
-
-
-class Slots:
-    """The slots of some servers, and the questions that wait for one, in order."""
-
-    def __init__(self) -> None:
-        self._tickets = count()
-        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
-
-    def __len__(self) -> int:
-        """Return how many questions wait."""
-        return len(self._waiting)
-
-    async def take(self, able: Collection[Server], cost: Cost) -> Server:
-        """Take a slot of the least failing, least busy of these servers, as soon as one is free.
-
-        Raises:
-            CircuitOpenError: If all of them are given up.
-        """
-        ticket = next(self._tickets)
-        while not (free := [each for each in able if each.has_room]):
-            if all(each.is_given_up for each in able):
-                why = "; ".join(each.trouble for each in able)
-                raise CircuitOpenError(f"circuit open after repeated failures: {why}")
-            await self._wait(ticket)
-
-        server = min(free, key=_least_doubtful)
-        server.open += 1
-        if cost.on_slot is not None:
-            cost.on_slot()
-        return server
-
-    async def _wait(self, ticket: int) -> None:
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # whoever was woken in vain has its place in the queue again
-        insort(self._waiting, (ticket, turn), key=itemgetter(0))
-        try:
-            await turn
-        except asyncio.CancelledError:
-            self._waiting = [each for each in self._waiting if each[1] is not turn]
-            # another may have the turn
-            self.wake(1 if turn.done() and not turn.cancelled() else 0)
-            raise
-
-    def give_back(self, server: Server, pause: float = 0.0) -> None:
-        """Give a slot back, free after a pause."""
-        server.open -= 1
-        if not pause:
-            # more than one, where a server answers again
-            self.wake(server.limit - server.open - server.pausing)
-            return
-
-        self.pause(server, pause)
-
-    def pause(self, server: Server, seconds: float) -> None:
-        """Keep a slot of a server back for some seconds."""
-        loop = asyncio.get_running_loop()
-        server.pausing += 1
-        loop.call_later(seconds, self._end_pause, server)
-        # those who wait have nothing left to wait for: now, or when the patience is over
-        if server.is_given_up:
-            self.wake(len(self))
-        elif server.is_gone:
-            left = server.failing_since + server.patience - loop_time()
-            loop.call_later(left, lambda: self.wake(len(self)))
-
-    def _end_pause(self, server: Server) -> None:
-        server.pausing -= 1
-        self.wake(server.limit)
-
-    def wake(self, number: int) -> None:
-        """Let the first who wait look again."""
-        while number > 0 and self._waiting:
-            _, turn = self._waiting.pop(0)
-            if not turn.done():
-                turn.set_result(None)
-                number -= 1
-
-
-class Pool:
-    """One model on some servers.
-
-    A temporary failure is tried again, elsewhere if possible. After its attempts, a question waits
-    as long as the server answers nobody, within its patience; once it has answered another, the
-    failure is the question's. A question that a server refuses, or answers uselessly, is put to
-    another server once; if that one answers it, the first has failed.
-
-    Args:
-        servers: The servers.
-        model: Name of the model.
-        attempts: Requests for one question in case of temporary failures.
-
-    Attributes:
-        concurrency: Questions that all servers together answer at once.
-        reply_seconds: Seconds that a server may take for one reply; 0 if it has no such limit.
-    """
-
-    reply_seconds: float = 0.0
-    sends_schemas: ClassVar[bool] = False
-    """Whether the schema of a request goes to the servers, which follow it."""
-
-    def __init__(self, servers: Iterable[Server], model: str, *, attempts: int = 3) -> None:
-        self.servers: tuple[Any, ...] = tuple(servers)
-        self.model: str = model
-        self.concurrency: int = sum(each.limit for each in self.servers)
-        self._attempts = attempts
-        self._slots = Slots()
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._open = 0
-
-    @property
-    def waiting(self) -> int:
-        """Number of questions that wait for a slot."""
-        return len(self._slots)
-
-    @property
-    def trouble(self) -> str:
-        """The last failures of servers that fail now."""
-        return "; ".join(each.trouble for each in self.servers if each.failures)
-
-    async def chat(
-        self,
-        messages: Any,
-        *,
-        format: dict[str, Any] | None = None,  # noqa: A002 - as Ollama names it
-        cost: Cost | None = None,
-    ) -> ChatReply:
-        """Send a conversation.
-
-        Args:
-            messages: ``{"role": ..., "content": ...}``, oldest first.
-            format: JSON schema that the reply must follow.
-            cost: Collects the cost.
-
-        Raises:
-            LLMError: If no server answers.
-        """
-        return await self.ask(Request(messages, format), cost or Cost())
-
-    async def ask(self, request: Request[Any], cost: Cost) -> ChatReply:
-        """Send a request, to another server too if the reply of the first is useless.
-
-        Args:
-            request: The request.
-            cost: Collects the cost.
-
-        Raises:
-            LLMError: If no server answers.
-        """
-        with self.entered():
-            return await _Asking(self._slots, self._attempts, request, cost).answer(self.servers)
-
-    @property
-    def sampling(self) -> dict[str, Any]:
-        """How the servers were told to sample replies, without what they refused."""
-        sent = ((each.dropped, *item) for each in self.servers for item in each.sampling.items())
-        return {name: value for dropped, name, value in sent if name not in dropped}
-
-    async def smallest_window(self) -> int | None:
-        """Return the smallest window that questions have on any server; None if unknown."""
-        return None
-
-    async def close(self) -> None:
-        """Close the connections; the next question makes new ones."""
-
-    @contextmanager
-    def entered(self) -> Iterator[None]:
-        """Count a question of this event loop inside the block.
-
-        Raises:
-            OtherLoopError: If another loop has open questions.
-        """
-        loop = asyncio.get_running_loop()
-        if self._loop is not loop:
-            if self._open and self._loop is not None and not self._loop.is_closed():
-                raise OtherLoopError(
-                    "the client is in use by another event loop: make one client for each event "
-                    "loop"
-                )
-            self._loop, self._open, self._slots = loop, 0, Slots()
-            for server in self.servers:
-                server.open = server.pausing = 0
-                server.busy_until = 0.0
-
-        self._open += 1
-        try:
-            yield
-        finally:
-            self._open -= 1
-
-
-class _Asking:
-    """One question on its way through the servers of a pool."""
-
-    def __init__(self, slots: Slots, attempts: int, request: Request[Any], cost: Cost) -> None:
-        self._slots = slots
-        limit = request.attempts
-        self._attempts = attempts if limit is None else limit - cost.attempts
-        self._request, self._cost = request, cost
-        self._tries = 0
-        self._answers_before: dict[Server, int] = {}
-
-    async def answer(self, servers: Sequence[Server]) -> ChatReply:
-        """Return the first good answer of a server, or else the first useless one."""
-        left, doubted = list(servers), None
-        has_others, lacks = len(servers) > 1, self._request.lacks
-        while True:
-            try:
-                server, outcome = await self._outcome(left)
-            except LLMError as error:
-                if doubted is None or isinstance(error, BudgetSpentError):
-                    raise
-                return _result(doubted[1])
-
-            if not isinstance(outcome, LLMError) and not (has_others and lacks(outcome)):
-                server.answered()
-                if doubted is not None:
-                    # its answer was useless, and another server's is not
-                    useless = of_kind(LLMError, doubted[1]) or LLMError("gave no valid answer")
-                    doubted[0].failed(useless, loop_time())
-                return outcome
-
-            others = [each for each in left if each is not server]
-            # one that was of use, rather than another useless one
-            left = [each for each in others if each.answers] or others
-            if isinstance(outcome, ModelMissingError) and left and doubted is None:
-                server.failed(outcome, loop_time())
-            elif doubted is not None or not left:
-                return _result(outcome if doubted is None else doubted[1])
-            else:
-                doubted = server, outcome
-            self._slots.pause(server, server.backoff(server.failures + 1))
-
-    async def _outcome(self, able: Sequence[Server]) -> tuple[Server, ChatReply | LLMError]:
-        """Return what a server says, after failures that may pass; a refusal is its outcome.
-
-        Raises:
-            LLMError: If it fails too often.
-        """
-        pause = 0.0
-        while True:
-            # elsewhere it is put at once
-            if pause and len(able) == 1:
-                await asyncio.sleep(pause)
-            server = await self._slots.take(able, self._cost)
-            pause, sent_at = 0.0, loop_time()
-            answers_before = self._answers_before.setdefault(server, server.answers)
-            try:
-                return server, await server.chat(self._request, self._cost)
-            except BudgetSpentError:
-                raise
-            except LLMError as error:
-                if not (is_retryable(error) or (server.waits and may_be_an_outage(error))):
-                    return server, error
-                pause = server.failed(error, sent_at)
-                self._tries += 1
-                is_the_questions = server.answers > answers_before
-                may_wait = not is_the_questions and any(each.is_waited_for for each in able)
-                is_over = self._tries >= self._attempts and not may_wait
-                if is_over or all(each.is_given_up for each in able):
-                    raise
-            finally:
-                self._slots.give_back(server, pause)
-
-
-def _result(outcome: ChatReply | LLMError) -> ChatReply:
-    if isinstance(outcome, LLMError):
-        raise outcome
-    return outcome
-
-
-# Equal requests
-
-
-@dataclass(slots=True)
-class Outcome(Generic[ResultT]):
-    """The result of a call: a result or the exception that was raised, and the cost.
-
-    Args:
-        cost: The cost.
-        result: The result, if there is one.
-        error: The exception, if any.
-    """
-
-    cost: Cost
-    result: ResultT | None = None
-    error: Exception | None = None
-    _is_charged: bool = False
-
-    def charge(self) -> Cost:
-        """Return the cost to the first caller; to all others the cost without its charges."""
-        if self._is_charged:
-            return self.cost.without_charges()
-
-        self._is_charged = True
-        return self.cost
-
-
-class SingleFlight(Generic[ResultT]):
-    """Open calls by their questions: equal ones are made once, and end with the last who waits."""
-
-    def __init__(self) -> None:
-        self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
-        self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
-
-    async def do(
-        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
-    ) -> Outcome[ResultT]:
-        """Return the outcome of a call, which is made unless an equal one is open."""
-        task = self._open.get(key)
-        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
-            task = self._open[key] = asyncio.create_task(_outcome_of(make))
-        self._waiting[task] += 1
-        try:
-            return await asyncio.shield(task)
-        finally:
-            self._waiting[task] -= 1
-            if not self._waiting[task]:
-                del self._waiting[task]
-                if self._open.get(key) is task:
-                    del self._open[key]
-                # whoever is cancelled waits until the call has ended, too
-                if not task.done():
-                    task.cancel()
-                    await asyncio.wait([task])
-
-
-async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
-    cost = Cost()
-    try:
-        return Outcome(cost, await make(cost))
-    except Exception as error:
-        return Outcome(cost, error=error)
-    except asyncio.CancelledError as error:
-        failure = LLMError("the client cancelled its own call")
-        failure.__cause__ = error
-        return Outcome(cost, error=failure)
-
-
-# Limits
 
 DEFAULT_SECONDS = 120.0
 
@@ -472,12 +106,11 @@ class AsksModel:
         self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
         self._seed = seed
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     async def close(self) -> None:
         """Close the connections of a model's servers; the next question makes new ones."""
-        if isinstance(self.client, Pool):
-            await self.client.close()
+        await self.pool.close()
 
     async def ask(self, request: Request[ResultT], cost: Cost, tries: int = USUAL_TRIES) -> ResultT:
         """Return what a model's reply says; a useless one is asked for again in other words.
@@ -559,3 +192,87 @@ def _refuse_limits(pool: Pool, **limits: int | None) -> None:
         if value is not None:
             problem = f"{name} must be omitted, got {value!r}: set it on the Model"
             raise FieldValueError(f"{problem}, {type(pool).__name__} has its own")
+
+
+# Equal requests
+
+
+@dataclass(slots=True)
+class Outcome(Generic[ResultT]):
+    """The result of a call: a result or the exception that was raised, and the cost.
+
+    Args:
+        cost: The cost.
+        result: The result, if there is one.
+        error: The exception, if any.
+    """
+
+    cost: Cost
+    result: ResultT | None = None
+    error: Exception | None = None
+    _is_charged: bool = False
+
+    def charge(self) -> Cost:
+        """Return the cost to the first caller; to all others the cost without its charges."""
+        if self._is_charged:
+            return self.cost.without_charges()
+
+        self._is_charged = True
+        return self.cost
+
+
+class SingleFlight(Generic[ResultT]):
+    """Open calls by their questions: equal ones are made once, and end with the last who waits."""
+
+    def __init__(self) -> None:
+        self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
+        self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
+
+    async def do(
+        self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
+    ) -> Outcome[ResultT]:
+        """Return the outcome of a call, which is made unless an equal one is open."""
+        task = self._open.get(key)
+        if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
+            task = self._open[key] = asyncio.create_task(_outcome_of(make))
+        self._waiting[task] += 1
+        try:
+            return await asyncio.shield(task)
+        finally:
+            self._waiting[task] -= 1
+            if not self._waiting[task]:
+                del self._waiting[task]
+                if self._open.get(key) is task:
+                    del self._open[key]
+                # whoever is cancelled waits until the call has ended, too
+                if not task.done():
+                    task.cancel()
+                    await asyncio.wait([task])
+
+
+async def _outcome_of(make: Callable[[Cost], Coroutine[Any, Any, ResultT]]) -> Outcome[ResultT]:
+    cost = Cost()
+    try:
+        return Outcome(cost, await make(cost))
+    except Exception as error:
+        return Outcome(cost, error=error)
+    except asyncio.CancelledError as error:
+        failure = LLMError("the client cancelled its own call")
+        failure.__cause__ = error
+        return Outcome(cost, error=failure)
+
+
+async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+    """Await several things at once; if one raises, the others are cancelled and awaited."""
+    several = [*awaitables]
+    if len(several) == 1:
+        return [await several[0]]
+
+    tasks = [asyncio.ensure_future(each) for each in several]
+    try:
+        return list(await asyncio.gather(*tasks))
+    except BaseException:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        raise

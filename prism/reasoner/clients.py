@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner.requests import Request
+from prism.reasoner.requests import Request, without_none
 from prism.reasoner.servers import Call, ClientServer
 
 PROMPTED = ("chat", "get_response", "run")
@@ -45,11 +45,10 @@ class ForeignServer(ClientServer):
             return self._of_ollama(ask, request, seed)
 
         # as agent-framework's clients and agents take them
-        options = {"response_format": request.schema, "seed": seed}
-        present = {key: value for key, value in options.items() if value is not None}
+        options = without_none(response_format=request.schema, seed=seed)
         takes_options = name != "chat" and {"messages", "options"} <= set(names)
         (message,) = request.messages
-        return Call(ask, (message["content"],), {"options": present} if takes_options else {})
+        return Call(ask, (message["content"],), {"options": options} if takes_options else {})
 
     def _of_openai(
         self, create: Callable[..., Any], request: Request[Any], seed: int | None
@@ -65,11 +64,10 @@ class ForeignServer(ClientServer):
             "response_format": request.schema and {"type": "json_schema", "json_schema": schema},
             **self.chances_of(request),
         }
-        return Call(create, (), {key: part for key, part in offered.items() if part is not None})
+        return Call(create, (), without_none(**offered))
 
     def _of_ollama(self, ask: Callable[..., Any], request: Request[Any], seed: int | None) -> Call:
-        limits = {**self.sampling_of(request, None), "seed": seed}
-        options = {name: each for name, each in limits.items() if each is not None}
+        options = without_none(**self.sampling_of(request, None), seed=seed)
         offered = {
             "messages": request.messages,
             "format": request.schema,

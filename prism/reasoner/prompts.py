@@ -1,4 +1,4 @@
-"""What a model reads: values in words, the agent, its situation, and how to respond.
+"""Prompts: their parts in order, how a model is to respond, and the request made of both.
 
 A model whose server gives log-probabilities is asked for a letter, any other for the name of an
 option. A prompt begins with the part that all agents share (the chart's description and the
@@ -10,345 +10,30 @@ The options may be listed in another order, since language models prefer options
 position (Zheng, Zhou, Meng, Zhou and Huang 2024, "Large Language Models Are Not Robust Multiple
 Choice Selectors", ICLR). With rotations drawn for each question, no option comes first more often
 than another.
-
-A text that the chart's author did not write, such as a post or a personality, never has a line at
-the left margin of a prompt, so that it cannot pose as a part of it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from decimal import Decimal
-from enum import Enum
-from functools import lru_cache
-from math import isfinite
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from string import ascii_uppercase
-from typing import Any, Literal
+from typing import Any
 
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
+from prism.reasoner.descriptions import (
+    STATE_DESCRIPTIONS,
+    Briefing,
+    PromptSettings,
+    description_in,
+    format_context,
+    has_states_of_the_feed,
+    joined,
+)
 from prism.reasoner.questions import Kind, Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
 from prism.reasoner.requests import ChatReply, Request, prompted
-from prism.statechart import Configuration
-from prism.statechart.names import agent_name, identify
-from prism.statechart.states import AgentState, state_text
-
-# Other people's texts
-
-
-def one_line(text: Any) -> str:
-    """Return a text as a single line, as a name has to be."""
-    return " ".join(str(text).split())
-
-
-def indented(text: str) -> str:
-    """Return a text whose lines after the first are indented."""
-    return "\n  ".join(text.splitlines())
-
-
-def quotation(text: str) -> str:
-    """Return a text as a quotation: each of its lines indented, behind a mark."""
-    return "\n".join(f"  > {line}".rstrip() for line in text.splitlines())
-
-
-# Values
-
-_LARGE = 1e16
-"""Numbers from here on have an exponent in a prompt, as in Python."""
-
-
-def in_words(value: Any) -> str:
-    """Return a value in words: numbers with all of their digits, lists with commas."""
-    for kinds, write in _IN_WORDS:
-        if isinstance(value, kinds):
-            return write(value)
-
-    return in_words(list((identify(value) or {}).values()))
-
-
-def number_in_words(number: float) -> str:
-    """Return a number with the fewest digits that are exact, and no exponent below 1e16."""
-    text = repr(number)
-    if not isfinite(number) or abs(number) >= _LARGE:
-        return text
-    return format(Decimal(text), "f").removesuffix(".0")
-
-
-def _member_in_words(member: Enum) -> str:
-    return state_text(member) if isinstance(member, str) else in_words(member.value)
-
-
-def _mapping_in_words(mapping: Mapping[Any, Any]) -> str:
-    return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in mapping.items())
-
-
-_IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
-    (Enum, _member_in_words),
-    (bool, lambda value: "yes" if value else "no"),
-    (float, number_in_words),
-    (Mapping, _mapping_in_words),
-    ((set, frozenset), lambda value: ", ".join(sorted(map(in_words, value)))),
-    ((list, tuple), lambda value: ", ".join(map(in_words, value))),
-    (type(None), lambda _: "none"),
-    ((str, int), str),
-)
-"""The wording of each kind of value; enum members and truth values may also be texts or numbers."""
-
-
-def lines_of(values: Mapping[str, Any]) -> list[str]:
-    """Return values as lines such as ``age: 34``."""
-    return [f"{one_line(name)}: {indented(in_words(value))}" for name, value in values.items()]
-
-
-def attribute_of(agent: Any, name: str) -> Any:
-    """Return an attribute of an agent: from its ``attributes``, or else its own.
-
-    Raises:
-        ReasonerError: If there is none.
-    """
-    further = getattr(agent, "attributes", None)
-    sources = [further, agent] if isinstance(further, Mapping) else [agent]
-    return value_in(sources, name, f"agent {agent_name(agent)!r}")
-
-
-def value_in(sources: Sequence[Any], name: str, owner: str) -> Any:
-    """Return a key or an attribute of the first object that has it.
-
-    Args:
-        sources: The objects.
-        name: The key or the attribute.
-        owner: What to call the objects in a message.
-
-    Raises:
-        ReasonerError: If none of them has it.
-    """
-    for source in sources:
-        if isinstance(source, Mapping):
-            if name in source:
-                return source[name]
-        elif not name.startswith("_") and hasattr(source, name):
-            value = getattr(source, name)
-            if not callable(value):
-                return value
-
-    names = dict.fromkeys(each for source in sources for each in _names_in(source))
-    listed = ", ".join(names) or "nothing"
-    raise ReasonerError(f"a prompt names {name!r}, which {owner} does not have: it has {listed}")
-
-
-def _names_in(source: Any) -> list[str]:
-    names = source if isinstance(source, Mapping) else getattr(source, "__dict__", ())
-    return [str(name) for name in names if not str(name).startswith("_")]
-
-
-# The situation
-
-STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
-    AgentState.IDLE: "Stop browsing, wait for next round",
-    AgentState.SCROLLING: "Continue browsing without engaging",
-    AgentState.EVALUATING: "Look more closely at this post",
-    AgentState.COMPOSING: "Write a response or original content",
-    AgentState.ENGAGING_LIKE: "Like this post",
-    AgentState.ENGAGING_REPLY: "Reply to this post",
-    AgentState.ENGAGING_RESHARE: "Reshare this post",
-    AgentState.RESTING: "Take a break from activity",
-}
-"""The meaning of each state, for the prompt."""
-
-
-def format_context(context: Any) -> str:
-    """Describe a context: a post by author, text and topics, anything else by its fields.
-
-    The text of a post stands quoted. A mapping with other keys than those of a post is no post.
-    """
-    if context is None:
-        return "There are no further details."
-    if isinstance(context, str):
-        return context
-
-    texts = _texts_of_post(context)
-    if not texts:
-        return "\n".join(lines_of(identify(context) or {}))
-
-    text = next((str(text) for text in texts if text != ""), "(no text)")
-    author = _field(context, "author_id") or _field(context, "author")
-    topics = _field(context, "topics")
-    lines = [f"Post by {one_line(author)}:" if author else "Post:", quotation(text)]
-    if topics:
-        lines.append(f"Topics: {', '.join(_listed(topics))}")
-
-    return "\n".join(lines)
-
-
-def _texts_of_post(context: Any) -> list[Any]:
-    """Return what a context has as a post's text; nothing if it is no post."""
-    if isinstance(context, Mapping) and context.keys() - _OF_POSTS:
-        return []
-    return [text for name in ("text", "content") if (text := _field(context, name)) is not None]
-
-
-_OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"}
-
-
-def _field(context: Any, name: str) -> Any:
-    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
-
-
-def situation_of(question: Question) -> str:
-    """Return the situation: the question's prompt, or else state, event and context."""
-    if question.prompt:
-        return question.prompt
-
-    context = format_context(question.context)
-    return f"Now: {_words(question.state)}. What happens: {_words(question.trigger)}.\n\n{context}"
-
-
-def _words(name: Any) -> str:
-    return state_text(name).replace("_", " ")
-
-
-def description_of(question: Question) -> str:
-    """Return what the author of a question's chart says about it."""
-    return "" if question.chart is None else question.chart.description.strip()
-
-
-def memory_of(question: Question, most: int) -> str:
-    """Return the last things that happened to an agent, as a part of a prompt.
-
-    Args:
-        question: The question.
-        most: How many of them are told; with 0, the text is empty.
-    """
-    if not most:
-        return ""
-    # one more than is told reveals that there are more
-    if question.recall is not None:
-        return remembered(question.recall(most + 1), most)
-    return remembered(_things_in_history(question.agent, most + 1), most)
-
-
-def remembered(things: Sequence[str], most: int) -> str:
-    """Return the last of some things as a part of a prompt; empty if there are none."""
-    cut = ["- (earlier things are left out)"] * (len(things) > most)
-    lines = [f"- {one_line(each)}" for each in things[-most:]]
-    return "\n".join(("What you remember, oldest first:", *cut, *lines)) if lines else ""
-
-
-def transition_in_words(record: Any) -> str:
-    """Return an entry of an agent's history in words."""
-    source, target = state_text(record.from_state), state_text(record.to_state)
-    return f'You went from "{source}" to "{target}" on "{record.trigger}"{_about(record.context)}.'
-
-
-def stay_in_words(state: Any, trigger: str, context: Any) -> str:
-    """Return a decision to stay in words, since the history has no entry for it."""
-    return f'You stayed in "{state_text(state)}" on "{trigger}"{_about(identify(context))}.'
-
-
-def _about(context: Mapping[str, Any] | None) -> str:
-    return f" ({in_words(context)})" if context else ""
-
-
-def _things_in_history(agent: Any, most: int) -> list[str]:
-    """Return the last transitions of an agent that keeps a history, oldest first."""
-    history: Iterable[Any] = getattr(agent, "state_history", None) or ()
-    return [transition_in_words(record) for record in list(history)[-most:]]
-
-
-# Meanings
-
-
-@lru_cache(maxsize=256)
-def has_states_of_the_feed(kind: type) -> bool:
-    """Return whether the states of an enum are those of the social feed, and perhaps others."""
-    # a chart that extends the social one has an enum with these states and others
-    return kind is AgentState or (
-        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
-    )
-
-
-def meaning_of(question: Question, option: Any, descriptions: Mapping[Any, str]) -> str:
-    """Return the meaning of an option: the user's, the agent's, or its name."""
-    # not the feed's, since a state of another enum may have the same text
-    if descriptions is STATE_DESCRIPTIONS and not has_states_of_the_feed(option.__class__):
-        descriptions = {}
-
-    if isinstance(option, Configuration):
-        meanings = [meaning_of(question, leaf, descriptions) for leaf in option.leaves]
-        is_named = meanings == [*map(state_text, option.leaves)]
-        return descriptions.get(option) or (state_text(option) if is_named else "; ".join(meanings))
-
-    of_agent = getattr(question.agent, "meanings", None)
-    meaning = of_agent.get(option) if isinstance(of_agent, Mapping) else None
-    return meaning or description_in(option, descriptions)
-
-
-def description_in(option: Any, descriptions: Mapping[Any, str]) -> str:
-    """Return the description of an option, or its name in words."""
-    return descriptions.get(option) or _words(option)
-
-
-# Agents
-
-
-def name_of(agent: Any) -> str:
-    """Return the name of an agent."""
-    return one_line(getattr(agent, "name", None) or agent_name(agent))
-
-
-def interests_of(agent: Any) -> list[str]:
-    """Return the topics that interest an agent, if it has any."""
-    return _listed(getattr(agent, "interests", None) or ())
-
-
-def personality_of(agent: Any) -> str:
-    """Return the personality of an agent, if it has one."""
-    return indented(str(getattr(agent, "personality", None) or ""))
-
-
-def persona_of(agent: Any, attributes: Sequence[str]) -> str:
-    """Describe an agent: its own description, and the chosen attributes.
-
-    Raises:
-        ReasonerError: If the agent has no such attribute.
-    """
-    about = text_from(agent, "persona") or text_from(agent, "describe") or _profile(agent)
-    return "\n".join((about, *lines_of({name: attribute_of(agent, name) for name in attributes})))
-
-
-def text_from(agent: Any, method: str) -> str | None:
-    """Return the text that a method of an agent returns; None without such a method or text.
-
-    Anything but a text is ignored, since a ``unittest.mock.MagicMock`` has every method.
-    """
-    describes = getattr(agent, method, None)
-    text = describes() if callable(describes) else None
-    return text if isinstance(text, str) else None
-
-
-def _profile(agent: Any) -> str:
-    interests, personality = ", ".join(interests_of(agent)), personality_of(agent)
-    lines = (
-        f"You are {name_of(agent)}.",
-        f"Your interests: {interests}" if interests else "",
-        f"Your personality: {personality}" if personality else "",
-    )
-
-    return "\n".join(line for line in lines if line)
-
-
-def _listed(items: Any) -> list[str]:
-    """Return the texts of several things, or of a single one."""
-    several = isinstance(items, Iterable) and not isinstance(items, str)
-    return [*map(one_line, items if several else [items])]
-
-
-# The question
-
-Rotations = Literal["none", "drawn", "all"]
-"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
+from prism.statechart.states import state_text
 
 MOST_LETTERS = 20
 """Most options that are asked by letter: servers list so many alternatives for a token."""
@@ -359,28 +44,6 @@ DECISION_TOKENS = 1024
 _REPLY = 'Respond with JSON only:\n{"next_state": "<state_value>"}'
 
 _TASK = "Below you read who you are and what happens. Choose what you do next:"
-
-
-WritePrompt = Callable[[Question, "PromptSettings", str, str], str]
-"""Returns the prompt of a question, from its list of options and how to respond."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptSettings:
-    """The contents of prompts besides the question.
-
-    Args:
-        descriptions: Meaning of each state.
-        prompt: Writes the user's own prompt; None for the default one.
-        attributes: Names of the agents' attributes to include.
-        memory: How many things an agent remembers.
-    """
-
-    descriptions: Mapping[Any, str] = field(default_factory=lambda: STATE_DESCRIPTIONS)
-    prompt: WritePrompt | None = None
-    attributes: Sequence[str] = ()
-    memory: int = 0
-
 
 _DEFAULT_SETTINGS = PromptSettings()
 
@@ -416,15 +79,16 @@ def chat_prompt(question: Question, settings: PromptSettings = _DEFAULT_SETTINGS
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
-    if settings.prompt is None and _has_specified_prompt(question):
-        return _specified_prompt(question, settings)
+    briefing = Briefing(question, settings)
+    if settings.prompt is None and _has_specified_prompt(briefing):
+        return _specified_prompt(briefing)
 
     listed = []
     for option in question.options:
-        text, meaning = state_text(option), meaning_of(question, option, settings.descriptions)
+        text, meaning = state_text(option), briefing.meaning(option)
         # a state whose meaning is its name is listed without it
         listed.append(f"- {text}" if text == meaning else f"- {text}: {meaning}")
-    return _prompt(question, settings, "\n".join(listed), _REPLY)
+    return _prompt(briefing, "\n".join(listed), _REPLY)
 
 
 def letter_prompt(question: Question, settings: PromptSettings, letters: Sequence[str]) -> str:
@@ -437,30 +101,26 @@ def letter_prompt(question: Question, settings: PromptSettings, letters: Sequenc
     Raises:
         ReasonerError: If the user's own prompt does not fit the question.
     """
-    meanings = (meaning_of(question, option, settings.descriptions) for option in question.options)
+    briefing = Briefing(question, settings)
+    meanings = map(briefing.meaning, question.options)
     listed = "\n".join(f"{letter}: {each}" for letter, each in zip(letters, meanings, strict=True))
     how = f"Respond with JSON only, with the letter of one option:\n{letter_form(letters)}"
-    return _prompt(question, settings, listed, how)
+    return _prompt(briefing, listed, how)
 
 
-def _prompt(question: Question, settings: PromptSettings, options: str, reply: str) -> str:
+def _prompt(briefing: Briefing, options: str, reply: str) -> str:
     """Put the part for all agents first, then the agent's own, and how to respond last."""
-    if settings.prompt is not None:
-        return settings.prompt(question, settings, options, reply)
+    if briefing.settings.prompt is not None:
+        return briefing.settings.prompt(briefing, options, reply)
 
     return joined(
-        description_of(question),
+        briefing.description,
         f"{_TASK}\n{options}",
-        persona_of(question.agent, settings.attributes),
-        memory_of(question, settings.memory),
-        situation_of(question),
+        briefing.persona,
+        briefing.memory,
+        briefing.situation,
         reply,
     )
-
-
-def joined(*parts: str) -> str:
-    """Return a prompt of those parts that are not empty."""
-    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 # The prompt of the specification
@@ -508,29 +168,25 @@ Choose your next state from these options:
 """
 
 
-def _has_specified_prompt(question: Question) -> bool:
+def _has_specified_prompt(briefing: Briefing) -> bool:
     """Return whether a question is one of the social chart's states, asked outside of a run."""
-    return (
-        question.prompt is None
-        and has_states_of_the_feed(question.state.__class__)
-        and text_from(question.agent, "persona") is None
-    )
+    question = briefing.question
+    is_of_the_feed = has_states_of_the_feed(question.state.__class__)
+    return question.prompt is None and is_of_the_feed and briefing.text_by("persona") is None
 
 
-def _specified_prompt(question: Question, settings: PromptSettings) -> str:
-    agent = question.agent
-    attributes = lines_of({name: attribute_of(agent, name) for name in settings.attributes})
-    context = format_context(question.context)
-    memory = memory_of(question, settings.memory)
+def _specified_prompt(briefing: Briefing) -> str:
+    question, memory = briefing.question, briefing.memory
+    context = f"{briefing.context}\n\n{memory}" if memory else briefing.context
     return build_reasoner_prompt(
-        agent_name=name_of(agent),
-        agent_interests=interests_of(agent),
-        agent_personality="\n".join((personality_of(agent), *attributes)),
+        agent_name=briefing.name,
+        agent_interests=briefing.interests,
+        agent_personality="\n".join((briefing.personality, *briefing.attributes)),
         current_state=question.state,
         trigger=question.trigger,
         options=list(question.options),
-        context=f"{context}\n\n{memory}" if memory else context,
-        descriptions=settings.descriptions,
+        context=context,
+        descriptions=briefing.settings.descriptions,
     )
 
 

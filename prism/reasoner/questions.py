@@ -1,31 +1,35 @@
-"""A question to a reasoner, its answer, the base of all reasoners, and the router of a run."""
+"""A question to a reasoner, its answer, and the base of all reasoners with its random numbers."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
-from prism.errors import BudgetSpentError, ReasonerError, TooManyFallbacksError
+from prism.errors import ReasonerError
 from prism.randomness import RandomStream, Taken
-from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost, without_none
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
-from prism.statechart.states import state_text
-from prism.telemetry.loggers import EventLogger, is_heard
+from prism.telemetry.loggers import EventLogger, is_heard, synchronous
 
 _HASH_DIGITS = 16
 
 QUESTION_KEYS = ("question_kind", "option_mass", "rotation", "rotations_apart", "sampling_seed")
 """What a decision of a model says about how it was asked."""
 
-
 Kind = Literal["letter", "name"]
 """What a model is asked for: a letter, or the name of an option."""
+
+Mode = Literal["auto", "chat"]
+"""``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
+them."""
+
+Rotations = Literal["none", "drawn", "all"]
+"""The order of options: that of the chart, a rotation of it, or all rotations, averaged."""
 
 Source = Literal["model", "cache", "policy", "fallback"]
 """What chose an option."""
@@ -127,21 +131,19 @@ class BaseReasoner(ABC):
 
     Attributes:
         concurrency: Number of questions to ask at once; 0 if answers are immediate.
+        chooses_acts: Whether agents of the feed choose among all acts, including replying and
+            resharing.
     """
 
     concurrency: int = 0
+    chooses_acts: bool = False
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     @abstractmethod
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Answer questions, in order. A model's failure is a fallback, never an exception."""
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, including replying and resharing."""
-        return False
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere.
@@ -205,11 +207,6 @@ def _keys_of(decision: Decision) -> dict[str, Any]:
     cost = {} if decision.cost is None else keys_of_cost(decision.cost)
     ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
     return {**how, **cost, **ids}
-
-
-def without_none(**values: Any) -> dict[str, Any]:
-    """Return what is not None: other logs have the keys they always had."""
-    return {name: value for name, value in values.items() if value is not None}
 
 
 def hash_of(prompt: str) -> str:
@@ -285,174 +282,3 @@ class Draw:
         """Restore the stream as if the question had not been asked."""
         if self.stream is not None:
             self.stream.put_back(self.drawn)
-
-
-# The questions of a run
-
-_IN_A_ROW = 20
-"""Fallbacks in a row that end a run, such as those of a server that has died."""
-
-WINDOW = 200
-"""Number of latest decisions that are checked for too many fallbacks."""
-
-
-class Router(BaseReasoner):
-    """Sends the questions of a run to a part: the first, until it is switched.
-
-    It counts the fallbacks, and how often a model chose each position in its list of options. If a
-    model gave probabilities, the likeliest option counts as its choice. Only lists whose order was
-    drawn count, since in a fixed order a position cannot be told from its option.
-
-    Args:
-        parts: Reasoners by name. Those that ask a model share one `Budget`.
-        stop_at: The share of fallbacks among the last 200 decisions, above 0 and up to 1, that ends
-            the run; None for never.
-        counts_budget: Whether fallbacks because of a spent budget count.
-        logger: A structlog logger for decisions.
-
-    Attributes:
-        parts: The parts by name.
-        concurrency: Number of simultaneous questions that are worthwhile.
-        positions: How often a model chose each position, by the number of options.
-        stop_at: The share of fallbacks that ends the run; None for never.
-    """
-
-    def __init__(
-        self,
-        parts: Mapping[str, Any],
-        *,
-        stop_at: float | None = None,
-        counts_budget: bool = True,
-        logger: EventLogger | None = None,
-    ) -> None:
-        super().__init__(logger)
-        self.parts: dict[str, Any] = dict(parts)
-        self.concurrency: int = max(part.concurrency for part in self.parts.values())
-        self.positions: dict[str, list[int]] = {}
-        self.stop_at: float | None = stop_at
-        self._name = next(iter(self.parts))
-        self._fallbacks = None if stop_at is None else _Fallbacks(stop_at, counts_budget)
-
-    @property
-    def part(self) -> Any:
-        """The part that answers at present."""
-        return self.parts[self._name]
-
-    def switch(self, name: str) -> None:
-        """Let another part answer from now on."""
-        self._name = name
-
-    # Answers
-
-    async def answer(self, requests: Sequence[Any], /) -> list[Any]:
-        """Answer everything concurrently; return the answers in order."""
-        answers: list[Any] = await self.part.answer(requests)
-        for each, answer in zip(requests, answers, strict=True):
-            if isinstance(each, Question):
-                self._count_position(each, answer)
-            if self._fallbacks is not None:
-                self._fallbacks.count(answer)
-        return answers
-
-    def _count_position(self, question: Question, answer: Decision) -> None:
-        options = [*map(state_text, question.options)]
-        chances = answer.probabilities or {state_text(answer.chosen): 1.0}
-        likeliest = max(chances, key=chances.__getitem__)
-        if answer.source == "model" and answer.rotation is not None and likeliest in options:
-            size = len(options)
-            counts = self.positions.setdefault(str(size), [0] * size)
-            counts[(options.index(likeliest) - answer.rotation) % size] += 1
-
-    async def decide_many(
-        self, questions: Sequence[Question], *, logger: EventLogger | None = None
-    ) -> list[Decision]:
-        """Answer several questions at once, and log the decisions in the same order.
-
-        Args:
-            questions: The questions; the answers come in the same order.
-            logger: Logger for the decisions; by default this router's own.
-
-        Raises:
-            TooManyFallbacksError: If too many of the last decisions, including these, fell back.
-        """
-        decisions = await super().decide_many(questions, logger=logger)
-        if self._fallbacks is not None:
-            self._fallbacks.check()
-        return decisions
-
-    # Other methods of reasoners
-
-    @property
-    def memory(self) -> int:
-        """How many things an agent remembers in prompts, with the part that has most."""
-        return max(getattr(part, "memory", 0) for part in self.parts.values())
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, now or after a switch."""
-        return any(part.chooses_acts for part in self.parts.values())
-
-    def skip(self, request: Any, answer: Any = None) -> None:
-        """Let the part know of a question or text call that was answered elsewhere."""
-        self.part.skip(request, answer)
-
-    async def close(self) -> None:
-        """Close the connections of all parts."""
-        for part in self.parts.values():
-            close = getattr(part, "close", None)
-            if close is not None:
-                await close()
-
-
-class _Fallbacks:
-    """Counts the fallbacks among the last decisions, and ends a run with too many."""
-
-    def __init__(self, stop_at: float, counts_budget: bool) -> None:
-        self._stop_at, self._counts_budget = stop_at, counts_budget
-        self._last: deque[bool] = deque(maxlen=WINDOW)
-        self._in_a_row = 0
-        self._problem: str | None = None
-
-    def count(self, decision: Decision) -> None:
-        """Count a decision; the first one above the limit provides the reason for the end."""
-        fell_back, reason = decision.source == "fallback", decision.reason or ""
-        is_by_budget = decision.failure == BudgetSpentError.__name__
-        if is_by_budget and not self._counts_budget:
-            return
-
-        self._last.append(fell_back)
-        self._in_a_row = self._in_a_row + 1 if fell_back and not is_by_budget else 0
-        is_above = len(self._last) == WINDOW and sum(self._last) >= self._stop_at * WINDOW
-        if self._problem is None and (is_above or self._in_a_row == _IN_A_ROW):
-            many = f"{_IN_A_ROW} decisions in a row"
-            if is_above:
-                many = f"{sum(self._last)} of the last {WINDOW} decisions"
-            self._problem = (
-                f"stopped, as {many} fell back, with "
-                f"stop_at_fallbacks = {self._stop_at:.4g}; the last one: {reason}"
-            )
-
-    def check(self) -> None:
-        """Raise the error that ends the run, if there were too many."""
-        if self._problem is not None:
-            problem, self._problem = self._problem, None
-            raise TooManyFallbacksError(problem)
-
-
-async def all_of(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
-    """Await several things at once; if one raises, the others are cancelled and awaited."""
-    # costs a third of importing the engine, and is loaded already where this runs
-    import asyncio
-
-    several = [*awaitables]
-    if len(several) == 1:
-        return [await several[0]]
-
-    tasks = [asyncio.ensure_future(each) for each in several]
-    try:
-        return list(await asyncio.gather(*tasks))
-    except BaseException:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        raise

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import combinations
-from typing import Any, Literal, Unpack, get_args
+from typing import Any, Unpack, get_args
 
 from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
-from prism.reasoner.asking import AsksModel, Limits, Outcome, Pool, SingleFlight
+from prism.reasoner.asking import AsksModel, Limits, Outcome, SingleFlight, all_of
 from prism.reasoner.clients import gives_chances
+from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.prompts import (
-    MOST_LETTERS,
-    STATE_DESCRIPTIONS,
-    PromptSettings,
-    QuestionRequest,
-    Rotations,
-    request_for,
-)
+from prism.reasoner.pool import LOGGER, Pool
+from prism.reasoner.prompts import MOST_LETTERS, QuestionRequest, request_for
 from prism.reasoner.questions import (
     AgentStreams,
     BaseReasoner,
     Decision,
     Draw,
     Kind,
+    Mode,
     Question,
+    Rotations,
     Source,
-    all_of,
 )
 from prism.reasoner.replies import Reply
 from prism.reasoner.requests import USUAL_TRIES, Cost, require_one_of, require_positive
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe
-
-Mode = Literal["auto", "chat"]
-"""``chat`` asks for the name of an option, ``auto`` for probabilities if server and model give
-them."""
-
-_LOGGER = logging.getLogger("prism.llm")
 
 
 class Reasoner(AsksModel, BaseReasoner):
@@ -111,6 +100,8 @@ class Reasoner(AsksModel, BaseReasoner):
             are given for a `Model`, which has its own.
     """
 
+    chooses_acts: bool = True
+
     def __init__(
         self,
         client: Any,
@@ -161,11 +152,6 @@ class Reasoner(AsksModel, BaseReasoner):
                 draw.put_back()
 
             raise
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, which they do if a model decides."""
-        return True
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:
         """Draw the random numbers of a question that was answered elsewhere.
@@ -331,7 +317,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if self._asks_letters:
             self._asks_letters = False
             model = self._model or "the model"
-            _LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)
+            LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)
         return True
 
     # Answers

@@ -1,4 +1,4 @@
-"""Reading a reply: the text of any client's reply, and in it an object of a form or one option.
+"""Reading the text of a reply: one option by its name or its letter, or an object of a form.
 
 A reply with other words is refused, since they may retract its answer; then the model is asked once
 more. Servers that follow a schema send no such words.
@@ -12,160 +12,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
-from functools import lru_cache
 from math import exp
-from typing import Any, TypeVar
+from typing import Any
 from unicodedata import normalize
 
-from prism.errors import BadReplyError, DeclinedError, ReasonerError
-from prism.reasoner.requests import Token
+from prism.errors import ReasonerError
+from prism.reasoner.requests import Token, first
 from prism.statechart.states import state_text
-
-# Replies of clients
-
-_USAGE = ("usage_details", "usage")
-
-_READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
-
-_WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
-
-_NEVER = -10_000.0
-"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
-
-_WRAPPING = " \t\n\"'`:{}▁Ġ"
-"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
-
-The last two are how some servers show a space.
-"""
-
-_KindT = TypeVar("_KindT")
-
-
-def of_kind(kind: type[_KindT], value: Any) -> _KindT | None:
-    """Return a value if it is of a type, else None."""
-    return value if isinstance(value, kind) else None
-
-
-def first(thing: Any, *names: str) -> Any:
-    """Return the first of these keys or attributes that has a value."""
-    is_mapping = _has_keys(thing.__class__)
-    for name in names:
-        value = thing.get(name) if is_mapping else getattr(thing, name, None)
-        if value is not None:
-            return value
-
-    return None
-
-
-@lru_cache(maxsize=256)
-def _has_keys(kind: type) -> bool:
-    # a reply with probabilities is looked into a hundred times, and `isinstance` takes 0.3 us
-    return issubclass(kind, Mapping)
-
-
-def text_of(reply: Any) -> str:
-    """Return a reply's text.
-
-    Raises:
-        DeclinedError: If the model declined to answer.
-        BadReplyError: If it is of an unknown kind.
-    """
-    if isinstance(reply, str):
-        return reply
-
-    choice = choice_in(reply)
-    _require_answer(choice)
-    for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
-        content = choice
-        for name in path:
-            content = first(content, name)
-        if isinstance(content, list):
-            content = "".join(str(first(part, "text") or "") for part in content)
-        if isinstance(content, str):
-            return content
-        # agents with typed results return data instead of text
-        if (chosen := first(content, "next_state")) is not None:
-            return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
-
-    if first(choice, "message") is not None:
-        return ""
-    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
-
-
-def _require_answer(choice: Any) -> None:
-    """Refuse a text that its server says is no answer."""
-    refusal = first(first(choice, "message"), "refusal")
-    if isinstance(refusal, str) and refusal:
-        raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
-    if str(first(choice, "finish_reason")).startswith("content_filter"):
-        raise DeclinedError("the content filter of the model's server withheld its reply")
-
-
-def with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
-    """Return the text of a reply with its tool calls as JSON.
-
-    Servers that know how a model calls tools cut the calls out of its text. A call may be the
-    answer to a choice, with no words beside it that might deny it, or an action of an agent.
-    """
-    calls = first(first(choice_in(reply), "message"), "tool_calls")
-    if not isinstance(calls, Sequence) or not calls:
-        return text
-    properties = (schema or {}).get("properties") or ()
-    is_choice = not {"next_state", "letter"}.isdisjoint(properties) and not spoken(text)
-    if not ("agent" in properties or is_choice):
-        return text
-
-    functions = [first(each, "function") for each in calls]
-    plain = [
-        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
-        for each in functions
-    ]
-    return f"{text}\n{json.dumps(plain, default=str)}".strip()
-
-
-def tokens_of(reply: Any) -> list[Token]:
-    """Return a reply's tokens with their alternatives; none if its server gives none."""
-    logprobs = first(choice_in(reply), "logprobs")
-    listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
-    likely = ((each, first(each, "top_logprobs")) for each in listed or ())
-    return [(_letter_in(each), alternatives) for each, alternatives in likely if alternatives]
-
-
-def _probabilities(alternatives: Sequence[Any]) -> dict[str, float]:
-    """Return the probabilities of a token's alternatives."""
-    likely: dict[str, float] = {}
-    for each in alternatives:
-        # a letter may be listed in several spellings, with a space or a quote before it
-        text = _letter_in(each)
-        likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
-    return likely
-
-
-def _letter_in(token: Any) -> str:
-    text = first(token, "token")
-    return text.strip(_WRAPPING) if isinstance(text, str) else ""
-
-
-def _probability(logarithm: Any) -> float:
-    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
-    # NaN and positive values are not logarithms of a probability
-    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0
-
-
-def choice_in(reply: Any) -> Any:
-    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
-    choices = first(reply, "choices")
-    return choices[0] if isinstance(choices, Sequence) and choices else reply
-
-
-def usage_in(reply: Any) -> tuple[Any, Any, Any]:
-    """Return the tokens that were read and written, by any of the names in use, and the money."""
-    usage = first(reply, *_USAGE)
-    counts = reply if usage is None else usage
-    return first(counts, *_READ), first(counts, *_WRITTEN), first(counts, "cost")
-
-
-# Reading
 
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reasoning|reflection)\|?[>\]▷]"
 
@@ -277,12 +130,7 @@ def parse_reasoner_response(response_text: str, options: list[Any]) -> Any:
     return read_choice(response_text, options)
 
 
-def read_choice(
-    reply: str,
-    options: Sequence[Any],
-    *,
-    key: str = "next_state",
-) -> Any:
+def read_choice(reply: str, options: Sequence[Any], *, key: str = "next_state") -> Any:
     """Read a choice from a model's reply: see `parse_reasoner_response`.
 
     Args:
@@ -401,6 +249,15 @@ LEAST_MASS = 0.5
 """Least probability of all options together. Below it, the model would rather say something else,
 so its preference among the options means little."""
 
+_NEVER = -10_000.0
+"""A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
+
+_WRAPPING = " \t\n\"'`:{}▁Ġ"
+"""Characters that may share a token with an option's letter, as in ``"B`` and ``B"`` in JSON.
+
+The last two are how some servers show a space.
+"""
+
 
 def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) -> Reply:
     """Return the probabilities of the options, by their texts.
@@ -444,3 +301,32 @@ def _chances(
     weights = {option: listed.get(each, bound) for each, option in letters.items()}
     total = sum(weights.values())
     return {option: weight / total for option, weight in weights.items()}
+
+
+def tokens_of(choice: Any) -> list[Token]:
+    """Return the tokens of a reply with their alternatives; none if its server gives none."""
+    logprobs = first(choice, "logprobs")
+    listed = first(logprobs, "content") if not isinstance(logprobs, Sequence) else logprobs
+    likely = ((each, first(each, "top_logprobs")) for each in listed or ())
+    return [(_letter_in(each), alternatives) for each, alternatives in likely if alternatives]
+
+
+def _probabilities(alternatives: Sequence[Any]) -> dict[str, float]:
+    """Return the probabilities of a token's alternatives."""
+    likely: dict[str, float] = {}
+    for each in alternatives:
+        # a letter may be listed in several spellings, with a space or a quote before it
+        text = _letter_in(each)
+        likely[text] = likely.get(text, 0.0) + _probability(first(each, "logprob"))
+    return likely
+
+
+def _letter_in(token: Any) -> str:
+    text = first(token, "token")
+    return text.strip(_WRAPPING) if isinstance(text, str) else ""
+
+
+def _probability(logarithm: Any) -> float:
+    is_number = isinstance(logarithm, (int, float)) and not isinstance(logarithm, bool)
+    # NaN and positive values are not logarithms of a probability
+    return exp(max(logarithm, _NEVER)) if is_number and logarithm <= 0 else 0.0

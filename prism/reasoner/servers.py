@@ -1,6 +1,6 @@
-"""A server of models: its slots and its health, and its calls, replies and failures.
+"""A server that is asked by calls of a client: its calls, their replies and their failures.
 
-Another library's client is a server, too.
+Another library's client is such a server, too.
 """
 
 from __future__ import annotations
@@ -8,158 +8,23 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping
-from random import uniform
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
 from time import perf_counter
 from typing import Any, NamedTuple
 
 from prism.errors import (
     BadReplyError,
+    DeclinedError,
     LLMError,
     PromptTooLongError,
-    TimedOutError,
     UselessReplyError,
 )
 from prism.reasoner.faults import MALFORMED, of_status, translated
-from prism.reasoner.replies import (
-    choice_in,
-    first,
-    of_kind,
-    text_of,
-    tokens_of,
-    usage_in,
-    with_calls,
-)
-from prism.reasoner.requests import ChatReply, Cost, Request, loop_time
-
-LOGGER = logging.getLogger("prism.llm")
-
-FAILURES_TO_REST = 5
-"""Failures in a row after which a server counts as gone."""
-
-_FIRST_PAUSE_SECONDS = 0.2
-
-_LONGEST_PAUSE_SECONDS = 5.0
-
-_LONGEST_WAIT_SECONDS = 60.0
-"""The longest pause that a server may ask for."""
-
-
-def random_backoff(failures: int) -> float:
-    """Return the seconds to leave a slot alone after a number of failures in a row."""
-    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_SECONDS)
-    return uniform(0.5, 1.0) * longest
-
-
-class Server(ABC):
-    """A model server, or another library's client, with its slots and its health.
-
-    Args:
-        address: Its name in messages.
-        model: The model that it is asked for.
-        limit: Questions that it answers at once.
-        patience: Seconds to wait for it when it fails; 0 not to wait.
-
-    Attributes:
-        open: Questions that it is answering.
-        answers: Questions that it has answered.
-        failures: Failures in a row.
-        trouble: Its last failure.
-        busy_until: When it wants to be asked again, on the clock of the event loop.
-        backoff: Returns the seconds to leave a slot alone after a number of failures in a row.
-    """
-
-    def __init__(self, address: str, model: str, limit: int = 1, patience: float = 0.0) -> None:
-        self.address: str = address
-        self.model: str = model
-        self.limit: int = limit
-        self.patience: float = patience
-        self.open: int = 0
-        self.pausing: int = 0
-        self.answers: int = 0
-        self.failures: int = 0
-        self.failing_since: float = 0.0
-        self.busy_until: float = 0.0
-        self.trouble: str = ""
-        self.backoff: Callable[[int], float] = random_backoff
-        self._halved_at = 0.0
-
-    @abstractmethod
-    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
-        """Send a conversation."""
-
-    @property
-    def has_room(self) -> bool:
-        """Whether a slot is free; a server that is gone has one, to be probed."""
-        slots = 1 if self.is_gone else self.limit
-        return self.open + self.pausing < slots and loop_time() >= self.busy_until
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether it has failed several times in a row."""
-        return self.failures >= FAILURES_TO_REST
-
-    @property
-    def is_waited_for(self) -> bool:
-        """Whether it fails, and has not failed for longer than the patience lasts."""
-        return self.failures > 0 and loop_time() < self.failing_since + self.patience
-
-    @property
-    def waits(self) -> bool:
-        """Whether refusals that may be an outage are waited for: it has answered before."""
-        return bool(self.patience and self.answers)
-
-    @property
-    def is_given_up(self) -> bool:
-        """Whether questions to it fail at once."""
-        return self.is_gone and not self.is_waited_for
-
-    def answered(self) -> None:
-        """Note an answer."""
-        if self.is_gone:
-            gone = loop_time() - self.failing_since
-            LOGGER.warning("%s at %s answers again, after %.1f s", self.model, self.address, gone)
-        self.failures = 0
-        self.answers += 1
-
-    def failed(self, error: LLMError, sent_at: float) -> float:
-        """Note a failure; return the seconds for which to leave the slot alone.
-
-        Args:
-            error: The failure.
-            sent_at: When the question was put, on the clock of the event loop.
-        """
-        self.trouble = str(error)
-        self.failures += 1
-        if self.failures == 1:
-            self.failing_since = loop_time()
-        if self.failures == FAILURES_TO_REST:
-            LOGGER.warning(
-                "%s at %s is failing, and will only be probed until it answers: %s",
-                *(self.model, self.address, self.trouble),
-            )
-        if isinstance(error, TimedOutError) and self.answers and sent_at >= self._halved_at:
-            self._halve()
-
-        asks_to_wait = min(error.retry_after or 0.0, _LONGEST_WAIT_SECONDS)
-        self.busy_until = max(self.busy_until, loop_time() + asks_to_wait)
-        return max(self.backoff(self.failures), asks_to_wait)
-
-    def _halve(self) -> None:
-        """Ask a server that works, but not in time, half as much at once."""
-        if self.open > 1:
-            self._halved_at = loop_time()
-            self.limit = self.open // 2
-            LOGGER.warning(
-                "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
-                *(self.model, self.address, self.open, self.limit),
-            )
-
-
-# Servers that are asked by calls of a client
+from prism.reasoner.pool import LOGGER, Server
+from prism.reasoner.replies import spoken, tokens_of
+from prism.reasoner.requests import ChatReply, Cost, Request, first, of_kind
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
@@ -264,9 +129,7 @@ class ClientServer(Server):
             text,
             cost.model or "",
             cost.host or "",
-            cost.input_tokens,
-            cost.output_tokens,
-            tokens_of(reply) if request.chances else (),
+            tokens_of(choice_in(reply)) if request.chances else (),
         )
 
     def _thought(self, thought: Any, request: Request[Any]) -> str:
@@ -372,3 +235,85 @@ def _part_refused(error: LLMError, sent: Collection[str]) -> str | None:
 
     named = (part for part, words in _DROPPABLE.items() if any(word in message for word in words))
     return next((part for part in named if part in sent), None)
+
+
+# Replies
+
+_USAGE = ("usage_details", "usage")
+
+_READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_tokens")
+
+_WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
+
+
+def text_of(reply: Any) -> str:
+    """Return a reply's text.
+
+    Raises:
+        DeclinedError: If the model declined to answer.
+        BadReplyError: If it is of an unknown kind.
+    """
+    if isinstance(reply, str):
+        return reply
+
+    choice = choice_in(reply)
+    _require_answer(choice)
+    for path in (("message", "content"), ("text",), ("content",), ("output",), ()):
+        content = choice
+        for name in path:
+            content = first(content, name)
+        if isinstance(content, list):
+            content = "".join(str(first(part, "text") or "") for part in content)
+        if isinstance(content, str):
+            return content
+        # agents with typed results return data instead of text
+        if (chosen := first(content, "next_state")) is not None:
+            return json.dumps({"next_state": str(getattr(chosen, "value", chosen))})
+
+    if first(choice, "message") is not None:
+        return ""
+    raise BadReplyError(f"the client's reply of type {type(reply).__name__} has no text")
+
+
+def _require_answer(choice: Any) -> None:
+    """Refuse a text that its server says is no answer."""
+    refusal = first(first(choice, "message"), "refusal")
+    if isinstance(refusal, str) and refusal:
+        raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
+    if str(first(choice, "finish_reason")).startswith("content_filter"):
+        raise DeclinedError("the content filter of the model's server withheld its reply")
+
+
+def with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:
+    """Return the text of a reply with its tool calls as JSON.
+
+    Servers that know how a model calls tools cut the calls out of its text. A call may be the
+    answer to a choice, with no words beside it that might deny it, or an action of an agent.
+    """
+    calls = first(first(choice_in(reply), "message"), "tool_calls")
+    if not isinstance(calls, Sequence) or not calls:
+        return text
+    properties = (schema or {}).get("properties") or ()
+    is_choice = not {"next_state", "letter"}.isdisjoint(properties) and not spoken(text)
+    if not ("agent" in properties or is_choice):
+        return text
+
+    functions = [first(each, "function") for each in calls]
+    plain = [
+        {"name": first(each, "name"), "arguments": first(each, "arguments") or {}}
+        for each in functions
+    ]
+    return f"{text}\n{json.dumps(plain, default=str)}".strip()
+
+
+def choice_in(reply: Any) -> Any:
+    """Return the first of several choices, as in OpenAI's replies, or else the reply."""
+    choices = first(reply, "choices")
+    return choices[0] if isinstance(choices, Sequence) and choices else reply
+
+
+def usage_in(reply: Any) -> tuple[Any, Any, Any]:
+    """Return the tokens that were read and written, by any of the names in use, and the money."""
+    usage = first(reply, *_USAGE)
+    counts = reply if usage is None else usage
+    return first(counts, *_READ), first(counts, *_WRITTEN), first(counts, "cost")

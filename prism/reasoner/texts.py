@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -12,13 +11,14 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner.asking import AsksModel, Limits, SingleFlight
+from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, Router, hash_of, keys_of_cost
-from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted
+from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
+from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
+from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
-from prism.telemetry.loggers import EventLogger, describe, is_heard, report
+from prism.telemetry.loggers import EventLogger, describe, is_heard, report, synchronous
 
 TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
 
@@ -147,7 +147,7 @@ class BaseWriter(ABC):
         return await effect()
 
     def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = logger
+        self._logger = synchronous(logger)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere."""
@@ -226,8 +226,21 @@ class ForwardingWriter(BaseWriter):
         return await self.part.once(key, effect, interrupted)
 
 
-class WriterRouter(Router, ForwardingWriter):
-    """Sends the text calls of a run to its writer."""
+class WriterRouter(Parts, ForwardingWriter):
+    """Sends the text calls of a run to its writer.
+
+    Args:
+        parts: Writers by name.
+    """
+
+    def __init__(self, parts: Mapping[str, Any]) -> None:
+        BaseWriter.__init__(self)
+        Parts.__init__(self, parts)
+
+    async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
+        """Answer text calls by the part."""
+        written: list[Written] = await self.part.answer(calls)
+        return written
 
 
 def or_fallback(call: TextCall, written: Written) -> Written:
@@ -283,12 +296,9 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         "text": written.text,
         "source": written.source,
         "reason": written.reason,
+        **({} if written.cost is None else keys_of_cost(written.cost)),
+        **without_none(text_id=written.text_id),
     }
-    if written.cost is not None:
-        keys.update(keys_of_cost(written.cost))
-    if written.text_id is not None:
-        keys["text_id"] = written.text_id
-
     report(logger, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
 
 
@@ -334,7 +344,7 @@ class Writer(AsksModel, BaseWriter):
 
     async def answer(self, calls: Sequence[TextCall]) -> list[Written]:
         """Ask for every text, with as many simultaneous ones as the client allows."""
-        return list(await asyncio.gather(*map(self._written, calls)))
+        return await all_of(map(self._written, calls))
 
     async def _written(self, call: TextCall) -> Written:
         if self._samples:
@@ -384,16 +394,15 @@ class Writer(AsksModel, BaseWriter):
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:
-        how, schema = call.how or "Answer again, in another way.", None
+        schema, how = None, "Answer again, in another way."
         if call.schema is not None:
             schema = dict(call.schema)
-            how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
+        limits: Any = {"limit": call.limit, "attempts": call.tries}
         messages = prompted(call.prompt)
-        return Request(
-            messages, schema, read, how, variation, most, limit=call.limit, attempts=call.tries
-        )
+        return Request(messages, schema, read, call.how or how, variation, most, **limits)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

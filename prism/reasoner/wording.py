@@ -109,11 +109,8 @@ class Wording:
             fallback: The result if no usable text comes.
         """
         text = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
-        if schema is not None:
-            form = dict(schema)
-            read: ReadText = partial(read_data, schema=form)
-        else:
-            form, read = self._schema(), self.read
+        form = self._schema() if schema is None else dict(schema)
+        read: ReadText = self.read if schema is None else partial(read_data, schema=form)
         return TextCall(agent, key, text, form, read, fallback=fallback, how=_AGAIN)
 
     def read(self, reply: str) -> str:

@@ -31,7 +31,8 @@ _MUTED = (
 # This much white lifts the darkest colour to a contrast of 3:1 with dark paper (WCAG 2.2, 1.4.11).
 _WHITE = 0.3
 
-_WIDTH = 760
+# of a figure in a file: about a column of text, so that it is readable on paper and on a phone
+_WIDTH = 420
 _PIXELS = 2.0
 
 _MOST_CHARACTERS = 1000

@@ -7,8 +7,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from prism.drawing import showable
-from prism.reasoner.prompts import in_words
+from prism.drawing import number_text, showable
+from prism.reasoner.descriptions import in_words
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table: values by the names of columns, the same in each row."""
@@ -117,8 +117,7 @@ def _cell(value: Any, column: str, kind: str) -> Markup:
     if value is None:
         return Markup('<td class="{}"></td>').format(kind)
     if isinstance(value, int | float) and not isinstance(value, bool):
-        text = f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
-        text = f"{value:.1%}" if column in _SHARES else text
+        text = f"{value:.1%}" if column in _SHARES else number_text(value)
         return Markup('<td class="number" data-value="{!r}">{}</td>').format(value, text)
     visible = link("agent", value) if column == "agent_id" else short(in_words(value))
 

@@ -72,7 +72,7 @@ class _ConfiguredLog(RunLog):
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
-        self._configured_here = not loggers.structlog_is_configured()
+        self._configured_here = loggers.configuration() is None
         if self._configured_here:
             structlog.configure(processors=self._processors, logger_factory=loggers.StandardLogger)
         self._processors.insert(0, self._copy)
@@ -177,9 +177,9 @@ _DISPLACED = (
 
 def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
-    if not loggers.structlog_is_configured():
+    if (config := loggers.configuration()) is None:
         return [_as_call]
-    processors = structlog.get_config()["processors"]
+    processors = config["processors"]
     if not isinstance(processors, list):
         problem = "cannot join structlog's processors: configure them as a list, not a"
         raise InputError(f"{problem} {type(processors).__name__}", path=path)

@@ -18,9 +18,11 @@ import orjson
 
 from prism.errors import ReplayError
 from prism.files.durable import write_durably
-from prism.reasoner import Budget, Cost, Decision, Question, Router, TextCall, Written
-from prism.reasoner.questions import QUESTION_KEYS, all_of
+from prism.reasoner import Budget, Cost, Decision, Question, TextCall, Written
+from prism.reasoner.asking import all_of
+from prism.reasoner.questions import QUESTION_KEYS
 from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
+from prism.reasoner.router import Parts
 from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
@@ -404,7 +406,7 @@ def take_from(journal: Journal, askers: Iterable[Any]) -> None:
     if asking and journal.asks:
         # all share one
         journal.pay_from(asking[0].budget)
-    for router in (each for each in askers if isinstance(each, Router)):
+    for router in (each for each in askers if isinstance(each, Parts)):
         # a policy decides in the same way again
         for name, part in router.parts.items():
             if part in asking:

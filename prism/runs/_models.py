@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prism.errors import LLMError
 from prism.reasoner import Budget, Cost, Router
 from prism.reasoner.requests import count_tokens
+from prism.reasoner.router import Parts
 
 if TYPE_CHECKING:
     from prism.llm.pool import ModelPool
@@ -24,7 +25,7 @@ _QUIET_SECONDS = 2.0
 
 def asking_in(askers: Iterable[Any]) -> list[Reasoner | Writer]:
     """Return everything in reasoners and writers that asks a model, such as parts of a router."""
-    groups = (asker.parts.values() if isinstance(asker, Router) else [asker] for asker in askers)
+    groups = (asker.parts.values() if isinstance(asker, Parts) else [asker] for asker in askers)
     parts: Iterator[Any] = chain.from_iterable(groups)
     return [part for part in parts if hasattr(part, "client") and hasattr(part, "pool")]
 

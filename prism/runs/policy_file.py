@@ -87,12 +87,8 @@ class _CalibratedReasoner(PolicyReasoner):
     ) -> None:
         super().__init__(seed, logger=logger)
         self._probabilities = probabilities
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts."""
-        events = (event for of_state in self._probabilities.values() for event in of_state.values())
-        return any(not ACTS.isdisjoint(options) for options in events)
+        events = (event for of_state in probabilities.values() for event in of_state.values())
+        self.chooses_acts: bool = any(not ACTS.isdisjoint(options) for options in events)
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Draw an option for every question."""

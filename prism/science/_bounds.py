@@ -63,18 +63,19 @@ def _scale(plan: Plan, name: str) -> Callable[[float], float]:
         problem = f"is for numbers, but {name} is {default!r} by default: use [vary]"
         raise plan.error(problem, "bounds", name)
 
+    # rounding must not take a value beyond its bounds, which may be those of the world itself
     least, most, step = bound.least, bound.most, bound.step
     is_whole = all(isinstance(each, int) for each in (default, least, most))
     if bound.scale == "log":
         return _on_log_scale(least, most, is_whole=is_whole)
     if step is None and not is_whole:
-        return lambda coordinate: least + (most - least) * coordinate
+        return lambda coordinate: min(least + (most - least) * coordinate, most)
 
     width = 1 if step is None else step
     last = floor((most - least) / width + 1e-9)
 
     # so that the first and last value are as likely as the others
-    return lambda coordinate: least + width * min(floor((last + 1) * coordinate), last)
+    return lambda coordinate: min(least + width * min(floor((last + 1) * coordinate), last), most)
 
 
 def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[float], float]:
@@ -83,7 +84,7 @@ def _on_log_scale(least: float, most: float, *, is_whole: bool) -> Callable[[flo
 
     def value(coordinate: float) -> float:
         number = exp(log(low) * (1 - coordinate) + log(high) * coordinate)
-        return min(max(round(number), int(least)), int(most)) if is_whole else number
+        return min(max(round(number) if is_whole else number, least), most)
 
     return value
 

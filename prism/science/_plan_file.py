@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import AfterValidator, ConfigDict, Field
 
@@ -67,16 +67,30 @@ class Bound(Declaration):
     step: Annotated[float, Field(gt=0)] | None = None
 
 
+def _distinct(values: Any) -> Any:
+    """Refuse seeds, arms or varied values of which two would be one run twice."""
+    several = values if isinstance(values, tuple) else ()
+    keys = [value.name if isinstance(value, Arm) else value for value in several]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise ValueError(f"must not have {key!r} twice")
+    return values
+
+
+_ItemT = TypeVar("_ItemT")
+Varied = Annotated[Listed[_ItemT], Field(min_length=1), AfterValidator(_distinct)]
+
+
 class Vary(Declaration):
     """Values of parameters, agents, rounds, ticks, preset; all combinations are run."""
 
     model_config = ConfigDict(extra="allow")
-    __pydantic_extra__: dict[str, Annotated[Listed[Value], Field(min_length=1)]]
+    __pydantic_extra__: dict[str, Varied[Value]]
 
-    agents: Annotated[Listed[Agents], Field(min_length=1)] | None = None
-    rounds: Annotated[Listed[Count], Field(min_length=1)] | None = None
-    ticks: Annotated[Listed[Count], Field(min_length=1)] | None = None
-    preset: Annotated[Listed[str], Field(min_length=1)] | None = None
+    agents: Varied[Agents] | None = None
+    rounds: Varied[Count] | None = None
+    ticks: Varied[Count] | None = None
+    preset: Varied[str] | None = None
 
 
 class Target(Declaration):
@@ -96,17 +110,6 @@ class Target(Declaration):
     source: str | None = None
 
 
-def _distinct(values: Any) -> Any:
-    """Refuse seeds or arms of which two would have one folder or one name."""
-    if not isinstance(values, tuple):
-        return values
-    keys = [value.name if isinstance(value, Arm) else value for value in values]
-    for key in keys:
-        if keys.count(key) > 1:
-            raise ValueError(f"must not have {key!r} twice")
-    return values
-
-
 def _ordered(value: Bound | tuple[float, ...]) -> Any:
     """Refuse a bound without values."""
     bound = value if isinstance(value, Bound) else bound_of(value)
@@ -118,7 +121,6 @@ def _ordered(value: Bound | tuple[float, ...]) -> Any:
 
 
 Seeds = Count | Annotated[Listed[int], Field(min_length=1)]
-Arms = Annotated[Listed[Arm], Field(min_length=1)]
 Ends = Annotated[Listed[float], Field(min_length=2, max_length=2)]
 """The two ends of a bound without a scale or a step."""
 
@@ -135,7 +137,7 @@ class PlanFile(Sizes):
     parameters: dict[str, Value] = Field({})
     vary: Vary | None = None
     treatments: Listed[str] = ()
-    arm: Annotated[Arms, AfterValidator(_distinct)] | None = None
+    arm: Varied[Arm] | None = None
     reasoner: dict[str, Any] = Field({})
     writer: Writer | None = None
     budget: Budget | None = None

@@ -296,7 +296,7 @@ class Feed(Posting):
     def writing_prompt(
         self, reader: Reader, kind: PostKind, post: Post | None, draft: Draft
     ) -> str:
-        """Return what a model is told that writes the words of a draft, as `compose` made it."""
+        """Return the prompt for a model that writes the words of a draft, made by `compose`."""
         return prompt_of(reader, kind, post, draft)
 
     # For rankings

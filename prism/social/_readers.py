@@ -12,6 +12,7 @@ from prism.agents import Archetype, SocialAgent
 from prism.agents.words import Terms, relevance, terms_of
 from prism.social._posts import Draft, Post, PostKind
 from prism.statechart import AgentState, Statechart, social_media_chart
+from prism.statechart.names import identify
 from prism.statechart.social import DECIDES
 from prism.worlds import Agent, state
 
@@ -127,7 +128,7 @@ class Reader(Agent):
             "following": len(self.follows),
             "follows": [*self.follows],
             "timeout_threshold": type(self).timeout_threshold,
-            **({"attributes": dict(self.attributes)} if self.attributes else {}),
+            **({"attributes": identify(self.attributes)} if self.attributes else {}),
         }
 
 

@@ -15,6 +15,7 @@ from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem, Target
 from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
+from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transition, trigger_text
 
@@ -68,7 +69,7 @@ class Definition(Generic[StateT]):
         tops = tuple(map(as_written, in_order(states)))
         # charts are equal in whatever order these are named
         decides, ends = (in_order({*in_order(each)}) for each in (decision_states, final_states))
-        limits = dict(timeouts or {})
+        limits = {state: plain_number(ticks) for state, ticks in (timeouts or {}).items()}
         members, final = [each.state for each in map(as_state, tops)], frozenset(ends)
         # the first state, as in SCXML; one in a tuple is that state
         first = as_tuple(initial) or members[:1]

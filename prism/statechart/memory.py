@@ -17,7 +17,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 from weakref import ref
 
@@ -30,13 +30,23 @@ def field_of(agent: Any, name: str) -> Any:
         return None
 
 
+def plain_number(value: Any) -> Any:
+    """Return a number, also one of numpy's, as Python's own, and an array as a list.
+
+    Anything else is returned as it is.
+    """
+    if type(value) in (int, float, bool, str):
+        return value
+    if isinstance(value, Real):
+        return int(value) if isinstance(value, Integral) else float(value)
+    # numpy's truth values, too, are of none of the types in `numbers`
+    return value.tolist() if type(value).__module__ == "numpy" else value
+
+
 def count_of(agent: Any, name: str) -> int | None:
     """Return a field that holds a whole number; a mock's, or anything else, is none."""
-    value = field_of(agent, name)
-    if type(value) is int:
-        return value
-    # it may be numpy's
-    return int(value) if isinstance(value, Integral) and not isinstance(value, bool) else None
+    value = plain_number(field_of(agent, name))
+    return value if type(value) is int else None
 
 
 def memory_of(agent: Any) -> dict[str, Any]:

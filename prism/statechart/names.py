@@ -12,12 +12,12 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence, Set
 from enum import Enum
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Real
 from os import urandom
 from sys import intern
 from typing import Any
 
-from prism.statechart.memory import field_of, kept_beside
+from prism.statechart.memory import field_of, kept_beside, plain_number
 from prism.statechart.states import joined
 
 Keys = str | tuple[str, ...] | None
@@ -25,7 +25,7 @@ Keys = str | tuple[str, ...] | None
 
 _SEQUENCES = (list, tuple, deque, set, frozenset)
 _AS_THEY_ARE = frozenset((str, int, float, bool, type(None)))
-_WRITTEN_AS_TEXT = ("datetime", "decimal", "ipaddress", "pathlib", "uuid")
+_VALUES = {"datetime", "decimal", "ipaddress", "numpy", "pathlib", "uuid"}
 
 
 # Contexts
@@ -87,11 +87,10 @@ def _plain(value: object) -> Any:
         return _identity(value)
     if isinstance(value, Enum):
         value = value.value
-    if value is None or isinstance(value, str):
+    # JSON has no form for values of numpy's
+    value = plain_number(value)
+    if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, Real):
-        # it may be numpy's, for which JSON has no form
-        return int(value) if isinstance(value, Integral) else float(value)
     if isinstance(value, Mapping):
         keys = (str(key.value if isinstance(key, Enum) else key) for key in value)
         return dict(zip(keys, map(_inside, value.values()), strict=True))
@@ -105,7 +104,8 @@ def _plain(value: object) -> Any:
 def _has_identity(cls: type) -> bool:
     """Return whether objects of a class are no values, such as numbers, texts, lists or dates."""
     values = (Enum, str, int, Real, type(None), bytes, Mapping, *_SEQUENCES)
-    return not (issubclass(cls, values) or cls.__module__.partition(".")[0] in _WRITTEN_AS_TEXT)
+    modules = {base.__module__.partition(".")[0] for base in cls.__mro__}
+    return not (issubclass(cls, values) or modules & _VALUES)
 
 
 def _inside(value: object) -> Any:
@@ -120,7 +120,7 @@ def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
     for name, key in _identifiers(cls):
         # None for that of a detached database row, which cannot be read
-        if (identifier := field_of(value, name)) is not None:
+        if (identifier := plain_number(field_of(value, name))) is not None:
             is_plain = isinstance(identifier, (str, int, float))
             return {key: identifier if is_plain else str(identifier)}
     return {"type": cls.__name__}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from logging import DEBUG
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from prism.statechart._definition import Definition
 from prism.statechart.memory import count_of
@@ -99,7 +99,7 @@ class Reporter:
         about = {"exc_info": error, "error": loggers.describe(error)}
         self._report("error", event, agent, **about, **edge.ends())
 
-    def _report(self, level: Level | Literal["debug"], event: str, agent: Any, **keys: Any) -> None:
+    def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
         about = {"chart": self._chart, "agent_id": agent_name(agent)}
         loggers.report(self.logger, level, event, {**about, **keys})
 

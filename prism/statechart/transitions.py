@@ -14,6 +14,7 @@ from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._parts import Action, Guard, History, StateT_co, as_tuple, call_problems
+from prism.statechart.memory import plain_number
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import joined, state_text
 
@@ -96,9 +97,11 @@ class Transition(Generic[StateT_co]):
             object.__setattr__(self, "source", tuple(source))
         if isinstance(target, tuple) and len(target) == 1:
             object.__setattr__(self, "target", target[0])
+        for name in TIMING:
+            object.__setattr__(self, name, plain_number(getattr(self, name)))
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *_timing_problems(self)]
-        if source in ([], ()) or target == ():
+        if source in ([], (), None) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
             problems.append(f"trigger must be a non-empty string, got {trigger!r}")

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from prism._lazy import import_extra
 from prism.telemetry.events import DECISION, TEXT_WRITTEN
 
-Level = Literal["info", "warning", "error"]
+Level = Literal["debug", "info", "warning", "error"]
+"""Details have the level debug: loggers get them, and instruments do not."""
 
 GuardOutcome = Literal["passed", "failed", "raised"]
 
@@ -152,14 +153,15 @@ def observe(name: str, kind: Callable[..., object], *values: Any) -> None:
 
 # Decisions and texts as spans of OpenTelemetry
 
-_STANDARD = {
+_OURS = ("round", "tick", "state", "trigger", "chosen", "source", "attempts")
+_NAMES = {
     "agent_id": "gen_ai.agent.id",
     "model": "gen_ai.request.model",
     "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
     "host": "url.full",
+    **{key: f"prism.{key}" for key in _OURS},
 }
-_OURS = ("round", "tick", "state", "trigger", "chosen", "source", "attempts")
 
 
 class ModelSpans(Instrument):
@@ -189,8 +191,7 @@ class ModelSpans(Instrument):
             return
 
         keys, end = details.keys, time.time_ns()
-        names = {**_STANDARD, **{key: f"prism.{key}" for key in _OURS}}
-        values = {name: keys[key] for key, name in names.items() if keys.get(key) is not None}
+        values = {name: keys[key] for key, name in _NAMES.items() if keys.get(key) is not None}
         span = self._tracer.start_span(
             "decide" if details.name == DECISION else "write",
             start_time=end - round(1e9 * (keys.get("latency") or 0.0)),

@@ -15,10 +15,10 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import partialmethod
+from functools import cache, partialmethod
 from inspect import iscoroutinefunction
 from sys import modules
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from prism.errors import DefinitionError
 from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
@@ -102,8 +102,8 @@ _standard_logger = StandardLogger(LOGGER_NAME)
 
 def somebody_listens(level: int = logging.INFO) -> bool:
     """Return whether anybody may listen to charts without their own logger."""
-    # every fire asks, and a third call would make it a twentieth slower
-    if event_hooks or (_is_configured() and structlog_is_configured()):
+    # every fire asks, and a third call would make it a sixth slower
+    if event_hooks or (_is_configured() and configuration() is not None):
         return True
     return _standard.isEnabledFor(level)
 
@@ -126,7 +126,7 @@ def _logger_for(logger: Any, level: int) -> Any:
             return None
         logger = logger.opened
     if logger is None:
-        config = _configuration()
+        config = configuration()
         if config is None:
             return _standard_logger if _standard.isEnabledFor(level) else None
         logger = _configured_logger(config)
@@ -137,7 +137,7 @@ def _logger_for(logger: Any, level: int) -> Any:
     return logger if is_enabled(level) else None
 
 
-def synchronous(logger: Any) -> Any:
+def synchronous(logger: EventLogger | None) -> EventLogger | None:
     """Return a logger, if its methods log at once.
 
     Raises:
@@ -161,10 +161,7 @@ def _is_asynchronous(kind: type) -> bool:
 
 
 def report(
-    preferred: EventLogger | None,
-    level: Level | Literal["debug"],
-    event: str,
-    keys: Mapping[str, Any],
+    preferred: EventLogger | None, level: Level, event: str, keys: Mapping[str, Any]
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
@@ -235,44 +232,38 @@ def describe(error: BaseException) -> str:
     return f"{kind}: {message}" if message else kind
 
 
-def structlog_is_configured() -> bool:
-    """Return whether the application has configured structlog, once it is imported."""
-    return _configuration() is not None
-
-
-def _configuration() -> dict[str, Any] | None:
+def configuration() -> dict[str, Any] | None:
     """Return how the application has configured structlog; None if it has not.
 
     After ``structlog.testing.capture_logs``, structlog says that it is, and has only its defaults.
     """
-    config = modules["structlog"].get_config() if _is_configured() else _defaults
-    return None if config == _defaults else config
+    if not _is_configured():
+        return None
+    config: dict[str, Any] = modules["structlog"].get_config()
+    return None if config == _defaults() else config
 
 
 def _look_for_structlog() -> bool:
-    global _is_configured, _defaults
-    structlog = modules.get("structlog")
+    global _is_configured
     # structlog lacks the function while it is being imported
-    ask: Callable[[], bool] | None = getattr(structlog, "is_configured", None)
-    if structlog is None or ask is None:
-        return False
-    is_configured, config = ask(), structlog.get_config()
-    if is_configured:
-        structlog.reset_defaults()
-    _defaults = structlog.get_config()
-    # the list of processors changes in place
-    _defaults["processors"] = [*_defaults["processors"]]
-    if is_configured:
-        structlog.configure(**config)
-    _is_configured = ask
-    return is_configured
+    if ask := getattr(modules.get("structlog"), "is_configured", None):
+        _is_configured = ask
+    return ask is not None and bool(ask())
 
 
 _is_configured: Callable[[], bool] = _look_for_structlog
 """structlog's function of that name, once structlog is imported."""
 
-_defaults: dict[str, Any] = {}
-"""How structlog is configured by itself, once it is imported."""
+
+@cache
+def _defaults() -> dict[str, Any]:
+    """Return the configuration that structlog has by itself, and only shows while it is reset."""
+    structlog = modules["structlog"]
+    config = structlog.get_config()
+    structlog.reset_defaults()
+    defaults: dict[str, Any] = structlog.get_config()
+    structlog.configure(**config)
+    return defaults
 
 
 def _configured_logger(config: Mapping[str, Any]) -> Any:

@@ -94,7 +94,7 @@ class TransitionLog(Instrument):
         self.events.append({"event": details.name, **details.keys})
 
     def of(self, agent: Any) -> list[Event]:
-        """Return the events of one agent, given itself or by its id, a text or a number."""
+        """Return the events of an agent, or of its id (a text or a number)."""
         name = id_text(agent)
         return [event for event in self.events if event.get("agent_id") == name]
 
@@ -125,6 +125,7 @@ class RecordingReasoner(BaseReasoner):
         super().__init__()
         self.reasoner: BaseReasoner = PolicyReasoner() if reasoner is None else reasoner
         self.concurrency: int = self.reasoner.concurrency
+        self.chooses_acts: bool = self.reasoner.chooses_acts
         self.batches: list[tuple[Question, ...]] = []
 
     @property
@@ -137,11 +138,6 @@ class RecordingReasoner(BaseReasoner):
         self.batches.append(tuple(questions))
 
         return await self.reasoner.answer(questions)
-
-    @property
-    def chooses_acts(self) -> bool:
-        """Whether agents of the feed choose among all acts, as with the other reasoner."""
-        return self.reasoner.chooses_acts
 
 
 class LateReasoner(RecordingReasoner):

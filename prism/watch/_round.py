@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from prism.drawing import showable
+from prism.drawing import number_text, showable
 from prism.report import Section
 from prism.report.conversations import listed, object_in, transcript, when
 from prism.report.picture import picture
@@ -119,7 +119,7 @@ def _numbers(watched: Watched, number: int | None) -> Markup:
     cells = joined(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
             showable(name).replace("_", " "),
-            f"{value:,}" if isinstance(value, int) else f"{value:,.4g}",
+            number_text(value),
         )
         for name, value in counts.items()
         if type(value) in (int, float)

@@ -15,6 +15,7 @@ from typing import Any
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog.writer import Moment
+from prism.statechart.memory import plain_number
 from prism.statechart.states import state_text
 from prism.worlds._events import UNDER_WAY, Turn
 from prism.worlds._turns import Turns
@@ -112,8 +113,9 @@ def _checked(turns: Any, channel: Channel, rate: Any, agent: Any = None) -> floa
         SimulationError: If it is no number from 0 to the largest.
     """
     most = inf if channel.most is None else channel.most
-    if isinstance(rate, (int, float)) and 0 <= rate <= most and rate < inf:
-        return rate
+    number = plain_number(rate)
+    if isinstance(number, (int, float)) and 0 <= number <= most and number < inf:
+        return number
 
     whose = f" of {agent.agent_id!r}" if agent is not None else ""
     raise SimulationError(

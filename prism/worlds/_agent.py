@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner import Wording
-from prism.reasoner.prompts import remembered, transition_in_words
+from prism.reasoner.descriptions import remembered, transition_in_words
 from prism.statechart import Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
@@ -197,8 +197,8 @@ class Agent(Declares):
     def memories(self, most: int) -> Sequence[str]:
         """Return at most so many of the last things that happened to the agent, oldest first.
 
-        By default, these are its transitions and notes; a model is told of them if the run has a
-        memory.
+        By default, these are its transitions and notes. They are in the prompt for a model if the
+        run has a memory.
         """
         return [*self._notes][-most:]
 
@@ -245,7 +245,8 @@ class Agent(Declares):
             weights: Relative probabilities of the targets if no model decides. By default, all are
                 equally likely. Weights of targets that the event cannot reach from the current
                 state are ignored.
-            prompt: What to tell a model, in addition to who the agent is and what the targets mean.
+            prompt: What has happened, for a model. Its prompt also says who the agent is and what
+                the targets mean.
 
         Returns:
             The new state, or None if no transition applied or the agent had moved before the answer

@@ -3,28 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import attributes_of, columns_of, ids_of, read_table, refuse_misspelt
+from prism.agents.tables import (
+    attributes_of,
+    columns_of,
+    id_column,
+    ids_of,
+    read_table,
+    refuse_misspelt,
+)
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
 from prism.worlds.arguments import read_value, require_whole
 
 _KIND, _STATE = "kind", "state"
-_IDS = ("agent_id", "username")
 _NAMES = ("name", "realname")
 
 
 def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]:
     """Make the agents of a world from a table, one per row.
 
-    The column ``agent_id`` (or ``username``) holds their ids, and ``name`` (or ``realname``) their
-    names. If the world has several kinds of agents, ``kind`` names the class of each, and they are
-    made from the table alone; otherwise `World.populate` makes them. ``state`` is the state in
-    which the agent begins. A column with the name of a field sets the field, converted to its type,
-    and an empty cell leaves the default. All others become ``Agent.attributes``.
+    The column ``agent_id`` (or ``username``, or ``id``) holds their ids, and ``name`` (or
+    ``realname``) their names. If the world has several kinds of agents, ``kind`` names the class of
+    each, and they are made from the table alone; otherwise `World.populate` makes them. ``state``
+    is the state in which the agent begins. A column with the name of a field sets the field,
+    converted to its type, and an empty cell leaves the default. All others become
+    ``Agent.attributes``.
 
     Args:
         path: The file, which ends in ``.csv``, ``.tsv``, ``.jsonl`` or ``.json``.
@@ -41,10 +49,11 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 
     columns, made = columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    reserved = {*fields, *_IDS, *_NAMES, _KIND, _STATE}
+    column = id_column(columns)
+    reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
     refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records) if any(name in columns for name in _IDS) else [""] * len(made)
+    ids = ids_of(records, column) if column else [""] * len(made)
     for agent, record, agent_id, attributes in zip(
         made, records, ids, attributes_of(records, others), strict=True
     ):
@@ -84,13 +93,21 @@ DEFAULT_AGENTS = 100
 
 def population_of(agents: Any) -> Any:
     """Return the agents of a run: their number, a table, or the agents themselves."""
-    if isinstance(agents, str) and agents.isdecimal():
-        agents = int(agents)
-    if isinstance(agents, (str, Path)):
-        return Path(agents)
-    if isinstance(agents, Iterable):
+    if isinstance(agents, str):
+        agents = _number_or_file(agents)
+    if isinstance(agents, (Path, Iterable)):
         return agents
     return DEFAULT_AGENTS if agents is None else require_whole("agents", agents, 1)
+
+
+def _number_or_file(text: str) -> float | Path:
+    """Return the number that a text is, even if agents cannot have it, or else a file."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    if not Path(text).suffix:
+        raise InputError(f"must be a whole number or a file, got {text!r}", field="agents")
+    return Path(text)
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from html import escape
 from itertools import chain
 from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
 from prism._faults import location_of_method
 from prism.errors import SimulationError
+from prism.statechart.memory import plain_number
 from prism.statechart.states import state_text
 from prism.worlds._events import Events
 from prism.worlds._spaces import Plane, Space
@@ -158,13 +158,13 @@ def _number(value: Any, cls: type, name: str) -> Measured:
     Raises:
         SimulationError: If it is neither a finite number nor None.
     """
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, Real) and isfinite(value):
-        # numbers of numpy, which JSON cannot represent, and numbers that are too large for it
-        number: Any = value
-        is_whole = isinstance(value, Integral) and abs(number) < _LARGEST_WHOLE
-        return int(number) if is_whole else float(number)
+    number = plain_number(value)
+    if number is None or isinstance(number, bool):
+        return number
+    if isinstance(number, (int, float)) and isfinite(number):
+        # JSON cannot represent numbers that are too large for it
+        is_whole = isinstance(number, int) and abs(number) < _LARGEST_WHOLE
+        return number if is_whole else float(number)
 
     raise SimulationError(
         f"{location_of_method(cls, name)}: {cls.__name__}.{name} must return a finite number, or "

@@ -24,7 +24,7 @@ from prism.runs.options import (
     require_model_of,
 )
 from prism.runs.running import carry_out
-from prism.telemetry.loggers import EventLogger, LateLogger
+from prism.telemetry.loggers import EventLogger, LateLogger, synchronous
 from prism.worlds._people import population_of
 from prism.worlds._results import WorldResults, rounds_as_html
 from prism.worlds.addresses import address_of, alone, class_of, file_of
@@ -66,7 +66,7 @@ class Run(Generic[WorldT_co]):
     time. A run of an existing world, or of existing agents, can be carried out once.
 
     Args:
-        world: The world: its class, an instance with parameters of its own, or where it is found:
+        world: The world: its class, an instance with parameters of its own, or its address:
             ``package.module:Name``, ``file.py:Name``, the short name of one that comes with prism,
             or a file of an agent (``.yaml``) or of a thinking agent (``.json``), or a subclass of
             `prism.programs.thinking.CognitiveAgent`, with its attribute ``config``. These are run
@@ -168,7 +168,7 @@ class Run(Generic[WorldT_co]):
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock = named["logger"], named["clock"]
+        self._logger, self._clock = synchronous(named["logger"]), named["clock"]
 
         for name, least in {"rounds": 1, "ticks": 1, "seed": -MOST, "log_agents": 0}.items():
             value = getattr(self.world_class, name, None) if named[name] is None else named[name]

@@ -18,6 +18,7 @@ from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
 from prism.runlog.writer import Moment
+from prism.statechart.memory import plain_number
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge
@@ -191,7 +192,8 @@ class Turns:
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
-        if not isinstance(ticks, int) or isinstance(ticks, bool) or ticks < 0:
+        ticks = plain_number(ticks)
+        if type(ticks) is not int or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)

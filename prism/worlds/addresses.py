@@ -13,6 +13,7 @@ from typing import Any
 
 from prism._faults import location_of
 from prism.errors import InputError, PrismError
+from prism.statechart.names import did_you_mean
 from prism.worlds.world import World
 
 EXAMPLES = "prism.examples"
@@ -43,9 +44,8 @@ def object_at(address: str) -> Any:
     # no instances: another process would make one without its parameters
     classes = {each: cls for each, cls in vars(module_at(source)).items() if _can_run(cls)}
     if name not in classes:
-        listed = ", ".join(classes) or "none"
-        problem = f"{source} has no world or agent {name!r}: it has {listed}"
-        raise InputError(problem, field="world")
+        problem = f"names {name!r}, but {source} has no such world or agent"
+        raise InputError(f"{problem}{did_you_mean(name, [*classes])}", field="world")
 
     return classes[name]
 
@@ -68,8 +68,9 @@ def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
         names = named_worlds()
         address = names.get(str(world), str(world))
         if not all(address.rpartition(":")):
-            must = f"package.module:Name, file.py:Name or one of {', '.join(names)}"
-            raise InputError(f"must be {must}, got {str(world)!r}", field="world")
+            must = "must be package.module:Name, file.py:Name or the name of a world"
+            near = did_you_mean(str(world), [*names])
+            raise InputError(f"{must}, got {str(world)!r}{near}", field="world")
         world = object_at(address)
     cls = world if isinstance(world, type) else type(world)
     if not issubclass(cls, World):
@@ -91,7 +92,7 @@ def module_at(source: str) -> ModuleType:
         # a fault of its code is raised as it is, with its line
         if isinstance(error, PrismError) or location_of(error) is not None:
             raise
-        problem = f"importing {source} failed: {type(error).__name__}: {error}"
+        problem = f"cannot be imported: {type(error).__name__}: {error}"
         raise InputError(problem, field="world") from error
 
 

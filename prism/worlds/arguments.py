@@ -16,6 +16,7 @@ from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
+from prism.statechart.memory import plain_number
 from prism.telemetry.loggers import EventLogger
 from prism.worlds.fields import Declares, Field, by_class, hints_of, refuse_unknown
 
@@ -161,20 +162,23 @@ def read_value(cls: type[Declares], name: str, value: Any) -> Any:
             problems += error.errors()
 
     problem = problems[0]
-    kind = FieldValueError if "than" in problem["type"] else FieldTypeError
+    is_of_its_type = any(word in problem["type"] for word in ("than", "finite"))
+    kind = FieldValueError if is_of_its_type else FieldTypeError
     raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}")
 
 
 @by_class
 def _adapter(cls: type[Declares], name: str) -> Any:
     """Return what checks the values of a field; None for a type that pydantic cannot check."""
+    from pydantic import ConfigDict, TypeAdapter
     from pydantic import Field as Bounds
-    from pydantic import TypeAdapter
 
     field, hint = cls.fields[name], hints_of(cls).get(name, Any)
     bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
+    # JSON, and so a log, has no infinity and no NaN
+    config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
     try:
-        return TypeAdapter(bounded, config={"arbitrary_types_allowed": True})
+        return TypeAdapter(bounded, config=config)
     except Exception:
         return None
 
@@ -187,4 +191,4 @@ def plain_value(value: Any) -> Any:
         return [plain_value(each) for each in value]
     if isinstance(value, Path):
         return str(value)
-    return value
+    return plain_number(value)

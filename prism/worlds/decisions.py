@@ -21,8 +21,8 @@ from prism.reasoner import (
     Wording,
     Written,
 )
-from prism.reasoner.prompts import in_words, stay_in_words
-from prism.reasoner.questions import all_of
+from prism.reasoner.asking import all_of
+from prism.reasoner.descriptions import in_words, stay_in_words
 from prism.reasoner.texts import fallback_text
 from prism.reasoner.wording import USUAL_WORDING
 from prism.statechart import Configuration

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_h
 
 from prism.errors import DefinitionError, FieldTypeError
 from prism.randomness import RandomStream
+from prism.statechart.names import did_you_mean
 
 ValueT = TypeVar("ValueT")
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
@@ -211,12 +212,8 @@ def refuse_unknown(cls: type, names: Iterable[str], what: str, fields: Mapping[s
 
 def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
     """Return what is wrong with a name that a class does not have."""
-    from difflib import get_close_matches
-
-    near = get_close_matches(name, names, n=1)
-    guess = f"; did you mean {near[0]!r}?" if near else ""
-    listed = ", ".join(names) or f"no {what}"
-    return f"{cls.__name__} has no {what} {name!r}: it has {listed}{guess}"
+    problem = f"{cls.__name__} has no {what} {name!r}{did_you_mean(name, [*names])}"
+    return problem if what == "field" else f"{problem} (prism world show lists all)"
 
 
 def by_class(function: MethodT) -> MethodT:

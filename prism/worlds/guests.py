@@ -13,6 +13,7 @@ from prism.errors import AgentError, SimulationError
 from prism.reasoner import BaseWriter, TextCall, Written
 from prism.reasoner.texts import ForwardingWriter
 from prism.statechart import Statechart
+from prism.statechart.names import identify
 from prism.telemetry.loggers import EventLogger
 from prism.worlds._agent import Agent
 from prism.worlds.decisions import Writing
@@ -50,8 +51,8 @@ class Guest(Agent, Generic[ObjectT]):
     """An agent that stands for an object of another class, whose step is ``object.act(world)``.
 
     Everything else works as for any agent: random numbers, neighbours, messages, and `Agent.fire`
-    and `Agent.decide` with the object's chart. In ``act``, the guest is ``world.acting``. What the
-    guest lacks is looked up in the object.
+    and `Agent.decide` with the object's chart. In ``act``, the guest is ``world.acting``. The
+    guest gets attributes that it lacks from the object.
 
     Args:
         object: The object.
@@ -104,7 +105,7 @@ class Guest(Agent, Generic[ObjectT]):
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the object when it joins: its attributes."""
-        return {"attributes": dict(self.attributes)} if self.attributes else {}
+        return {"attributes": identify(self.attributes)} if self.attributes else {}
 
     def persona(self) -> str:
         """Describe the object: what its own ``persona()`` returns, if it has one."""

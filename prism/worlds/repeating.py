@@ -24,9 +24,9 @@ def resume(
 ) -> Outcome[Any] | None:
     """Continue a stopped run to its end, however it was stopped.
 
-    The run is carried out again with the answers in its journal, and asks only where they end. Its
-    log is the same, to the byte, as that of a run that was never stopped. Code that has changed is
-    reported; the run goes on while it asks and logs the same.
+    The run is carried out again with the answers in its journal, and asks a model only where they
+    end. Its log has the same bytes as that of a run that was never stopped. Changed code is
+    reported; the run continues as long as it asks and logs the same.
 
     Args:
         folder: The folder of the run.

@@ -35,9 +35,8 @@ def read_treatment(text: str) -> tuple[str, int]:
     what, _, number = text.rpartition("@")
     if not what or not number.isdecimal() or not int(number):
         example = f"{(what or text).partition('@')[0]}@12"
-        raise InputError(
-            f"treatment {text!r} needs its round, from 1 on: write {example}", field="treatments"
-        )
+        problem = f"must have its round, from 1 on: write {example}, not {text!r}"
+        raise InputError(problem, field="treatments")
     return what, int(number)
 
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from inspect import get_annotations
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
 
@@ -42,13 +43,13 @@ class World(Declares, Generic[AgentT]):
         rounds: The default number of rounds.
         ticks: The default number of ticks in a round.
         together: Whether events, messages and decisions take effect at the end of the tick.
-        independent: Whether agents change only themselves, so that those that wait for a model hold
-            up nobody; see `depends`.
+        independent: Whether agents change only themselves, so that none waits for another's model;
+            see `depends`.
         meanings: Descriptions of the states, which a model reads.
         fallback: The state to take if a model gives no valid answer; by default the agent's own.
         input_files: Names of parameters that are files, whose digests ``run.json`` keeps.
         settled: Names of parameters that are only read at the start, so no treatment changes them.
-        agents: All agents that are there, in the order in which they joined.
+        agents: All current agents, in the order in which they joined.
         round: The round, counted from 1; 0 in `setup`.
         seed: The run's seed, for generators of other libraries: ``seed=self.seed``.
 
@@ -97,7 +98,7 @@ class World(Declares, Generic[AgentT]):
 
     @property
     def agents(self) -> AgentSet[AgentT]:
-        """All agents that are there, in the order in which they joined."""
+        """All current agents, in the order in which they joined."""
         everybody: AgentSet[AgentT] = self._running("agents").population.everybody()
         return everybody
 
@@ -228,7 +229,7 @@ class World(Declares, Generic[AgentT]):
         *,
         experiment: str | None = None,
     ) -> list[AgentT]:
-        """Return a share of the agents, to treat them. The log records who is in which arm.
+        """Return a share of the agents, sorted by id. The log records who is in which arm.
 
         The draw is keyed by (seed, experiment, agent): it is the same whenever it is made, and
         shifts no other draw. Arms of one experiment have no agent in common.
@@ -243,7 +244,9 @@ class World(Declares, Generic[AgentT]):
             FieldValueError: If the shares of an experiment exceed 1.
         """
         assignments = self._running("assign").assignments
-        by_id = {agent.agent_id: agent for agent in (self.agents if agents is None else agents)}
+        candidates = self.agents if agents is None else agents
+        # sorted, so that neither the log nor a treatment depends on the order of agents
+        by_id = {agent.agent_id: agent for agent in sorted(candidates, key=attrgetter("agent_id"))}
         chosen = assignments.assign("agent_id", by_id, experiment or arm, arm, share)
         return [by_id[agent_id] for agent_id in chosen]
 
@@ -251,8 +254,8 @@ class World(Declares, Generic[AgentT]):
         """Give turns to agents, and wait until all their steps have ended; for `tick`.
 
         Args:
-            agents: Those that have a turn, in this order; an agent that is there twice has two. By
-                default all that have something to do, in the world's order.
+            agents: Those that have a turn, in this order; a repeated agent has several. By default,
+                all that have something to do, in the world's order.
         """
         chosen = [agents] if isinstance(agents, Agent) else agents
         await self._running("activate").give(None if chosen is None else [*chosen])

@@ -173,6 +173,23 @@ def test_a_class_may_override_transition_to() -> None:
     assert [entry.context for entry in agent.state_history] == [{"post_id": "p1"}]
 
 
+@pytest.mark.parametrize("name", ["state", "ticks_in_state", "state_history", "max_history_depth"])
+def test_a_class_may_override_a_field(name: str) -> None:
+    """A chart reads and writes a property of the class where it would the mixin's field."""
+    usual = getattr(StatechartMixin, name)
+    used = []
+
+    def get(agent: Any) -> Any:
+        used.append(name)
+        return usual.fget(agent)
+
+    cls: Any = type("Own", (StatechartMixin,), {name: property(get, usual.fset)})
+    agent = cls()
+    Statechart(S, [Transition("go", S.IDLE, S.RESTING)], S.IDLE).fire(agent, "go")
+    assert used
+    assert (agent.state, len(agent.state_history)) == (S.RESTING, 1)
+
+
 class Global(StatechartMixin):
     def __reduce__(self) -> str:
         return "GLOBAL"

@@ -20,7 +20,6 @@ from prism.agents import (
     opening_posts,
     synthetic_population,
 )
-from prism.errors import InputError
 
 
 def told(population: Population) -> list[Any]:
@@ -246,15 +245,17 @@ def loaded(path: Path) -> list[tuple[str, str, str, list[str]]]:
 
 
 def test_a_population_of_oasis_needs_no_follows_tweets_or_topics(write: Write) -> None:
-    """Interests are then the frequent words of the persona, and nobody follows anybody."""
+    """Interests are then the frequent words of persona and tweets, and nobody follows anybody."""
     path = write(
         "a.csv",
-        "user_id,name,username,user_char,description\n"
-        '1,user_9,user9,"Beach walker, avid reader. I blog about books.",Beach walker.\n',
+        "user_id,name,username,user_char,description,previous_tweets\n"
+        '1,user_9,user9,"Beach walker, avid reader. I blog about books.",Beach walker.,\n'
+        "2,user_8,user8,,,\"['A tulip.', 'More tulip.']\"\n",
     )
-    (agent,) = load_population(path).agents
+    agent, other = load_population(path).agents
     assert (agent.name, agent.following) == ("user_9", ())
     assert agent.interests == ["beach", "walker", "reader", "books"]
+    assert other.interests == ["tulip"]
 
 
 def test_a_persona_without_topics_has_those_of_its_text(write: Write) -> None:
@@ -314,10 +315,21 @@ def test_a_character_card_is_an_agent(document: Any, write: Write) -> None:
     assert loaded(write("card.json", json.dumps(document))) == [("Ida", "Ida", persona, ["bees"])]
 
 
-def test_what_no_log_could_hold_is_refused(write: Write) -> None:
-    """A kept value that a log would change is refused, with file, line and field."""
-    with pytest.raises(InputError, match=r"a\.jsonl, line 1, field 'x': attributes must be"):
-        load_population(write("a.jsonl", '{"agent_id": "a", "interests": ["tea"], "x": 1e999}'))
+@pytest.mark.parametrize(
+    ("name", "text", "agents"),
+    [
+        ("a.csv", "id,name,age\n007,Ann,3\n", [("007", "Ann", {"age": 3})]),
+        ("a.json", '[{"id": 7, "name": "Ann"}]', [("7", "Ann", {})]),
+        ("a.csv", ",,id,username,name\n0,0,7,ann,Ann\n", [("ann", "Ann", {"id": 7})]),
+        ("a.csv", "agent_id,username\n7,ann\n", [("7", "7", {"username": "ann"})]),
+    ],
+)
+def test_the_first_column_of_names_is_the_id(
+    name: str, text: str, agents: list[Any], write: Write
+) -> None:
+    """It is ``agent_id``, ``username`` or ``id``; others become attributes if they have a name."""
+    population = load_population(write(name, text))
+    assert [(each.agent_id, each.name, each.attributes) for each in population.agents] == agents
 
 
 @pytest.mark.parametrize("cell", ["['tea', 'open water']", "tea; open water,"])
@@ -341,7 +353,7 @@ def table(column: list[str]) -> str:
     [
         (["1", "-20", "0"], [1, -20, 0]),
         (["1", " 2 ", ""], [1, 2, None]),
-        (["1", "0.5", "2e3"], [1.0, 0.5, 2000.0]),
+        (["1", "0.5", "2e3"], [1, 0.5, 2000.0]),
         (["True", "false", ""], [True, False, None]),
         (["1", "two", ""], ["1", "two", ""]),
         (["007", "1"], ["007", "1"]),

@@ -42,6 +42,8 @@ def line(**fields: Any) -> str:
         ("a.jsonl", line(agent_id="a\0"), 1, "agent_id", "contains a NUL or half"),
         ("a.jsonl", line() + line(), 2, "agent_id", "'a' is already used on line 1"),
         ("a.jsonl", line(following=["a", "c"]), 1, "following", "no agent of this file is called"),
+        ("a.jsonl", line(x=[2**64]), 1, "x", "cannot be written to a log: Integer exceeds 64"),
+        ("a.jsonl", line(x="\ud83d"), 1, "x", "cannot be written to a log: str is not valid UTF"),
         ("a.jsonl", line(engagement_threshold=2), 1, "engagement_threshold", "engagement"),
         # a mapping of names, or a card
         ("a.json", '{"ann": {},\n "bo": 5}', None, "bo", "must be an object or a description"),
@@ -50,6 +52,8 @@ def line(**fields: Any) -> str:
         ("a.json", '{"ann": {"persona": 5}}', None, "ann.persona", "must be text, got 5"),
         ("a.json", '{"first_mes": "Hello."}', None, "[0].name", "is missing"),
         # a Twitter population
+        ("a.csv", "id,age\na,1\na,2\n", 3, "id", "'a' is already used on line 2"),
+        ("a.csv", "id,age,,,age\na,1,,,2\n", 1, "age", "appears twice in the header"),
         ("a.csv", row(""), 4, "username", "must not be empty"),
         ("a.csv", row("b", "[0, 3]"), 4, "following_agentid_list", "row 3 does not exist"),
         ("a.csv", row("b", "[-1]"), 4, "following_agentid_list", "row -1 does not exist"),

@@ -28,30 +28,14 @@ class Post:
     text: str = ""
 
 
-@pytest.mark.parametrize("value", [float("nan"), (1, 2), {1: 2}, b"a", 2**64, "\ud83d"])
-def test_what_json_would_change_is_refused(value: Any) -> None:
-    """An attribute that a log would give back as another value is refused by its name."""
-    with pytest.raises(FieldValueError, match="attributes must be values that JSON gives back"):
-        SocialAgent("ann", attributes={"age": value})
-
-
-@pytest.mark.parametrize("threshold", [0.0, 1.0])
-@pytest.mark.parametrize("choice", [S.COMPOSING, S.ENGAGING_LIKE, S.SCROLLING])
-async def test_decide_is_afire(choice: S, threshold: float, heard: list[Any]) -> None:
-    """``decide`` is ``afire``: it asks a reasoner if several transitions are enabled."""
-    chart, post = social_media_chart(clock=lambda: 0.0), Post(["art"])
-    ended = []
-    for _ in range(2):
-        agent = SocialAgent("ada", state=S.EVALUATING, engagement_threshold=threshold)
-        ended.append((agent, ScriptedReasoner({"decides": choice})))
-
-    (one, first), (other, second) = ended
-    moved = await one.decide(post, chart=chart, reasoner=first)
-    assert moved is await chart.afire(other, "decides", post, reasoner=second)
-    assert moved is (choice if threshold == 0.0 else S.SCROLLING)
-    assert one.to_dict() == other.to_dict()
-    assert len(first.questions) == len(second.questions) == (threshold == 0.0)
-    assert heard[: len(heard) // 2] == heard[len(heard) // 2 :]
+@pytest.mark.parametrize(("threshold", "state"), [(0.0, S.COMPOSING), (1.0, S.SCROLLING)])
+async def test_decide_is_afire(threshold: float, state: S) -> None:
+    """``decide`` asks the reasoner if several transitions of the chart are enabled."""
+    agent = SocialAgent("ada", state=S.EVALUATING, engagement_threshold=threshold)
+    chart, reasoner = social_media_chart(), ScriptedReasoner({"decides": S.COMPOSING})
+    moved = await agent.decide(Post(["art"]), chart=chart, reasoner=reasoner)
+    assert moved is agent.state is state
+    assert len(reasoner.questions) == (threshold == 0.0)
 
 
 def test_an_agent_needs_only_an_id() -> None:
@@ -127,17 +111,8 @@ EXPORT = """{
   ]
 }"""
 
-json_values = st.recursive(
-    st.none()
-    | st.booleans()
-    | st.integers(-(2**53), 2**53)
-    | st.floats(allow_nan=False)
-    | st.text(ANY, max_size=8),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(ANY, max_size=8), inner, max_size=3)
-    ),
-    max_leaves=5,
-)
+scalars = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | st.floats(allow_nan=False)
+json_values = scalars | st.text(ANY, max_size=8) | st.lists(st.text(ANY, max_size=8), max_size=3)
 records = st.builds(
     StateTransition,
     from_state=st.just(S.IDLE),

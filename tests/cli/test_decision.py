@@ -93,15 +93,6 @@ def test_json_has_everything(recorded: Path, log: Prism) -> None:
     assert "Respond with JSON only" in found["record"]["prompt"]
 
 
-@pytest.mark.slow
-def test_decisions_are_listed(recorded: Path, log: Prism) -> None:
-    """The list has one line for each, and fits 80 columns."""
-    rows = log("decision", recorded, "--json").rows
-    said = log("decision", recorded)
-    assert max(len(line.rstrip()) for line in said.out.splitlines()) <= 80
-    assert all(row["id"] in said.out for row in rows[:20])
-
-
 def test_an_unknown_id_is_refused(recorded: Path, log: Prism) -> None:
     """The message says what lists them."""
     for unknown in ("agent_0001:99", "nonsense"):

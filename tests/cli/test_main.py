@@ -17,7 +17,6 @@ from tests.kit.kept import tree
 from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
 
 FILES = {
-    "twice.jsonl": '{"agent_id": "a", "interests": ["art"]}\n' * 2,
     "agents.txt": "ann\n",
     "good.jsonl": '{"agent_id": "ann", "interests": ["art"]}\n',
     "no_posts.jsonl": "\n",
@@ -25,10 +24,11 @@ FILES = {
 
 WRONG = {
     "no agents": (["--agents", "0"], ["--agents", "from 1 to", "0"]),
+    "fewer than none": (["--agents", "-3"], ["--agents must be a whole number", "-3"]),
+    "half an agent": (["--agents", "2.5"], ["--agents must be a whole number", "2.5"]),
+    "neither number nor file": (["--agents", "1,000"], ["--agents", "number or a file", "1,000"]),
     "unknown option": (["--bogus"], ["--bogus"]),
     "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
-    "unknown kind of file": (["--agents", "agents.txt"], ["agents.txt", ".jsonl", ".json", ".csv"]),
-    "duplicate id": (["--agents", "twice.jsonl"], ["twice.jsonl", "line 2", "'agent_id'"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],

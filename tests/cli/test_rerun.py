@@ -40,3 +40,14 @@ def test_a_rerun_takes_what_a_run_takes(prism: Prism) -> None:
     late = prism("rerun", "run", "--from-round", "2", "--seed", "7", "--out", "late")
     assert "seed" in late.err
     assert "can only be changed from round 1 on" in " ".join(late.err.split())
+
+
+def test_code_that_has_changed_is_named(prism: Prism) -> None:
+    """A rerun and a replay say so, and go on while the world does the same."""
+    prism("world", "init", "Party")
+    assert prism("run", "party.py:Party", "--agents", 9, "--out", "run").status == 0
+    with (prism.folder / "party.py").open("a") as file:
+        file.write("# another line\n")
+    for command in (("rerun", "run", "--from-round", 2, "--out", "again"), ("replay", "run")):
+        ran = prism(*command)
+        assert (ran.status, "party.py: has changed since the run" in ran.err) == (0, True)

@@ -151,6 +151,21 @@ def test_a_model_writes(prism: Prism) -> None:
     assert log_of(prism.folder / "run").count(b'"text":"Words."') > 0
 
 
+def test_a_model_that_decides_and_writes_has_its_prices_for_both(prism: Prism) -> None:
+    """The prices of ``--model-file`` count for each token of the one model."""
+    (prism.folder / "prices.toml").write_text("price_in = 1000\nprice_out = 2000\n")
+    with FakeOllama(models=["tiny"], write=lambda *_: "Words.") as server:
+        model, name = asking(server)
+        both = (model, name, "--writer", name, "--model-file", "prices.toml")
+        ran = prism("simulate", "--agents", 30, "--rounds", 2, *both, "--json")
+    assert ran.status == 0, ran.err
+    summary = json.loads(ran.out)
+    assert summary["results"]["totals"]["texts"]["model"] > 0
+    of_model = summary["spent"]["by_model"]["tiny"]
+    tokens = of_model["input_tokens"] + 2 * of_model["output_tokens"]
+    assert summary["spent"]["money"] == pytest.approx(tokens / 1000)
+
+
 def test_a_run_whose_decisions_all_fell_back_has_failed(mine: Prism, server: FakeOllama) -> None:
     """Its status is 1, and the output says why, with the reason and the server."""
     server.fail_always(Fault.status(400, "no"))
@@ -183,10 +198,11 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
     ("given", "problem"),
     [
         (("--set", "beta=2"), "--set: Mine.beta: Input should be less than or equal to 1, got '2'"),
-        (("--set", "btea=1"), "Mine has no parameter 'btea': it has beta, cap"),
+        (("--set", "btea=1"), "Mine has no parameter 'btea'; did you mean 'beta'?"),
         (("--set", "beta"), "--set must be NAME=VALUE, got 'beta'"),
         (("--set", "cap=1", "--set", "cap=2"), "--set has 'cap' twice: '1' and '2'"),
-        (("--treat", "hury@2"), "Mine has no treatment 'hury': it has hurry"),
+        (("--treat", "hury@2"), "Mine has no treatment 'hury'; did you mean 'hurry'?"),
+        (("--treat", "hurry"), "--treat must have its round, from 1 on: write hurry@12"),
         (("--memory", "x"), "--memory is no argument of a run of own_mine.py:Mine: leave it out"),
         (("--model-file", "none.toml"), "none.toml: there is no such file"),
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
@@ -283,6 +299,7 @@ def test_an_agent_without_one_useful_reply_has_failed(prism: Prism) -> None:
         (("agent.yaml", "--policy", "p.json"), "--policy is no argument of a run of agent.yaml"),
         (("config.json", "--memory", "m", "--set", "n=1", "--model", "m"), "--set is no argument"),
         (("bad.yaml", "--model", "m"), "should be 'llm', 'code'"),
+        (("goal.json", "--memory", "goal.json", "--model", "m"), "goal.json: is no memory"),
     ],
 )
 @pytest.mark.sampled(3)
@@ -292,6 +309,7 @@ def test_mistakes_with_single_agents_are_one_line(
     """What cannot be run is refused in one line, with status 2."""
     (mine.folder / "bad.yaml").write_text("steps: [{name: x, type: magic}]\n")
     (mine.folder / "config.json").write_text("{}")
+    (mine.folder / "goal.json").write_text('{"goal": "a story"}')
     ran = mine("run", *given)
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
     assert problem in ran.err

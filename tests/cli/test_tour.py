@@ -31,7 +31,7 @@ def toured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str, float]:
 def test_the_tour_answers_its_question_without_any_extra(toured: tuple[Path, str, float]) -> None:
     """It prints in how many pairs the warning helped, and by how much, in at most 8 s of CPU."""
     _, out, seconds = toured
-    found = re.search(r"in (\d+) of 20 pairs with one seed, by (\d+) points \(median\)", out)
+    found = re.search(r"in (\d+) of 20 pairs of the same seed, by (\d+) points \(median\)", out)
     assert found is not None, out
     fewer, points = map(int, found.groups())
     assert fewer >= 18

@@ -1,5 +1,7 @@
 """``prism world`` as a user runs it."""
 
+import json
+
 import pytest
 
 from prism.examples import Market
@@ -56,6 +58,8 @@ def test_a_world_is_shown_as_data(prism: Prism) -> None:
     buyer, seller = about["kinds"]  # type: ignore[misc]
     assert (buyer["kind"], seller["states"]) == ("Buyer", "selling, sold_out")
     assert about["doc"] == Market.__doc__
+    shown = json.loads(prism("world", "show", "feed", "--json").out)["parameters"]
+    assert ["always", "diurnal"] in [each.get("options") for each in shown]
 
 
 @pytest.mark.slow
@@ -158,13 +162,16 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
 def test_wrong_input_is_refused(prism: Prism) -> None:
     """No such world, parameter or value: one line, and status 2."""
     for line, problem in (
-        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or one of"),
+        (("show", "nobody"), "WORLD must be package.module:Name, file.py:Name or the name of"),
+        (("show", "rumor"), "got 'rumor'; did you mean 'rumour'?\n"),
+        (("show", "nothing:X"), "WORLD cannot be imported: ModuleNotFoundError: No module"),
         (("check", "rumour", "--set", "tirng=1"), "--set: Rumour has no parameter 'tirng'"),
+        (("check", "feed", "--set", "prset=x"), "mean 'preset'? (prism world show lists all)\n"),
         (("check", "rumour", "--agents", "0"), "--agents must be a whole number from 1 to "),
     ):
         ran = prism("world", *line)
         assert (ran.status, ran.out) == (2, "")
-        assert ran.err.startswith(f"prism: {problem}")
+        assert ran.err.startswith(f"prism: {problem}") or ran.err.endswith(problem)
 
 
 def test_a_world_to_begin_from_runs_and_is_sound(prism: Prism) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.drawing import Arrow, Box, Diagram, draw_svg, printable, showable
+from prism.drawing import Arrow, Box, Diagram, draw_svg, number_text, printable, showable
 from prism.statechart import social_media_chart
 
 TIMES = "\N{MULTIPLICATION SIGN}"
@@ -233,6 +233,13 @@ def test_characters_that_cannot_be_shown_are_replaced() -> None:
 def test_a_printable_text_stands_on_one_line() -> None:
     """Line breaks and control characters become blanks; letters of any script stay."""
     assert printable("a\n\x1b[1mé\u2028ß") == "a  [1mé ß"
+
+
+def test_numbers_have_commas_and_exponents_only_where_people_write_them() -> None:
+    """An income of 15,234.5 is not 1.523e+04; a share keeps four digits."""
+    numbers = (15234.5, -15234.5, 0.123456, 9999.6, 1234567, 0.0, 1e-7, 2e20)
+    texts = "15,234 -15,234 0.1235 10,000 1,234,567 0 1e-07 2e+20"
+    assert " ".join(map(number_text, numbers)) == texts
 
 
 DAY = Diagram(

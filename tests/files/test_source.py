@@ -57,16 +57,19 @@ def test_a_line_inside_a_block_of_text_is_told():
 
 
 def test_all_problems_are_told_once_in_the_order_of_the_document():
-    """Errors are listed by line; warnings keep nothing from being used."""
+    """Errors and warnings are listed by line; warnings alone keep nothing from being used."""
     problems = Problems(Source.parse("a: 1\nb: 2\nc: 3", "yaml", path="plan.yaml"))
+    problems.add(("b",), "is never used", severity="warning")
+    problems.raise_if_any()
     problems.add(("c",), "is unknown")
     problems.add(("a",), "must be text")
     problems.add(("a",), "must be text")
-    problems.add(("b",), "is never used", severity="warning")
+    problems.add((), "is long", severity="note")
     with pytest.raises(DocumentError) as refused:
         problems.raise_if_any()
     assert str(refused.value) == (
-        "plan.yaml: has 2 problems:\n"
+        "plan.yaml: has 3 problems:\n"
         "  plan.yaml:1:1: a: must be text\n"
+        "  plan.yaml:2:1: b: is never used\n"
         "  plan.yaml:3:1: c: is unknown"
     )

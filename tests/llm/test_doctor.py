@@ -92,4 +92,4 @@ async def test_a_model_that_ollama_does_not_list_is_not_there(
     found = await findings(serve(models=["tiny", model] if is_there else ["tiny"]), model)
     assert found[0].ok is is_there
     if not is_there:
-        assert f"not among its 1 models: tiny; run  ollama pull {model}" in found[0].result
+        assert f"not among its models (tiny); run  ollama pull {model}" in found[0].result

@@ -28,7 +28,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
     cost = Cost()
     reply = await pool.chat(HELLO, format=SCHEMA, cost=cost)
     assert (reply.text, reply.model, reply.host) == ('{"next_state": "idle"}', "tiny", server.host)
-    assert (reply.input_tokens, reply.output_tokens) == (1, 2)
     assert (cost.input_tokens, cost.output_tokens, cost.done_reason) == (1, 2, "stop")
     (asked,) = server.questions
     assert asked.path == "/v1/chat/completions"

@@ -14,6 +14,7 @@ import ollama
 import pytest
 
 from prism import Run, replay, resume
+from prism.analysis import read_log
 from prism.cli._results import spent_lines
 from prism.errors import InputError, ReplayError
 from prism.examples.council import Council
@@ -119,7 +120,8 @@ def test_how_a_decision_was_asked_is_replayed(how: dict[str, Any], tmp_path: Pat
     assert summary["sampling"] == {"llama3.2": sent}
     replay(tmp_path / "run", tmp_path / "again")
     log = (tmp_path / "run" / "events.jsonl").read_bytes()
-    assert (b"rotations_apart" in log) is (how["rotations"] == "all")
+    rows = read_log(tmp_path / "run").sql("from events where rotations_apart is not null")
+    assert bool(rows.fetchall()) is (how["rotations"] == "all")
     assert (tmp_path / "again" / "events.jsonl").read_bytes() == log
 
 

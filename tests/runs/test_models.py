@@ -139,6 +139,21 @@ def test_one_server_of_two_that_is_not_there_ends_no_run(server: FakeOllama, nob
     assert warning.endswith(LASTS)
 
 
+def test_a_model_that_its_server_does_not_list_is_reported(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Some servers answer with the model that they have, whatever the request says."""
+    reply = orjson.dumps({"choices": [{"message": {"content": "x"}}]})
+    with FakeOpenAI(models=["other.gguf"]) as server:
+        server.fail_always(Fault.body(reply))
+        for name in ("llama3.2", "other.gguf"):
+            load(model=Model(name, server.host, server="openai"))
+        server.fail_always(Fault.status(500, "broken"), path="/v1/models")
+        load(model=Model("qwen3", server.host, server="openai"))
+    (warning,) = (each.getMessage() for each in caplog.records)
+    assert warning.startswith(f"llama3.2 at {server.url} is not among its models (other.gguf)")
+
+
 def test_loading_counts_in_the_budget() -> None:
     """A token that is asked for to load a model has its price; Ollama loads one for nothing."""
     with FakeOpenAI(models=["llama3.2"]) as server:

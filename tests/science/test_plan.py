@@ -169,6 +169,7 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
         ("agents = 60", 'agents = "who.csv"', "who.csv"),
         ("[vary]", "[reasoner]\npolicy = 'how.json'\n[vary]", "how.json"),
         ("[3, 5]", "[3, 3]", "field 'seeds': must not have 3 twice"),
+        ("[4, 8]", "[4, 4.0]", "field 'vary.friends': must not have 4.0 twice"),
         ('"warned"', '"control"', "field 'arm': must not have 'control' twice"),
         ("[vary]", "[bounds]\nfriends = [4, 2]\n[vary]", "'bounds.friends': must have least below"),
         (

@@ -260,7 +260,7 @@ def test_what_cannot_be_run_again_is_refused(tmp_path: Path) -> None:
     for folder, from_round, treatments, problem in (
         (run, 4, [], "must be a round of the run, 1 to 3, got 4"),
         (run, 2, ["friends=2@1"], "has friends=2@1, but nothing may differ before round 2"),
-        (run, 2, ["campaign"], "'campaign' needs its round, from 1 on: write campaign@12"),
+        (run, 2, ["campaign"], "must have its round, from 1 on: write campaign@12"),
         (tmp_path / "none", 2, [], "holds no run"),
     ):
         with pytest.raises(InputError, match=problem):

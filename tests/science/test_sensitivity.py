@@ -17,7 +17,7 @@ from enum import StrEnum
 from math import pi, sin
 
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, measure
+from prism.worlds import Agent, World, measure, param
 
 Still = StrEnum("Still", ["HERE"])
 
@@ -32,7 +32,7 @@ class Ishigami(World[Nobody]):
     rounds = 1
     x1: float = 0.0
     x2: float = 0.0
-    x3: float = 0.0
+    x3: float = param(0.0, most=100.0)  # which rounding must not exceed
     whole: int = 1
 
     @measure

@@ -168,10 +168,8 @@ def test_a_run_begins_with_a_file_of_posts(files: tuple[Path, Path], tmp_path: P
     ("line", "message"),
     [
         ('{"author_id": "eve", "text": "x"}', "no agent of the population is called 'eve'"),
-        (
-            '{"author_id": "ann", "text": "x", "post_id": "post_000000"}',
-            "is already used on line 1",
-        ),
+        ('{"author_id": "ann", "text": "x", "post_id": 7}', "must be text, got 7"),
+        ('{"author_id": "ann", "text": "x", "likes": 7}', "unknown field; known are author_id, "),
     ],
 )
 def test_a_file_of_posts_that_does_not_fit_is_refused(

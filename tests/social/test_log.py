@@ -38,6 +38,14 @@ def test_only_moves_of_the_chart_are_made(logged: Any) -> None:
     assert states == {agent.agent_id: agent.state for agent in logged.run.agents}
 
 
+def test_attributes_of_any_kind_are_plain_in_the_log(heard: list[Any]) -> None:
+    """A tuple is a list there, as a set is, beside the agent's other attributes."""
+    agents = two_agents(attributes={"likes": (1, 2), "kinds": {"b", "a"}, "age": 30})
+    Run(Feed(first_posts=()), agents, rounds=1).run()
+    joined = [each["attributes"] for each in heard if each["event"] == "agent.joined"]
+    assert joined == [{"likes": [1, 2], "kinds": ["a", "b"], "age": 30}] * 2
+
+
 def counted(events: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Count from a log's events what results count."""
     names = Counter(event["event"] for event in events)

@@ -62,7 +62,7 @@ def shares(*values: float) -> Any:
         (lambda: State(ENGAGING, [SENT], initial=SENT, parallel=True), "is parallel, so all its"),
         # a transition
         (lambda: Transition("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
-        (go([]), "source and target must name a state each"),
+        *((go(each), "source and target must name a state each") for each in ([], None)),
         (go(guard=True), "guard True must be callable as guard(agent, context)"),
         (go(guard=one_argument), "guard 'one_argument' must be callable"),
         (go(guard=asked_elsewhere), "guard 'asked_elsewhere' is async"),

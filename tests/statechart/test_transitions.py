@@ -10,6 +10,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 from uuid import UUID
 
+import numpy as np
 import pytest
 
 from prism.statechart import Statechart, identify
@@ -109,6 +110,10 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (NOTHING, {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),
+    ({"rich": np.bool_(True), "poor": [np.bool_(False)]}, {"rich": True, "poor": [False]}),
+    ({"prices": np.array([1, 2]), "now": np.array(1.5)}, {"prices": [1, 2], "now": 1.5}),
+    ({"day": np.datetime64("2026-01-02")}, {"day": "2026-01-02"}),
+    (made("Row", row_id=np.int64(3)), {"row_id": 3}),
     ({"thing": NOTHING}, {"thing": "Nothing"}),
     ({"row": DETACHED, "post": POST}, {"row": "Detached", "post": "p1"}),
     ({"at": datetime(2026, 1, 2, 3, 4, 5)}, {"at": "2026-01-02T03:04:05"}),

@@ -91,6 +91,8 @@ def game(own_modules: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) -> None:
     """It is seen while it is played, and its copy is a run like any other."""
     with game(seed=5) as found:
+        mode = found.status()["about"]["parameters"][-1]
+        assert (mode["name"], mode["type"], mode["least"], mode["most"]) == ("mode", "int", 0, 3)
         found.do("round")
         found.wait(round=1, tick=2, state="paused")
         found.do("tick")

@@ -1,19 +1,19 @@
 """One run as the viewer follows it: what is wrong with its log, and what its rounds are called."""
 
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
 
-from prism.watch._watched import Watched
 from tests.kit import make
+from tests.kit.visits import Visitor
 from tests.kit.waiting import wait_until
 
 WriteLog = Callable[..., Path]
-Follow = Callable[[Path], Watched]
+Visit = Callable[[Any], Visitor]
 
 
 @pytest.fixture(autouse=True)
@@ -23,66 +23,47 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prism.watch._watched._SECONDS_OF_STATUS", 0.02)
 
 
-@pytest.fixture
-def follow() -> Iterator[Follow]:
-    """Return a function that follows a run until the test ends, and has read its log."""
-    with ExitStack() as stack:
-
-        def followed(run: Path) -> Watched:
-            watched = Watched(run, "real")
-            stack.callback(watched.close)
-            wait_until(lambda: watched.read > 0)
-            return watched
-
-        yield followed
-
-
-def test_only_a_line_that_is_cut_off_is_told(folder: Path, follow: Follow, tmp_path: Path) -> None:
+def test_only_a_line_that_is_cut_off_is_told(folder: Path, visit: Visit, tmp_path: Path) -> None:
     """A complete run has nothing that is wrong, unless its last line has no end."""
-    run = shutil.copytree(folder, tmp_path / "run")
-    watched = follow(run)
-    assert (watched.status.state, watched.notes()) == ("complete", [])
-    with (run / "events.jsonl").open("ab") as log:
+    client = visit(shutil.copytree(folder, tmp_path / "run"))
+    head = client.ask("/head")
+    assert (head["state"], head["notes"]) == ("complete", [])
+    with (tmp_path / "run" / "events.jsonl").open("ab") as log:
         log.write(b'{"event": "round.en')
-    wait_until(watched.notes)
-    (note,) = watched.notes()
+    wait_until(lambda: client.ask("/head")["notes"])
+    (note,) = client.ask("/head")["notes"]
     assert note.endswith("events.jsonl: the last line is cut off and left out")
 
 
-def test_what_was_read_again_is_told_once(write_log: WriteLog, follow: Follow) -> None:
+def test_what_was_read_again_is_told_once(write_log: WriteLog, visit: Visit) -> None:
     """However often a log is replaced, one note says that it was read again."""
     log = write_log([make.started(), make.joined("a", "x")])
-    watched = follow(log)
-    for _ in range(2):
-        version = watched.version
-        shutil.copy(log, log.with_suffix(".new")).replace(log)
-        wait_until(lambda before=version: watched.version >= before + 2)
-    (note,) = watched.notes()
+    client = visit(log)
+    for number in range(2):
+        joined = (make.joined(f"b{each}", "x") for each in range(number + 2))
+        write_log([make.started(), *joined], "new.jsonl").replace(log)
+        wait_until(lambda: client.ask("/head")["read"] == log.stat().st_size)
+    (note,) = client.ask("/head")["notes"]
     assert "it was read again from the beginning" in note
 
 
 @pytest.mark.slow
 def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
-    write_log: WriteLog,
-    follow: Follow,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    write_log: WriteLog, visit: Visit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is there at once, and is followed again if it goes on."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     moves = [make.move("x", "a", "b", padding="x" * 900)] * 10_000
     log = write_log([make.started(), *moves])
-    watched = follow(log)
+    client = visit(log)
     assert len([*(tmp_path / "cache").rglob("*.duckdb")]) == 1
-    assert watched.read == log.stat().st_size
-    assert watched.rows("select count(*) as moves from events where agent_id = 'x'") == [
-        {"moves": 10_000}
-    ]
+    assert client.ask("/head")["read"] == log.stat().st_size
+    assert ">10,000\u00d7<" in client.html("/round")["the-chart"]
     with log.open("ab") as file:
         file.write(orjson.dumps(make.move("y", "a", "b")) + b"\n")
-    wait_until(lambda: watched.read == log.stat().st_size)
-    assert watched.rows("select count(*) as n from events where agent_id = 'y'") == [{"n": 1}]
-    assert any("has gone on" in note for note in watched.notes())
+    wait_until(lambda: client.ask("/head")["read"] == log.stat().st_size)
+    assert ">10,001\u00d7<" in client.html("/round")["the-chart"]
+    assert any("has gone on" in note for note in client.ask("/head")["notes"])
 
 
 @pytest.mark.parametrize(
@@ -95,10 +76,9 @@ def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
     ],
 )
 def test_an_agent_that_runs_alone_has_turns_or_cycles(
-    event: str, agents: str, unit: str, write_log: WriteLog, follow: Follow
+    event: str, agents: str, unit: str, visit: Visit
 ) -> None:
     """What a round is called follows from what the log tells of whom."""
     joined = [make.joined(agent, "x") for agent in agents]
-    watched = follow(write_log([make.started(), *joined, make.event(event, agent_id="a")]))
-    wait_until(lambda: watched.read == watched.tail.size)
-    assert watched.unit == unit
+    client = visit([make.started(), *joined, make.event(event, agent_id="a")])
+    assert client.ask("/head")["unit"] == unit

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("own_modules")
 @pytest.mark.parametrize(
     ("text", "error", "problem"),
     [
-        ("def f(:\n", InputError, r"own_bad.py failed: SyntaxError: .*own_bad.py, line 1\)$"),
+        ("def f(:\n", InputError, r"imported: SyntaxError: .*own_bad.py, line 1\)$"),
         ("\n1 / 0\n", ZeroDivisionError, "division by zero"),
         ("import own_missing\n", ImportError, "No module named 'own_missing'"),
     ],

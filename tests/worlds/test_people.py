@@ -45,9 +45,12 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
-    named_alike = table(tmp_path, "agent_id,leave\nann,yes\nbo,no\ncy,no\n")
+    named_alike = table(tmp_path, "id,leave\nann,yes\nbo,no\ncy,no\n")
     first = Run(Rumour(friends=2), named_alike).agents[0]
-    assert (first.attributes["leave"], callable(first.leave)) == ("yes", True)
+    assert (first.agent_id, first.attributes, callable(first.leave)) == (
+        *("ann", {"leave": "yes"}),
+        True,
+    )
 
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
@@ -97,6 +100,7 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
     ("text", "problem"),
     [
         ("agent_id,trust\na,0.5\nb,high\n", "line 3, field 'trust': Person.trust: "),
+        ("agent_id,trust\na,nan\n", "line 2, field 'trust': .* a finite number, got 'nan'"),
         ("agent_id\na\na\n", "line 3, field 'agent_id': 'a' is already used on line 2"),
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
@@ -140,7 +144,7 @@ def test_rows_and_agents_belong_together_one_by_one(
     ("options", "problem"),
     [
         ({"agents": "0"}, "must be a whole number from 1 to .* got 0"),
-        ({"agents": "2.5"}, "2.5: there is no such file"),
+        ({"agents": "2.5"}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": 2.5}, "must be a whole number from 1 to .* got 2.5"),
         ({"agents": "people.txt"}, "people.txt: there is no such file"),
     ],

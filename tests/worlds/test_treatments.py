@@ -49,9 +49,9 @@ def test_what_is_applied_stands_in_the_log(tmp_path: Path) -> None:
         ("tirng=1@1", "Rumour has no parameter 'tirng'"),
         ("tiring=fast@1", "Rumour.tiring: .* got 'fast'"),
         ("tiring=1@99", "tiring=1@99: the run has the rounds 1 to 40"),
-        ("warn@3", "has no treatment 'warn': it has warning"),
-        ("warning", "needs its round, from 1 on: write warning@12"),
-        ("warning@0", "needs its round, from 1 on: write warning@12"),
+        ("warn@3", "has no treatment 'warn'; did you mean 'warning'"),
+        ("warning", "must have its round, from 1 on: write warning@12"),
+        ("warning@0", "must have its round, from 1 on: write warning@12"),
     ],
 )
 def test_what_cannot_be_done_is_refused_before_round_1(one: Any, problem: str) -> None:

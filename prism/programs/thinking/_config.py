@@ -153,10 +153,10 @@ class Config(Declaration, Document):
         is_inside = isinstance(document, dict) and "agent" in document
         agent = document["agent"] if is_inside else document
         config = read_part(cls, agent, problems, ("agent",) if is_inside else ())
+        keys = cls(goal="any").to_dict()
+        note_unknown(document, keys if is_inside else keys["agent"], problems)
         problems.raise_if_any()
         assert config is not None
-        accepted = config.to_dict()
-        note_unknown(document, accepted if is_inside else accepted["agent"], problems)
         return config
 
     def to_dict(self) -> dict[str, Any]:

@@ -78,20 +78,20 @@ class Variables:
         self._provided = provided
         self.seconds_left: float = TURN_SECONDS
 
-    def of(self, names: Iterable[str] | None) -> dict[str, Any]:
+    def of(self, names: Iterable[str]) -> dict[str, Any]:
         """Return variables as plain data, without those that nobody provides.
 
         Args:
-            names: Which; None for all. Only for these, functions that provide one are called.
+            names: Which. Only for these, functions that provide one are called.
 
         Raises:
             StepFailedError: If the host's function fails, or returns what is not data.
         """
         every = {**self._provided, **self._agent.context}
-        wanted = every if names is None else [name for name in names if name in every]
         return {
             name: self._agent.context[name] if name in self._agent.context else self._made(name)
-            for name in wanted
+            for name in names
+            if name in every
         }
 
     def _made(self, name: str) -> Any:
@@ -186,13 +186,12 @@ class Program:
         CodeError: If it is not Python.
 
     Attributes:
-        names: Names that it mentions; None if it may read any variable, by ``locals``.
+        names: Names of variables that it mentions.
     """
 
     def __init__(self, code: str) -> None:
         tree = _parsed(code, "exec", MAX_CHARACTERS)
-        names = _names_in(tree)
-        self.names: frozenset[str] | None = None if "locals" in names else names - {"context"}
+        self.names: frozenset[str] = _names_in(tree) - {"context"}
         self._code = code
         self._epilogue = _epilogue(dict.fromkeys(_assigned(tree)))
 

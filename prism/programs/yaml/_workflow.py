@@ -13,7 +13,7 @@ from prism.errors import InputError
 from prism.files.records import Where
 from prism.files.source import Language, Problem, Problems, Source
 from prism.programs import _layer as layer
-from prism.programs._documents import Document, note_unknown, read_part
+from prism.programs._documents import Document, keys_of, note_unknown, read_part
 from prism.programs.yaml._file import (
     AgentFile,
     ComponentFile,
@@ -94,9 +94,9 @@ class Workflow(Document):
         is_inside = isinstance(document, dict) and "workflow" in document
         kind: type[AgentFile | WorkflowFile] = AgentFile if is_inside else WorkflowFile
         shape = read_part(kind, document, problems)
+        note_unknown(document, keys_of(AgentFile) | keys_of(kind), problems)
         problems.raise_if_any()
         assert shape is not None
-        note_unknown(document, shape.model_dump(by_alias=True), problems)
 
         reader = _Reader(shape, problems, file)
         name = next((level.name for level in reader.levels.values() if level.name), name)
@@ -222,8 +222,8 @@ class _Reader:
             self._problems.add(where, str(error), "component")
             return None
         beside = Problems(source, beside=self._problems)
-        if (component := read_part(ComponentFile, source.value, beside)) is not None:
-            note_unknown(source.value, component.model_dump(), beside)
+        component = read_part(ComponentFile, source.value, beside)
+        note_unknown(source.value, keys_of(ComponentFile), beside)
         return component
 
     # Steps

@@ -5,10 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from prism.errors import InputError
-from prism.programs.thinking import Config, Iterate, Limit, ThinkingLog
+from prism.programs.thinking import Config, Iterate, ThinkingLog
 
 LKJAGENT: dict[str, Any] = {
     "version": "1",
@@ -73,18 +72,3 @@ def test_what_is_wrong_is_told_with_its_place(settings: str, problem: str) -> No
     with pytest.raises(InputError, match=problem) as raised:
         Config.from_text(text, name="c.json")
     assert raised.value.path == "c.json"
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda: Config(role=None),  # type: ignore[arg-type]
-        lambda: Config(rolle="x"),  # type: ignore[call-arg]
-        lambda: Iterate(max_iterations=2.5),  # type: ignore[arg-type]
-        lambda: Config(hard_limit=Limit(max_tokens=10)),
-    ],
-)
-def test_a_wrong_value_is_an_error_where_it_is_written(make: Any) -> None:
-    """Not later, in a prompt or in a run."""
-    with pytest.raises(ValidationError):
-        make()

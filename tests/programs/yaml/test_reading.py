@@ -38,7 +38,9 @@ WRONG = [
     # several at once: of shape, or of meaning
     ("state_machine: {states: [a], inital_state: q}\nnme: x\nsteps:\n"
      "  - {name: s, type: llm}\n  - {name: t, code: 'x = ('}\n",
-     ["4:5: steps[0]: a step of type llm needs 'prompt'"]),
+     ["1:30: state_machine.inital_state: is unknown; did you mean 'initial_state'?",
+      "2:1: nme: is unknown; did you mean 'name'?",
+      "4:5: steps[0]: a step of type llm needs 'prompt'"]),
     (f"{MACHINE}  initial_state: z\nsteps:\n  - {{name: t, code: ''}}\n"
      "  - {name: t, code: 'x =', in_state: q}\n",
      ["3:3: state_machine.initial_state: 'z' is not a state: states are a, b",
@@ -105,7 +107,7 @@ def test_a_workflow_is_called_what_its_file_is() -> None:
 
 
 def test_unknown_keys_are_one_note(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """They are other programs' business; one that is probably mistyped is a warning."""
+    """They are other programs' business."""
     path = written(
         tmp_path, "id: 3\nllm_model: m\nworkflow:\n  steps: [{name: s, code: '', output_key: x}]\n"
     )
@@ -113,9 +115,40 @@ def test_unknown_keys_are_one_note(tmp_path: Path, caplog: pytest.LogCaptureFixt
     assert (note.severity, note.kind, note.line) == ("note", "left_out", 1)
     assert note.message == "prism ignores id, llm_model, workflow.steps[0].output_key"
     assert [record.getMessage() for record in caplog.records] == [str(note)]
-    (warning,) = Workflow.from_text(f"componets: {{}}\n{STEP}").problems
-    assert warning.severity == "warning"
-    assert warning.message == "prism ignores componets (did you mean components?)"
+
+
+MISSPELT = """\
+descripton: x
+workflow:
+  state_machine:
+    initial_state: a
+    final_states: [a]
+    states: [a]
+    transitions: [{from: a, to: a, conditon: x}]
+  steps:
+    - {name: s, typ: code, code: ""}
+components: {traits: {t: {prompt_fragment: p, inject_in: [s]}}}
+error_handling: {max_retrys: 1}
+"""
+
+
+def test_a_misspelt_key_is_a_warning_with_the_nearest_one(tmp_path: Path) -> None:
+    """At every level with its line, and also where a key is missing because of it."""
+    found = Workflow.check(written(tmp_path, MISSPELT))
+    assert [(each.line, each.message.rpartition(" ")[2]) for each in found] == [
+        *((1, "'description'?"), (5, "workflow.state_machine.final_states")),
+        *((7, "'condition'?"), (9, "'type'?"), (10, "'inject_into'?"), (11, "'max_retries'?")),
+    ]
+    path = written(tmp_path, "worflow: {}\nstatemachine: {}\nstepps: []\n")
+    with pytest.raises(InputError) as raised:
+        Workflow.load(path)
+    for line in (
+        "w.yaml:1:1: steps: is missing",
+        "w.yaml:1:1: worflow: is unknown; did you mean 'workflow'?",
+        "w.yaml:2:1: statemachine: is unknown; did you mean 'state_machine'?",
+        "w.yaml:3:1: stepps: is unknown; did you mean 'steps'?",
+    ):
+        assert line in str(raised.value)
 
 
 # Components

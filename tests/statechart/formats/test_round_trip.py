@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,12 +28,12 @@ def everything() -> Statechart[Phone]:
         Transition("resumes", Phone.POCKET, History(Phone.ENGAGING, deep=True, default=Phone.SENT)),
         Transition("swipes", Phone.ENGAGING, Phone.REPLYING, internal=True),
         Transition("buzzes", "*", None),
-        Transition("tires", Phone.ENGAGING, Phone.POCKET, after=20),
+        Transition("tires", Phone.ENGAGING, Phone.POCKET, after=np.int64(20)),
         Transition("idles", Phone.READING, Phone.POCKET, rate=speed),
-        Transition("idles", Phone.REPLYING, Phone.POCKET, rate=0.25),
+        Transition("idles", Phone.REPLYING, Phone.POCKET, rate=np.float32(0.25)),
         Transition("naps", Phone.READING, Phone.POCKET, after=speed),
-        Transition("looks", Phone.POCKET, Phone.READING, probability=0.3),
-        timeouts={Phone.ENGAGING: 30},
+        Transition("looks", Phone.POCKET, Phone.READING, probability=np.float64(0.3)),
+        timeouts={Phone.ENGAGING: np.int64(30)},
         decision_states=[Phone.REPLYING],
         description="a phone",
     )

@@ -1,0 +1,56 @@
+"""Numbers of numpy are numbers, wherever a number may be."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from prism import Model, Run, World, during, measure
+from prism.agents import SocialAgent
+from prism.examples.rumour import Mind, Person
+from prism.randomness import RandomStream
+
+
+class Counted(World[Person]):
+    """A world in which people hear something."""
+
+    heard: int = np.int64(1)
+    is_open: bool = np.bool_(True)
+
+    @during(Mind.IGNORANT, rate=np.float32(0.5))
+    def hear(self, person: Person) -> None:
+        person.ticks_in_state = np.int64(0)
+        person.fire("hears")
+
+    @measure
+    def is_known(self) -> Any:
+        return np.bool_(True)
+
+    def round_ends(self) -> None:
+        self.log("ended", values=np.arange(2), is_open=np.bool_(self.is_open))
+
+
+def test_a_run_of_numbers_of_numpy_is_kept(tmp_path: Path) -> None:
+    """Parameters, rates, measures and logged values are in its files as Python's own would be."""
+    kept = Run(Counted, np.int64(9), rounds=np.int64(1), seed=np.int64(3)).keep(tmp_path / "kept")
+    assert kept.results == Run(Counted, 9, rounds=1, seed=3).run()
+    assert kept.results.rounds[0].measures == {"is_known": True}
+    assert kept.summary["config"]["parameters"] == {"heard": 1, "is_open": True}
+    lines = map(json.loads, (tmp_path / "kept" / "events.jsonl").read_text().splitlines())
+    ended = [line for line in lines if line["event"] == "world.ended"]
+    assert [(line["values"], line["is_open"]) for line in ended] == [([0, 1], True)]
+
+
+def test_agents_models_and_streams_have_numbers_of_numpy() -> None:
+    """Such a number is the same as Python's, and what cannot be counted in stays refused."""
+    agent = SocialAgent("ada", timeout_threshold=np.int64(3), engagement_threshold=np.float32(0.5))
+    assert json.loads(agent.to_json())["ticks_in_state"] == 0
+    assert (agent.timeout_threshold, agent.should_engage(np.float32(0.5))) == (3, True)
+    with pytest.raises(ValueError, match="must be a whole number"):
+        agent.timeout_threshold = np.float64(2.5)
+
+    assert Model("m", concurrency=np.int64(2)) == Model("m", concurrency=2)
+    assert RandomStream(np.int64(1), "a").binomial(np.int64(5), 0.5) in range(6)
+    assert RandomStream(np.int64(1), "a").random() == RandomStream(1, "a").random()
