@@ -119,9 +119,7 @@ class Statechart(Driving[StateT]):
             DefinitionError: If the Machine belongs to a chart already, is an ``AsyncMachine`` or a
                 ``HierarchicalMachine``, or lacks a state that has a time-out.
         """
-        chart = AdoptedChart(machine, name, timeouts or {}, logger, clock)
-        chart._timeout_trigger = timeout_trigger
-        return chart
+        return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
     @classmethod
     def from_dict(

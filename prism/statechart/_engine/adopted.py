@@ -27,16 +27,16 @@ class AdoptedEngine(Driving[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     def __init__(
-        self, machine: Machine, name: str | None, timeouts: Mapping[Any, int], *about: Any
+        self, machine: Machine, name: str | None, timeouts: Mapping[Any, int], late: str, *more: Any
     ) -> None:
         _require_adoptable(machine)
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self._attribute = machine.model_attribute
+        self._attribute, self._timeout_trigger = machine.model_attribute, late
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # past the constructor of a chart, which would make a definition of its own
-        Engine.__init__(self, definition, *about)
+        Engine.__init__(self, definition, *more)
         for model in machine.models:
             self.adopt(model)
 
@@ -135,8 +135,7 @@ class AdoptedEngine(Driving[Any]):
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(
-            f"chart {self.name!r} runs an application's own Machine: afire, begin, bound, extended "
-            "and fire_to are for charts that are written as a Statechart"
+            f"chart {self.name!r} runs an application's own Machine: write a Statechart for this"
         )
 
     afire = begin = bound = extended = fire_to = cast(Any, _is_not_for_it)
@@ -148,6 +147,5 @@ def _require_adoptable(machine: Any) -> None:
     kinds = {each.__name__ for each in type(machine).__mro__}
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
         raise DefinitionError(
-            f"from_machine takes no {kind}: write its states and transitions as a Statechart, "
-            "which has composites (State) and awaits decisions (afire)"
+            f"from_machine takes no {kind}: write a Statechart, which has composites and afire"
         )

@@ -173,8 +173,7 @@ class RunToCompletion(Generic[StateT]):
         if run.thread != get_ident():
             raise errors.AgentError(
                 f"chart {self.name!r}: another thread is making a transition of agent "
-                f"{agent_name(agent)!r}: an agent belongs to one thread at a time, so fire from "
-                "that thread, or use a lock"
+                f"{agent_name(agent)!r}: fire from that thread, or use a lock"
             )
         # a mistaken event is reported where it is fired, not where its turn comes
         self._has_trigger(trigger)

@@ -96,8 +96,7 @@ class Driving(Engine[StateT]):
             agent.ticks_in_state = ticks = ticks + 1
         if self.schedule is not None:
             # rates and composites need no count of the agent's
-            moved: StateT | None = self.schedule.tick(agent, ticks or 1, context)
-            return moved
+            return self.schedule.tick(agent, ticks or 1, context)  # type: ignore[no-any-return]
 
         limits: Any = self._definition.timeouts
         limit = limits.get(state_text(state), count_of(agent, "timeout_threshold"))
@@ -110,8 +109,7 @@ class Driving(Engine[StateT]):
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
             raise AgentError(
-                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
-                f"would {problem} instead"
+                f"chart {self.name!r}: {name} inside an action of the agent would {problem} instead"
             )
 
     # Decisions

@@ -73,8 +73,7 @@ def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn
     """
     result.close()
     raise DefinitionError(
-        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: await it "
-        "before or after the event"
+        f"{who} returned the coroutine {result.__qualname__!r}: await it before or after the event"
     )
 
 

@@ -230,8 +230,7 @@ class NestedRows:
 def rows_of(definition: Definition[Any]) -> NestedRows:
     """Return what may react in the states of a chart; made once, and kept with its definition."""
     definition.rows = definition.rows or NestedRows(definition.hierarchy)
-    rows: NestedRows = definition.rows
-    return rows
+    return definition.rows  # type: ignore[no-any-return]
 
 
 @dataclass
