@@ -13,7 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from prism.agents._mixin import StatechartMixin
-from prism.agents.words import relevance, terms_of
+from prism.agents.words import checked_texts, relevance, terms_of
 from prism.errors import FieldValueError
 from prism.randomness import RandomStream
 from prism.statechart import AgentState, Decider, Statechart, StateTransition
@@ -130,7 +130,7 @@ class SocialAgent(StatechartMixin):
         self.archetype: Archetype | None = (
             archetype_named(archetype) if isinstance(archetype, str) else archetype
         )
-        self.following: tuple[str, ...] = tuple(_texts("following", following))
+        self.following: tuple[str, ...] = tuple(checked_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
         if state is not None:
@@ -153,7 +153,7 @@ class SocialAgent(StatechartMixin):
 
     @interests.setter
     def interests(self, topics: Iterable[str]) -> None:
-        self._prism_interests = _texts("interests", topics)
+        self._prism_interests = checked_texts("interests", topics)
 
         # relevance is rated for every post of a feed, so its terms are computed once
         self._prism_terms = terms_of(self._prism_interests)
@@ -218,13 +218,3 @@ class SocialAgent(StatechartMixin):
     def __repr__(self) -> str:
         """Show id and state."""
         return f"{type(self).__name__}({self.agent_id!r}, state={self.state.value!r})"
-
-
-def _texts(field: str, values: Iterable[str]) -> list[str]:
-    # a string is iterable, too
-    if isinstance(values, str):
-        raise FieldValueError(
-            f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]"
-        )
-
-    return list(values)

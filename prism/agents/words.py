@@ -150,7 +150,7 @@ def relevance(interests: Terms, context: Any) -> float:
             irrelevant, and so is a mapping without these keys, such as ``{"post_id": ...}``.
 
     Raises:
-        FieldValueError: If the context gives a relevance outside 0 to 1.
+        FieldValueError: If the context gives a relevance outside 0 to 1, or topics as one text.
         FieldTypeError: If no relevance can be computed from the context.
     """
     if context is None:
@@ -186,6 +186,19 @@ def checked_relevance(field: str, value: Any) -> float:
     return float(number)
 
 
+def checked_texts(field: str, values: Iterable[str]) -> list[str]:
+    """Return texts as a list.
+
+    Raises:
+        FieldValueError: If they are one text, which is iterable, too; the message names the field.
+    """
+    if isinstance(values, str):
+        raise FieldValueError(
+            f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]"
+        )
+    return list(values)
+
+
 def _terms_of_context(context: Any) -> Terms:
     topics, text = _read(context, "topics"), _read(context, "text")
     if text is None:
@@ -195,11 +208,7 @@ def _terms_of_context(context: Any) -> Terms:
             f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with "
             "'relevance', 'topics' or 'text', or a post with topics and text"
         )
-    # a string is also iterable, but its characters are not topics
-    if isinstance(topics, str):
-        raise FieldTypeError(f"topics must be a list of strings, got {topics!r}")
-
-    return terms_of(topics or (), text or "")
+    return terms_of(checked_texts("topics", topics or ()), text or "")
 
 
 def _read(context: Any, name: str) -> Any:

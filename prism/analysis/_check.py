@@ -20,12 +20,12 @@ class Fault(NamedTuple):
 
     Args:
         kind: One of the kinds that `prism.analysis.check_log` names.
-        found: What the log says.
+        logged: What the log says.
         allowed: What the chart would allow.
     """
 
     kind: str
-    found: str
+    logged: str
     allowed: str
 
 
@@ -168,7 +168,7 @@ _CASES: Mapping[str, Sequence[str]] = {
 # Events without a chart belong to this one. An agent times out by the limit of its last joining.
 _CHECKED = """
 create or replace temp table checked as
-with own as (
+with chosen as (
     select run, line, event, agent_id, chart, state, from_state, to_state, "trigger",
            ticks_in_state, options, chosen, timeout_threshold
     from events
@@ -177,13 +177,13 @@ with own as (
 )
 select *, coalesce(last_value(if(event = 'agent.joined', timeout_threshold, null) ignore nulls)
                        over (partition by run, agent_id order by line), $threshold) as threshold
-from own
+from chosen
 """
 
 _BROKEN = """
-select run, line, agent_id, 'broken_chain' as kind, 'a transition from ' || from_state as found,
+select run, line, agent_id, 'broken_chain' as kind, 'a transition from ' || from_state as logged,
        format('a transition from {}, entered in line {}', before, before_line) as allowed,
-       1 as place
+       1 as number
 from (select *, lag(coalesce(to_state, state)) over agent as before,
              lag(line) over agent as before_line
       from checked where event <> 'reasoner.decision'
@@ -198,7 +198,7 @@ class Conformance:
 
     Args:
         violations: The violations in the order of the log: ``line``, ``agent_id``, ``kind``,
-            ``found`` and ``allowed`` (what the chart would have allowed). If there are several
+            ``logged`` and ``allowed`` (what the chart would have allowed). If there are several
             runs, ``run`` is the first column.
         counts: Number of violations of each kind.
         checked: Number of events that were checked: transitions, decisions, and agents joining.
@@ -248,14 +248,14 @@ def check_log(
     ).fetchall()
     _note_faults(log, rules)
     query = (
-        f"select run, line, agent_id, kind, found, allowed, place from faulty union all {_BROKEN}"
+        f"select run, line, agent_id, kind, logged, allowed, number from faulty union all {_BROKEN}"
     )
     execute(f"create or replace temp table violations as {query}")
     kinds = execute("select kind, count(*) from violations group by kind").fetchall()
     run = "run::varchar as run, " if len(log.runs) > 1 else ""
     rows = log.sql(
-        f"select {run}line, agent_id, kind, found, allowed from violations order by violations.run,"
-        " line, place > 0, -place"
+        f"select {run}line, agent_id, kind, logged, allowed from violations "
+        "order by violations.run, line, number > 0, -number"
     )
 
     return Conformance(rows, dict(kinds), checked, dict(others))
@@ -266,7 +266,7 @@ def _note_faults(log: Log, rules: Rules) -> None:
     execute = log.connection.execute
     execute(
         "create or replace temp table faulty as select run, line, agent_id, '' as kind, "
-        "'' as found, '' as allowed, 0 as place from checked limit 0"
+        "'' as logged, '' as allowed, 0 as number from checked limit 0"
     )
     checks: Mapping[str, Callable[..., Iterator[Fault]]] = {
         "agent.joined": rules.state_faults,

@@ -32,7 +32,7 @@ _UNPACED = "create table paced as select null as run, null as line, null as roun
 """Steps are followed for their lengths only where events happen at rates."""
 
 _PARAMETERS = (
-    "(select run, if(json_type(parameters) = 'OBJECT', parameters, '{}') as own from runs)"
+    "(select run, if(json_type(parameters) = 'OBJECT', parameters, '{}') as by_name from runs)"
 )
 
 _STATEMENT = re.compile(r"^create (?:view|macro) (\w+)", re.MULTILINE)
@@ -229,13 +229,13 @@ class Tables:
         """Return the columns of the parameters that tell runs apart, and the join for them."""
         if not self._are_several or "run" not in columns:
             return [], ""
-        rows = self.rows(f"select own from {_PARAMETERS} order by run", "runs")
-        every = [orjson.loads(own) for (own,) in rows]
-        kinds = self._kinds(_PARAMETERS, "own")
+        rows = self.rows(f"select by_name from {_PARAMETERS} order by run", "runs")
+        every = [orjson.loads(by_name) for (by_name,) in rows]
+        kinds = self._kinds(_PARAMETERS, "by_name")
         listed = []
         for name in _apart(every):
             label = f"parameter_{name}" if name in columns else name
-            listed.append(f"{_value_at('own', name, kinds[name])} as {_name(label)}")
+            listed.append(f"{_value_at('by_name', name, kinds[name])} as {_name(label)}")
         return listed, f"left join {_PARAMETERS} as parameters using (run)" if listed else ""
 
     def _kinds(self, source: str, column: str) -> dict[str, Any]:

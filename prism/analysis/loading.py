@@ -1,4 +1,4 @@
-"""Loading a log into a DuckDB file, once for each content of it."""
+"""Loading a log into DuckDB: a large one into a file, which is kept for the next time."""
 
 from __future__ import annotations
 
@@ -232,9 +232,9 @@ def _make_lines(connection: duckdb.DuckDBPyConnection, path: Path, schema: str) 
     listed = ", ".join(f"'{quoted(name)}'" for name in others[:_MOST_KEYS])
     has_others = f"list_has_any(json_keys(json), [{listed}])" if others else "false"
     connection.execute(
-        f"{make} (select line, unnest(found), keys "
+        f"{make} (select line, unnest(fields), keys "
         "from (select row_number() over () as line, "
-        f"json_transform(json, '{quoted(json.dumps(structure))}') as found, "
+        f"json_transform(json, '{quoted(json.dumps(structure))}') as fields, "
         f"case when {has_others} then json end as keys from {source}))"
     )
 

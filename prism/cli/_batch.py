@@ -165,7 +165,7 @@ def calibrate(
     if out is not None:
         with output_file(out, runs) as file:
             file.write(calibration.policy.to_json().encode())
-        say(f"The policy is in {out}: prism run feed --policy {out}")
+        say(f"The policy is in {out}: prism run WORLD --policy {out}")
 
 
 def resume_plan(folder: Path, workers: int | None, *, as_json: bool) -> None:
@@ -261,7 +261,7 @@ def print_batch(done: Batch, *, as_json: bool) -> None:
 def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
     """Write and print the indices of a sensitivity analysis."""
     if done.batch.failed:
-        note("indices need all runs: once that is fixed, resume it")
+        note("indices need every run: mend the cause, and resume the analysis")
         print_batch(done.batch, as_json=as_json)
     done.write()
     rows = records_of(done.indices())
@@ -269,8 +269,8 @@ def print_sensitivity(done: Sensitivity, *, as_json: bool) -> None:
         print_json(rows)
         return
     draw_rows(rows)
-    say(f"Every index is a row of {done.batch.folder / 'sensitivity.csv'}; the interval is plus or "
-        "minus so much.")  # fmt: skip
+    say(f"{done.batch.folder / 'sensitivity.csv'} has a row for each index; the interval is what "
+        "may be added or subtracted.")  # fmt: skip
 
 
 def print_fit(done: Fit, *, as_json: bool) -> None:

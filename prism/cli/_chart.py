@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from prism.cli._options import AsJson, OutFile, command_group
-from prism.cli._screen import print_findings, print_json, print_table, say, write_bytes
+from prism.cli._screen import counted, print_findings, print_json, print_table, say, write_bytes
 from prism.errors import InputError, UnknownStateError
 
 if TYPE_CHECKING:
@@ -53,8 +53,9 @@ def show(chart: ChartArgument) -> None:
 
     statechart = chart_from(chart)
     outline, written = to_outline(statechart.definition), statechart.transitions
-    states = [name for name in outline.states if name not in outline.marks]
-    say(f"{statechart.name}: {len(states)} states, {len(written)} transitions")
+    states = [name for name in outline.states if name not in outline.histories]
+    numbers = counted(len(states), "state"), counted(len(written), "transition")
+    say(f"{statechart.name}: {', '.join(numbers)}")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
     rows = [
         (

@@ -109,7 +109,7 @@ def _print(comparison: Comparison, measures: list[str] | None) -> None:
     names = [name for name in _COLUMNS if name != "second" or len(comparison.groups) > 2]
     draw_rows([{name: getattr(row, name) for name in names} for row in rows])
     if not any(row.p is not None for row in rows):
-        say("There is no interval and no p of fewer than three pairs, or runs in a group.")
+        say("With fewer than three pairs, or runs in a group, there is no interval and no p.")
         return
     say(
         f"low and high are the ends of the {100 * comparison.confidence:g} % interval of the "

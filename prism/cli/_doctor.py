@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from prism.llm import Model
 
 _DOUBT = ("doubt", "yellow")
-_SYMBOLS = {True: ("ok   ", "green"), False: ("wrong", "red"), None: ("...  ", "")}
+_SYMBOLS = {True: ("ok   ", "green"), False: ("fails", "red"), None: ("...  ", "")}
 
 
 def doctor(

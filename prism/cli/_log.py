@@ -52,6 +52,7 @@ log = typer.Typer(
     cls=_Tables,
     no_args_is_help=True,
     rich_markup_mode="markdown",
+    short_help="Make tables of a run's log, or query it in SQL.",
     help='Make tables of a run\'s log: prism log TABLE RUN, or prism log "select ..." RUN. The '
     "tables are runs, states, transitions, dwell, decisions, costs, faults, stuck, "
     "stuck_agents, cascades, "
@@ -215,11 +216,11 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     facts = {key: in_words(value) for key, value in event.items() if key not in _LEFT_OUT}
     print_facts(record_id, facts)
     if record is None:
-        note(f"{folder} has no prompt of it: no model was asked in this run")
+        note(f"{folder} has no prompt for it: no model was asked")
         return
     parts = [("Prompt", record.get("prompt"))]
     for each in record.get("repairs", ()):
-        parts += [("Reply, of no use", each["reply"]), ("Prompt, again", each["prompt"])]
+        parts += [("Useless reply", each["reply"]), ("Next prompt", each["prompt"])]
     for heading, content in (*parts, ("Reply", record.get("reply"))):
         say(heading)
         text = content if isinstance(content, str) else json.dumps(content, indent=2)

@@ -131,7 +131,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except Exception as error:
-        _tell(error)
+        _print_error(error)
         is_input = isinstance(error, (typer.TyperException, PrismError))
         return 2 if is_input and not isinstance(error, (TooManyFallbacksError, LLMError)) else 1
     finally:
@@ -143,12 +143,12 @@ def _run() -> int:
     return status
 
 
-def _tell(error: Exception) -> None:
+def _print_error(error: Exception) -> None:
     """Print what went wrong, with the traceback if it is a mistake in prism itself."""
     # loaded by commands that fail alone
     from prism._faults import shows_all
 
-    is_reported = _tell_fault(error) or _tell_input(error)
+    is_reported = _print_fault(error) or _print_wrong_input(error)
     if shows_all() or not is_reported:
         for line in "".join(format_exception(error)).splitlines():
             say(line, err=True)
@@ -156,7 +156,7 @@ def _tell(error: Exception) -> None:
         _give_up_output()
 
 
-def _tell_fault(error: Exception) -> bool:
+def _print_fault(error: Exception) -> bool:
     """Print where in the user's code an error is; return False if none of it was running."""
     from prism._faults import entry_of, location_of
 
@@ -179,7 +179,7 @@ def _tell_fault(error: Exception) -> bool:
     return True
 
 
-def _tell_input(error: Exception) -> bool:
+def _print_wrong_input(error: Exception) -> bool:
     """Print what is wrong outside of prism, in one line or one for each problem."""
     if isinstance(error, PrismError):
         named = naming_options(error) if isinstance(error, InputError) else error

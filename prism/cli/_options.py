@@ -75,10 +75,7 @@ DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Ask no model: estimate what it would cost.")
 ]
 OutFolder = Annotated[Path | None, typer.Option(metavar="DIR", help="New folder to write to.")]
-NewFolder = Annotated[
-    Path,
-    typer.Option("--out", metavar="DIR", help="New folder to write to."),
-]
+NewFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="New folder to write to.")]
 OutFile = Annotated[
     Path | None, typer.Option("--out", "-o", metavar="FILE", help="File to write to.")
 ]
@@ -143,7 +140,7 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
 
     settings = {name: value for name, value in settings.items() if value is not None}
     table = {} if file is None else read_settings(file)
-    named = text or table.pop("model", None)
+    named = table.pop("model", None) if text is None else text
     if named is None and file is not None:
         raise InputError('names no model: add  model = "...", or --model', path=file)
     if named is None:

@@ -13,7 +13,7 @@ from prism.cli._screen import Screen, note, one_line
 from prism.errors import TooManyFallbacksError, UnreachableError
 from prism.runs import Observer
 from prism.runs.folder import is_begun
-from prism.runs.observing import telling_warnings
+from prism.runs.observing import forwarding_warnings
 
 
 class Bar:
@@ -91,17 +91,17 @@ def run_screen(folder: Path | None, agents: str | None = None) -> Iterator[RunSc
         agents: What ``--agents`` asks for, if it was given.
     """
     screen = RunScreen(agents)
-    with warnings.catch_warnings(), hinting_at(folder, screen.bar), telling_warnings(screen):
+    with warnings.catch_warnings(), hinting_at(folder, screen.bar), forwarding_warnings(screen):
         # as of a damaged file that was restored, or a decision that no step awaits
         warnings.simplefilter("default", RuntimeWarning)
-        warnings.showwarning = lambda *warning, **_: _note_warning(*warning)
+        warnings.showwarning = _note_warning  # type: ignore[assignment]
         yield screen
 
 
-def _note_warning(message: Any, _category: Any, file: str, line: int, *_: Any) -> None:
-    """Note a warning, with its line if that is in the user's code."""
-    is_own = Path(file).is_relative_to(Path(__file__).parents[1])
-    note(str(message) if is_own else f"{file}:{line}: {message}")
+def _note_warning(message: Any, _category: Any, filename: str, line: int, *_: Any) -> None:
+    """Note a warning, with its line if that is in the user's code; see `warnings.showwarning`."""
+    is_prism = Path(filename).is_relative_to(Path(__file__).parents[1])
+    note(str(message) if is_prism else f"{filename}:{line}: {message}")
 
 
 @contextmanager

@@ -27,7 +27,7 @@ _MOST_ROUNDS = 6
 _MOST_VALUE = 60
 
 
-def tell(outcome: Outcome[Any], *, as_json: bool) -> None:
+def print_outcome(outcome: Outcome[Any], *, as_json: bool) -> None:
     """Print the results of a run; as JSON, the content of ``run.json``.
 
     Raises:

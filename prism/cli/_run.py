@@ -86,7 +86,7 @@ def _carry_out(
 ) -> None:
     """Carry out a run, or estimate its costs, and print the results."""
     from prism.cli._progress import run_screen
-    from prism.cli._results import tell
+    from prism.cli._results import print_outcome
     from prism.runs import RunFolder
     from prism.runs.running import carry_out
     from prism.worlds import Run
@@ -106,7 +106,7 @@ def _carry_out(
             observer=screen,
             with_config=out is not None or as_json,
         )
-    tell(outcome, as_json=as_json)
+    print_outcome(outcome, as_json=as_json)
 
 
 def simulate() -> None:
@@ -136,7 +136,7 @@ def resume(
     * `prism resume runs/first`
     """
     from prism.cli._progress import run_screen
-    from prism.cli._results import tell
+    from prism.cli._results import print_outcome
 
     if (folder / "plan.json").exists():
         from prism.cli._batch import resume_plan
@@ -152,7 +152,7 @@ def resume(
     if outcome is None:
         note(f"{folder} is complete: there is nothing to resume")
     else:
-        tell(outcome, as_json=as_json)
+        print_outcome(outcome, as_json=as_json)
 
 
 def replay(
@@ -168,11 +168,11 @@ def replay(
     """
     from prism import worlds
     from prism.cli._progress import run_screen
-    from prism.cli._results import tell
+    from prism.cli._results import print_outcome
 
     with run_screen(out) as screen:
         outcome = worlds.replay(run, out, on_round=screen.round_ended, observer=screen)
-    tell(outcome, as_json=as_json)
+    print_outcome(outcome, as_json=as_json)
 
 
 def rerun(
@@ -260,7 +260,7 @@ def _askers(
         writes = options.model_of(writer, file, max_calls=max_calls)
     return {
         "reasoner": PolicyOptions(policy) if policy is not None else decider,
-        "writer": writer and WriterOptions(writes),
+        "writer": None if writer is None else WriterOptions(writes),
     }
 
 

@@ -71,6 +71,7 @@ def _look(path: Path) -> Iterator[RunStatus]:
 
 def _lines(status: RunStatus) -> Iterator[str]:
     """Yield what else is known of a run: what it asks, what it has spent, and how to go on."""
+    from prism.runs.folder import is_begun
     from prism.runs.status import spent_in
 
     spent = status.spent or spent_in(status.path)
@@ -78,9 +79,11 @@ def _lines(status: RunStatus) -> Iterator[str]:
         yield from spent_lines(spent)
     if status.problem is not None:
         yield status.problem
-    elif status.state == "stopped":
+    if status.state == "stopped" and is_begun(status.path):
         yield f"continue with: prism resume {quote(str(status.path))}"
 
 
 def _out_of(number: int | None, total: int | None) -> str:
+    if number is None and total is not None:
+        number = 0
     return " of ".join(f"{each:,}" for each in (number, total) if each is not None)

@@ -84,7 +84,7 @@ def draw(
 ) -> None:
     """Draw the first rows in as many columns as there is room for, and say what is left out."""
     if not rows:
-        note("no rows: nothing of this kind is in the log")
+        note("the table has no rows")
         return
     first = rows[:_MOST_ROWS]
     chosen = [name for name in names if columns is None or name in columns or name == "run"]

@@ -100,8 +100,8 @@ def _answer(curves: Mapping[str, Sequence[Sequence[float]]]) -> Iterator[str]:
     differences = [second - first for first, second in zip(without, warned, strict=True)]
     fewer = sum(difference < 0 for difference in differences)
     yield (
-        f"With the warning fewer know it in {fewer} of {len(differences)} pairs of the same seed, "
-        f"by {-median(differences):.0f} points (median)."
+        f"With the warning, fewer people know it in {fewer} of {len(differences)} pairs of the "
+        f"same seed, by {-median(differences):.0f} points (median)."
     )
 
 

@@ -70,8 +70,8 @@ def watch(
         from prism.watch.server import play
         from prism.worlds import Run
 
-        # refuses what is wrong before anything is served
-        Run(run, **arguments)
+        # refuses what is wrong, in a table of agents as well, before anything is served
+        Run(run, **arguments).prepare(None)
         watching = play(run, arguments, host=host, port=port)
     else:
         from prism.cli._chart_argument import chart_from

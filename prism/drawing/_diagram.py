@@ -58,7 +58,7 @@ class Diagram:
         final_states: States in which an agent has finished.
         boxes: The content of each state that has states inside.
         notes: Lines below a state's name, such as ``time-out after 2 ticks`` or ``entry / unlock``.
-        marks: Marks that replace the names of histories: ``H`` or ``H*``.
+        histories: What is drawn for each history: ``H`` or ``H*``.
     """
 
     states: tuple[str, ...]
@@ -69,7 +69,7 @@ class Diagram:
     final_states: frozenset[str] = frozenset()
     boxes: Mapping[str, Box] = field(default_factory=dict)
     notes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    marks: Mapping[str, str] = field(default_factory=dict)
+    histories: Mapping[str, str] = field(default_factory=dict)
 
 
 class Levels:
@@ -104,7 +104,7 @@ class Levels:
         ends = from_top[depth], to_top[depth]
         level = self.arrows.setdefault(from_top[depth - 1] if depth else None, {})
         before = f"{source}: " if ends[0] != source else ""
-        behind = f" → {self.diagram.marks.get(target, target)}" if ends[1] != target else ""
+        behind = f" → {self.diagram.histories.get(target, target)}" if ends[1] != target else ""
         labels = {f"{before}{label}{behind}": None for label in arrow.labels}
         level[ends] = level.get(ends, {}) | labels
 
@@ -173,10 +173,10 @@ class Levels:
 
     def _used_arrow(self, source: str, target: str) -> tuple[str, str]:
         """Return the ends of the arrow that leads from a state to another of the same level."""
-        level, marks = self.level_of(source), self.diagram.marks
+        level, histories = self.level_of(source), self.diagram.histories
         arrows = [
             (source, target),
-            *((source, history) for history in marks if self.level_of(history) == level),
+            *((source, history) for history in histories if self.level_of(history) == level),
             *((state, state) for state in self._path(source)[-2::-1]),
         ]
         return next(filter(self.has, arrows), (source, target))

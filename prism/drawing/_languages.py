@@ -73,8 +73,8 @@ class _Dot(_Language):
     def _state(self, state: str, indent: str) -> Iterator[str]:
         """Yield a node, or a cluster with what lies inside a state."""
         diagram, node = self.diagram, self.ids[state]
-        if state in diagram.marks:
-            yield f"{indent}{node} [shape=circle, label={_quoted([diagram.marks[state]])}];"
+        if state in diagram.histories:
+            yield f"{indent}{node} [shape=circle, label={_quoted([diagram.histories[state]])}];"
             return
 
         text = _quoted([state, *diagram.notes.get(state, ())])
@@ -160,9 +160,9 @@ class _Mermaid(_Language):
         diagram, ids = self.diagram, self.ids
         states = self.states(level)
         for number, state in enumerate(states):
-            if self.is_parallel(level) and number and state not in diagram.marks:
+            if self.is_parallel(level) and number and state not in diagram.histories:
                 yield f"{indent}--"
-            text = _escaped(diagram.marks.get(state, state))
+            text = _escaped(diagram.histories.get(state, state))
             is_box = state in diagram.boxes
             yield f'{indent}state "{text}" as {ids[state]}{" {" if is_box else ""}'
             if is_box:

@@ -1,4 +1,4 @@
-"""The places of a diagram's boxes, arrows and labels: a layered layout, from top to bottom.
+"""The positions of a diagram's boxes, arrows and labels: a layered layout, from top to bottom.
 
 The method is that of Sugiyama, Tagawa and Toda (1981):
 
@@ -57,7 +57,7 @@ class Link(NamedTuple):
 
 
 class Route(NamedTuple):
-    """The way of an arrow from source to target.
+    """The path of an arrow from source to target.
 
     Args:
         points: An even number of points. A straight vertical line joins the two points of each
@@ -113,7 +113,7 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     """Place boxes and arrows.
 
     Args:
-        boxes: The boxes; earlier ones are placed higher if the arrows allow it.
+        boxes: The boxes; earlier ones are higher up if the arrows allow it.
         links: The arrows; none may lead from a box to itself.
     """
     rank = _ranks(len(boxes), links)
@@ -134,16 +134,13 @@ def lay_out(boxes: Sequence[Box], links: Sequence[Link]) -> Layout:
     for node in every:
         node.x -= left
 
-    return Layout(
-        max(node.x + node.right for node in every),
-        max(node.y + node.height / 2 for node in every),
-        tuple(nodes),
-        tuple(_routes(chains, rows)),
-    )
+    width = max(node.x + node.right for node in every)
+    height = max(node.y + node.height / 2 for node in every)
+    return Layout(width, height, tuple(nodes), tuple(_routes(chains, rows)))
 
 
 def _ranks(size: int, links: Sequence[Link]) -> list[int]:
-    """Return the place of each box in a depth-first search, those that it leaves last first.
+    """Return the rank of each box in a depth-first search: the box that it leaves last is first.
 
     A link to a box of a lower rank closes a cycle; all others lead to a higher rank.
     """
@@ -296,9 +293,7 @@ def _place_across(rows: Sequence[_Row], sweeps: int) -> None:
 
 
 def _settle(row: _Row, neighbours: Callable[[Node], _Row]) -> None:
-    wanted: list[float] = []
-    weights: list[float] = []
-
+    wanted, weights = list[float](), list[float]()
     for node in row:
         pulls = [(other.x, _pull(node, other)) for other in neighbours(node)]
         weight = sum(pull for _, pull in pulls)
@@ -324,7 +319,7 @@ def _spread(
     violators (Ayer et al., 1955).
 
     Args:
-        wanted: Where each point wants to be.
+        wanted: The preferred position of each point.
         weights: How much it matters, each above 0.
         distances: Least distance from each point to the next; one fewer than points.
     """

@@ -43,7 +43,7 @@ class _Line:
         label: Its label.
         width: Its width in pixels.
         idle: The style class of an arrow that was never used.
-        attributes: Those by which a page finds it.
+        attributes: The attributes by which a script finds it.
     """
 
     source: object
@@ -90,8 +90,9 @@ def _head_length(width: float) -> float:
 class _Picture(Levels):
     """A diagram with what happened in it.
 
-    An arrow from every other state counts the traffic for which there is no separate arrow. What
-    leads from a state to itself is known only where it is given, since not every log has it.
+    An arrow from every other state counts the traffic for which there is no separate arrow. A
+    transition from a state to itself has a count only if the traffic names it, since not every log
+    does.
 
     Args:
         diagram: What is drawn.
@@ -126,14 +127,14 @@ class _Picture(Levels):
     def name(self, state: str) -> Text:
         """Return a state's name with what stands below it."""
         diagram = self.diagram
-        if state in diagram.marks:
-            return Text((("name", diagram.marks[state]),), state)
+        if state in diagram.histories:
+            return Text((("name", diagram.histories[state]),), state)
         agents = None if self._agents is None else self._agents[state]
         sign = "◆ " * (state in diagram.decision_states) + "◉ " * (state in diagram.final_states)
         return state_text(sign, state, agents, diagram.notes.get(state, ()))
 
     def attributes(self, **names: str | None) -> str:
-        """Return what a page finds a state or an arrow by; empty if agents are not shown."""
+        """Return the attributes of a state or an arrow for scripts; empty without agents."""
         if self._agents is None or None in names.values():
             return ""
         return "".join(f' data-{key}="{escape(showable(str(n)))}"' for key, n in names.items())
@@ -163,7 +164,7 @@ class _Picture(Levels):
         signs = {
             "◆ decision state: a reasoner chooses if several are enabled": diagram.decision_states,
             "◉ final state: an agent, or the state around it, is done": diagram.final_states,
-            "H, H*: the state, or the leaves, in which it was left last": diagram.marks,
+            "H, H*: the state, or the leaves, in which it was left last": diagram.histories,
             "number and width of an arrow: how often it was taken": self._counts,
         }
         return [line for line, what in signs.items() if what]
@@ -213,7 +214,7 @@ class _Level:
         name, loop = self._names[state], self._loops.get(state)
         label = loop.label if loop else Text()
         right_margin = _LOOP_WIDTH + 6 + label.width if loop else 0.0
-        if state in self._diagram.marks:
+        if state in self._diagram.histories:
             return Box(2 * _RADIUS, 2 * _RADIUS, right_margin)
 
         width = max(name.width + _BOX_PADDING, _MIN_BOX_WIDTH)
@@ -243,7 +244,7 @@ class _Level:
             yield shape + _REST.at(rest.x, rest.y)
         for number, state in enumerate(self._names):
             box = self._boxes[state]
-            if self._are_regions and number and state not in self._diagram.marks:
+            if self._are_regions and number and state not in self._diagram.histories:
                 x = box.x - box.left - SPACING / 2
                 path = f"M{x:.1f} -6 V{self.layout.height + 6:.1f}"
                 yield f'<path class="line rest" stroke-width="1.3" d="{path}"/>'
@@ -253,7 +254,7 @@ class _Level:
 
     def _state(self, state: str, box: Node) -> Iterator[str]:
         name = self._names[state]
-        if state in self._diagram.marks:
+        if state in self._diagram.histories:
             circle = f'<circle class="box" cx="{box.x:.1f}" cy="{box.y:.1f}" r="{_RADIUS:.0f}"/>'
             yield f"<g>{title(name.full)}{circle}{name.at(box.x, box.y)}</g>"
             return
@@ -265,10 +266,8 @@ class _Level:
         # the name of what has states inside is at its top
         if self._are_regions or state in self._insides:
             y += _PADDING + (name.height - box.height) / 2
-        yield (
-            f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
-            f"{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
-        )
+        group = f"<g{self._picture.attributes(state=state)}>{title(name.full)}"
+        yield f"{group}{'' if self._are_regions else shape}{name.at(box.x, y)}</g>"
         if inside := self._insides.get(state):
             x, y = box.x - inside.layout.width / 2, y + name.height / 2 + _PADDING
             yield f'<g transform="translate({x:.1f} {y:.1f})">'

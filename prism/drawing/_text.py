@@ -108,7 +108,7 @@ def label_text(labels: Sequence[str], counts: Sequence[int | None], full: str) -
     Args:
         labels: The transitions of the arrow.
         counts: How often it was used, in this picture and in those beside it, which all reserve the
-            width of the widest. One that is not known is left out.
+            width of the widest; None for an unknown count.
         full: The text in full.
     """
     lines = [("small", line) for label in labels for line in _lines_of(showable(label))]

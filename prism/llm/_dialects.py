@@ -124,7 +124,7 @@ class OllamaServer(ModelServer):
         await self.sent(call, Cost(), self.settings["load_timeout"])
 
     async def usable_window(self) -> int | None:
-        """Return the window that is asked for, with which Ollama loads the model again."""
+        """Return the window in the settings, with which Ollama reloads the model, or its own."""
         return self.settings["window"] or await self.reported_window()
 
     async def reported_window(self) -> int | None:
@@ -210,7 +210,7 @@ class OpenAIServer(ModelServer):
             reply = await self.look(partial(Call, self._requested, (f"{root}/props",), {}))
             window = count_of((reply.get("default_generation_settings") or {}).get("n_ctx"))
         with suppress(LLMError):
-            # LM Studio says so beside the paths that are OpenAI's
+            # LM Studio has a path of its own for it
             return window or await self._listed_window(f"{root}/api/v0", "loaded_context_length")
         return None
 

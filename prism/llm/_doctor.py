@@ -41,7 +41,7 @@ _MUCH = 0.5
 
 
 class Finding(NamedTuple):
-    """The result of a look, and whether answers therefore mean little."""
+    """The result of a step, and whether answers therefore mean little."""
 
     text: str
     is_doubtful: bool = False
@@ -89,7 +89,7 @@ async def diagnose(client: ModelPool) -> AsyncGenerator[Check, None]:
 
 
 async def _checked(what: str, look: Look, server: ModelServer) -> Check:
-    """Look, and return what was found within how much time."""
+    """Carry out a step of the examination, and measure its time."""
     began = perf_counter()
     try:
         finding = await look(server)

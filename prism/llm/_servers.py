@@ -126,7 +126,7 @@ class ModelServer(ClientServer):
         self._loop: asyncio.AbstractEventLoop | None = None
         key = self._key()
         secrets = [each.encode() for each in secrets_in(key)]
-        # a proxy is for the world outside
+        # this machine is reached without a proxy
         self._proxy = None if is_local(address) else _proxy_of(address)
         headers = {"Accept-Encoding": "identity"}
         if key:
@@ -167,12 +167,12 @@ class ModelServer(ClientServer):
             self.client = await anext(self._holder)
 
     async def _held(self) -> AsyncGenerator[Any, None]:
-        """Hold a client that is closed with its event loop, with which asyncio ends generators."""
+        """Keep a client open until its event loop ends, when asyncio closes its generators."""
         client = self.connect()
         try:
             yield client
         finally:
-            # Ollama's has another name for it
+            # httpx has the one, Ollama's client the other
             close: Any = getattr(client, "aclose", None) or client.close
             await close()
 
@@ -204,7 +204,7 @@ class ModelServer(ClientServer):
         return await self.reported_window()
 
     async def look(self, call: Callable[[], Call]) -> Any:
-        """Return what a server knows without a model."""
+        """Ask a server for something that it knows without a model."""
         await self.ready()
         return await self.sent(call(), Cost(), min(self.seconds, LOOK_SECONDS))
 

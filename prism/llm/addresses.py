@@ -26,7 +26,7 @@ def check_address(host: str) -> None:
     """Refuse an invalid address of a server, and one with a secret in it.
 
     Raises:
-        FieldValueError: If it is one; a name and password in it are not shown.
+        FieldValueError: If it is one of these; the message shows no name and password.
     """
     # what follows may contain a password
     quoted = repr(safe_address(host)) if isinstance(host, str) else f"a {type(host).__name__}"

@@ -33,7 +33,7 @@ KEYS: Mapping[str, str] = {"hosts": "host", "seed": "sampling_seed"}
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """Has pydantic read the values of a type by a function, which raises ValueError."""
+    """Makes pydantic read values by a function, which raises ValueError for a bad one."""
 
     function: Callable[[Any], Any]
 

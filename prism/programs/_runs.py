@@ -71,7 +71,7 @@ class CognitiveRun(AloneRun):
 
     def _check(self) -> None:
         if self.memory is None:
-            raise InputError("is needed to run a thinking agent: name it", field="memory")
+            raise InputError("is needed to run a thinking agent: name its file", field="memory")
         self.memory = Path(self.memory)
         if isinstance(self.file, type):
             self.file = Path(address_of(self.file))

@@ -57,7 +57,7 @@ class AsksModel:
         pool: The servers: the client's own, or the client as the only one.
         concurrency: Number of simultaneous requests that are worthwhile.
         budget: The budget.
-        named: The model name given for the client.
+        model_name: The name of the model, if the client needs one.
         prices: The prices of tokens, of which only a `Model` has some.
     """
 
@@ -76,7 +76,7 @@ class AsksModel:
     ) -> None:
         require_positive(timeout=timeout, concurrency=concurrency, attempts=attempts)
         self.prices: Prices = (None, None)
-        # of its class, since a mock of a client has a method of any name
+        # a method of its class, since a mock has a method of any name
         if has(client.__class__, "as_client"):
             # a Model
             model = model or client.model or None
@@ -100,7 +100,7 @@ class AsksModel:
         if not isinstance(budget, Budget | None):
             raise FieldTypeError(f"budget must be a Budget(max_calls=...), got {budget!r}")
         self.budget: Budget = budget or Budget()
-        self.named: str | None = model
+        self.model_name: str | None = model
         # a server samples by default
         self._samples: bool = getattr(client, "temperature", None) != 0
         self._timeout: float = timeout or max(DEFAULT_SECONDS, 2 * self.pool.reply_seconds)
@@ -108,12 +108,8 @@ class AsksModel:
         self._model: str | None = model or of_kind(str, getattr(client, "model", None))
         self._logger = synchronous(logger)
 
-    async def close(self) -> None:
-        """Close the connections of a model's servers; the next question makes new ones."""
-        await self.pool.close()
-
     async def ask(self, request: Request[ResultT], cost: Cost, tries: int = USUAL_TRIES) -> ResultT:
-        """Return what a model's reply says; a useless one is asked for again in other words.
+        """Ask a model, and again in other words if its reply is useless; return the reply's value.
 
         Args:
             request: The request.
@@ -140,7 +136,7 @@ class AsksModel:
                     cost.repairs.append({"reply": last_reply, "prompt": wording.text})
             last_reply = reply.text
             if cost.input_tokens is None:
-                # its server reports no tokens, so those that it has read are estimated
+                # the server reports no tokens: estimate those of the prompt
                 self.budget.add(tokens=count_tokens(wording.text))
             return wording.read(reply)
 
@@ -221,12 +217,29 @@ class Outcome(Generic[ResultT]):
         return self.cost
 
 
-class SingleFlight(Generic[ResultT]):
-    """Open calls by their questions: equal ones are made once, and end with the last who waits."""
+class AskedOnce(Generic[ResultT]):
+    """Equal calls by key: those that are open share one, whose result may be kept for later ones.
 
-    def __init__(self) -> None:
+    A call is cancelled when nobody waits for it.
+
+    Args:
+        keeps: Whether results are kept, as those of a model that does not sample.
+    """
+
+    def __init__(self, *, keeps: bool = False) -> None:
+        self.keeps: bool = keeps
+        self._kept: dict[Hashable, ResultT] = {}
         self._open: dict[Hashable, asyncio.Task[Outcome[ResultT]]] = {}
         self._waiting: Counter[asyncio.Task[Outcome[ResultT]]] = Counter()
+
+    def kept(self, key: Hashable) -> ResultT | None:
+        """Return the kept result of an equal call, if there is one."""
+        return self._kept.get(key)
+
+    def keep(self, key: Hashable, result: ResultT) -> None:
+        """Keep a result for equal calls, if results are kept at all."""
+        if self.keeps:
+            self._kept[key] = result
 
     async def do(
         self, key: Hashable, make: Callable[[Cost], Coroutine[Any, Any, ResultT]]
@@ -244,7 +257,7 @@ class SingleFlight(Generic[ResultT]):
                 del self._waiting[task]
                 if self._open.get(key) is task:
                     del self._open[key]
-                # whoever is cancelled waits until the call has ended, too
+                # the last waiter, when cancelled, waits for the end of the call
                 if not task.done():
                     task.cancel()
                     await asyncio.wait([task])

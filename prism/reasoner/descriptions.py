@@ -141,7 +141,7 @@ _OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"
 def format_context(context: Any) -> str:
     """Describe a context: a post by author, text and topics, anything else by its fields.
 
-    The text of a post stands quoted. A mapping with other keys than those of a post is no post.
+    The text of a post is quoted. A mapping with keys that posts do not have is no post.
     """
     if context is None:
         return "There are no further details."
@@ -174,15 +174,15 @@ def _field(context: Any, name: str) -> Any:
 
 
 def _texts_in(items: Any) -> list[str]:
-    """Return the texts of several things, or of a single one."""
+    """Return several values as texts; a single one stands for a list of one."""
     several = isinstance(items, Iterable) and not isinstance(items, str)
     return [*map(one_line, items if several else [items])]
 
 
-def remembered(things: Sequence[str], most: int) -> str:
-    """Return the last of some things as a part of a prompt; empty if there are none."""
-    cut = ["- (earlier things are left out)"] * (len(things) > most)
-    lines = [f"- {one_line(each)}" for each in things[-most:]]
+def remembered(memories: Sequence[str], most: int) -> str:
+    """Return the last memories of an agent as a part of a prompt; empty if there are none."""
+    cut = ["- (earlier things are left out)"] * (len(memories) > most)
+    lines = [f"- {one_line(each)}" for each in memories[-most:]]
     return "\n".join(("What you remember, oldest first:", *cut, *lines)) if lines else ""
 
 
@@ -326,7 +326,8 @@ class Briefing:
     @property
     def context(self) -> str:
         """The context of the event."""
-        return format_context(self.question.context)
+        context = self.question.context
+        return indented(context) if isinstance(context, str) else format_context(context)
 
     @property
     def situation(self) -> str:
@@ -339,7 +340,7 @@ class Briefing:
 
     @property
     def memory(self) -> str:
-        """The last things that happened to the agent; empty if it is to remember none."""
+        """The last things that happened to the agent; empty if it remembers none."""
         most, recall = self.settings.memory, self.question.recall
         if not most:
             return ""

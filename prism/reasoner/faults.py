@@ -112,7 +112,7 @@ def message_in(body: str) -> str:
 
 
 def _wait_in(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a server asks to wait; None if it does not say, or as a date."""
+    """Return the seconds that a server asks to wait; None if it names none, or a date."""
     wait = headers.get("retry-after", "")
     return float(wait) if re.fullmatch(r"\d{1,9}(\.\d+)?", wait) else None
 

@@ -2,10 +2,10 @@
 
 A pool is a queue of slots: a question takes one, and gives it back with its answer.
 
-Every server has as many slots as questions it answers at once. A failing server's slot comes back
-after a pause, which grows, so that the server is asked less and less until it answers again; a busy
-one's comes back when the server says. A server that does not answer in time gets half its slots.
-Nothing else limits, balances, or stops asking a server that is gone.
+A server has a slot for each question that it answers at once. After a failure its slot stays away
+for a pause, and pauses grow, so that a failing server is asked less and less until it answers
+again; a busy server says itself how long. A server that does not answer in time loses half of its
+slots. There is no other limit, balance or circuit breaker.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Server(ABC):
 
     @property
     def is_waited_for(self) -> bool:
-        """Whether it fails, and has not failed for longer than the patience lasts."""
+        """Whether it has been failing for less time than its patience."""
         return self.failures > 0 and loop_time() < self.failing_since + self.patience
 
     @property
@@ -117,11 +117,11 @@ class Server(ABC):
         self.answers += 1
 
     def failed(self, error: LLMError, sent_at: float) -> float:
-        """Note a failure; return the seconds for which to leave the slot alone.
+        """Note a failure; return the seconds to leave its slot alone.
 
         Args:
             error: The failure.
-            sent_at: When the question was put, on the clock of the event loop.
+            sent_at: When the question was sent, on the clock of the event loop.
         """
         self.trouble = str(error)
         self.failures += 1
@@ -140,7 +140,7 @@ class Server(ABC):
         return max(self.backoff(self.failures), asks_to_wait)
 
     def _halve(self) -> None:
-        """Ask a server that works, but not in time, half as much at once."""
+        """Halve the slots of a server that works, but not in time."""
         if self.open > 1:
             self._halved_at = loop_time()
             self.limit = self.open // 2
@@ -187,13 +187,13 @@ class Slots:
 
     async def _wait(self, ticket: int) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # whoever was woken in vain has its place in the queue again
+        # a question that was woken in vain returns to its position in the queue
         insort(self.waiting, (ticket, turn), key=itemgetter(0))
         try:
             await turn
         except asyncio.CancelledError:
             self.waiting = [each for each in self.waiting if each[1] is not turn]
-            # another may have the turn
+            # pass the turn on
             self.wake(1 if turn.done() and not turn.cancelled() else 0)
             raise
 
@@ -201,7 +201,7 @@ class Slots:
         """Give a slot back, free after a pause."""
         server.open -= 1
         if not pause:
-            # more than one, where a server answers again
+            # several, if the server has just begun to answer again
             self.wake(server.limit - server.open - server.pausing)
             return
 
@@ -212,7 +212,7 @@ class Slots:
         loop = asyncio.get_running_loop()
         server.pausing += 1
         loop.call_later(seconds, self._end_pause, server)
-        # those who wait have nothing left to wait for: now, or when the patience is over
+        # questions fail once there is nothing left to wait for: now, or after the patience
         if server.is_given_up:
             self.wake(len(self.waiting))
         elif server.is_gone:
@@ -224,7 +224,7 @@ class Slots:
         self.wake(server.limit)
 
     def wake(self, number: int) -> None:
-        """Let the first who wait look again."""
+        """Let the first questions in the queue look for a slot again."""
         while number > 0 and self.waiting:
             _, turn = self.waiting.pop(0)
             if not turn.done():
@@ -235,10 +235,11 @@ class Slots:
 class Pool:
     """One model on some servers.
 
-    A temporary failure is tried again, elsewhere if possible. After its attempts, a question waits
-    as long as the server answers nobody, within its patience; once it has answered another, the
-    failure is the question's. A question that a server refuses, or answers uselessly, is put to
-    another server once; if that one answers it, the first has failed.
+    After a temporary failure a question is asked again, on another server if there is one. When its
+    attempts are used up, it goes on waiting while the server answers nobody, within its patience;
+    if the server has answered another question meanwhile, this one fails. A question that a server
+    refuses, or answers uselessly, is sent to one other server; if that one answers it, the first
+    server has failed.
 
     Args:
         servers: The servers.
@@ -270,7 +271,7 @@ class Pool:
 
     @property
     def trouble(self) -> str:
-        """The last failures of servers that fail now."""
+        """The last failure of each server that is failing."""
         return "; ".join(each.trouble for each in self.servers if each.failures)
 
     async def chat(
@@ -314,9 +315,6 @@ class Pool:
     async def smallest_window(self) -> int | None:
         """Return the smallest window that questions have on any server; None if unknown."""
         return None
-
-    async def close(self) -> None:
-        """Close the connections; the next question makes new ones."""
 
     @contextmanager
     def entered(self) -> Iterator[None]:
@@ -376,7 +374,7 @@ class _Asking:
                 return outcome
 
             others = [each for each in left if each is not server]
-            # one that was of use, rather than another useless one
+            # prefer one that has given a good answer
             left = [each for each in others if each.answers] or others
             if isinstance(outcome, ModelMissingError) and left and doubted is None:
                 server.failed(outcome, loop_time())
@@ -387,14 +385,14 @@ class _Asking:
             self._slots.pause(server, server.backoff(server.failures + 1))
 
     async def _outcome(self, able: Sequence[Server]) -> tuple[Server, ChatReply | LLMError]:
-        """Return what a server says, after failures that may pass; a refusal is its outcome.
+        """Return the reply or the refusal of a server, after retries of temporary failures.
 
         Raises:
             LLMError: If it fails too often.
         """
         pause = 0.0
         while True:
-            # elsewhere it is put at once
+            # another server is asked at once
             if pause and len(able) == 1:
                 await asyncio.sleep(pause)
             server = await self._slots.take(able, self._cost)
@@ -405,9 +403,9 @@ class _Asking:
             except BudgetSpentError:
                 raise
             except LLMError as error:
-                # a server that has never answered is not down: it refuses the question
-                has_worked = server.patience and server.answers
-                if not (is_retryable(error) or (has_worked and may_be_an_outage(error))):
+                # a server that has never answered refuses the question: it is not down
+                may_recover = server.patience and server.answers and may_be_an_outage(error)
+                if not (is_retryable(error) or may_recover):
                     return server, error
                 pause = server.failed(error, sent_at)
                 self._tries += 1

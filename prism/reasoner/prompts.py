@@ -195,10 +195,10 @@ def _specified_prompt(briefing: Briefing) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionRequest(Request[Reply]):
-    """One question as a model is asked it.
+    """The request that puts a question to a model.
 
     Args:
-        question: What it asks, with the options in the chart's order.
+        question: The question, with the options in the chart's order.
         kind: How the model is asked.
         rotation: Number of options moved from the beginning of the list to its end in the prompt;
             None for the chart's order.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
@@ -33,6 +33,9 @@ Rotations = Literal["none", "drawn", "all"]
 
 Source = Literal["model", "cache", "policy", "fallback"]
 """What chose an option."""
+
+FAILURES = ("failed", "fallback")
+"""The sources of decisions and texts that a model should have given."""
 
 
 @dataclass(frozen=True)
@@ -191,13 +194,21 @@ class BaseReasoner(ABC):
         """
         decisions = await self.answer(questions)
         logger = logger or self._logger
-        are_heard = is_heard(logger)
-        for question, decision in zip(questions, decisions, strict=True):
-            if are_heard or decision.source == "fallback":
-                how = _keys_of(decision)
-                announce(logger, question, decision.chosen, decision.source, how)
+        for question, decision in to_log(logger, questions, decisions):
+            how = _keys_of(decision)
+            announce(logger, question, decision.chosen, decision.source, how)
 
         return decisions
+
+
+def to_log(
+    logger: EventLogger | None, questions: Iterable[Any], answers: Iterable[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Yield questions with answers to log: all if somebody listens, otherwise failures alone."""
+    are_heard = is_heard(logger)
+    for question, answer in zip(questions, answers, strict=True):
+        if are_heard or answer.source in FAILURES:
+            yield question, answer
 
 
 def _keys_of(decision: Decision) -> dict[str, Any]:

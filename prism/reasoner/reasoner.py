@@ -14,7 +14,7 @@ from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
-from prism.reasoner.asking import AsksModel, Limits, Outcome, SingleFlight, all_of
+from prism.reasoner.asking import AskedOnce, AsksModel, Limits, Outcome, all_of
 from prism.reasoner.clients import gives_chances
 from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
@@ -41,8 +41,8 @@ from prism.telemetry.loggers import describe
 class Reasoner(AsksModel, BaseReasoner):
     """Asks a language model which of several enabled transitions an agent takes.
 
-    If anything goes wrong with the model, the decision is the fallback, with a warning that gives
-    the reason. So it is if the agent or the context raises an exception, with its file and line.
+    If the model fails, the decision is the fallback, and a warning gives the reason. The same
+    happens if the agent or the context raises an exception; the reason names its file and line.
 
     If the client's ``temperature`` is 0, equal questions are asked once, and their answers are kept
     as long as the reasoner is. At any other or an unknown temperature, each agent is asked with its
@@ -132,9 +132,8 @@ class Reasoner(AsksModel, BaseReasoner):
             self.memory,
         )
         self._rotations = rotations
-        self._replies: dict[str, Reply] | None = None if self._samples else {}
-        self._flights: SingleFlight[Reply] = SingleFlight()
-        self._proofs: SingleFlight[None] = SingleFlight()
+        self._replies: AskedOnce[Reply] = AskedOnce(keeps=not self._samples)
+        self._proofs: AskedOnce[None] = AskedOnce()
 
     async def answer(self, questions: Sequence[Question]) -> list[Decision]:
         """Ask every question, with as many simultaneous ones as the client allows.
@@ -164,16 +163,16 @@ class Reasoner(AsksModel, BaseReasoner):
         if decision is None:
             return
         self._note_kind(question, decision)
-        if decision.source != "model" or self._replies is None or self._rotations == "all":
+        if decision.source != "model" or not self._replies.keeps or self._rotations == "all":
             return
 
         (rotation,) = self._rotations_of(question, draw)
         chosen, chances = state_text(decision.chosen), decision.probabilities
-        # of a user's agent that raises, nothing equal can be asked
+        # a user's agent that raises will never be asked an equal question
         with suppress(Exception):
             request = self._request(decision.question_kind or "name", question, draw, rotation)
             reply = Reply("", chosen, chances, decision.option_mass)
-            self._replies[request.identity] = reply
+            self._replies.keep(request.identity, reply)
 
     def _note_kind(self, question: Question, decision: Decision) -> None:
         """Note how an earlier process asked, so that a run keeps to one kind of question."""
@@ -202,7 +201,7 @@ class Reasoner(AsksModel, BaseReasoner):
     # Random numbers
 
     def _draw(self, question: Question) -> Draw:
-        """Get the other parts of a decision: an agent with a name, and a random number."""
+        """Draw the random number of a question, whose agent must have a name."""
         try:
             agent_name(question.agent)
             stream = self._streams.of(question.agent)
@@ -270,12 +269,12 @@ class Reasoner(AsksModel, BaseReasoner):
         except Exception as error:
             # an exception of the user's agent or post must not affect the other questions
             return self._without_asking(question, error)
-        if self._replies is not None and (reply := self._replies.get(request.identity)):
+        if (reply := self._replies.kept(request.identity)) is not None:
             return self._read(request, reply, "cache", None)
 
         tries = 1 if request.kind == "letter" else tries
         ask = partial(self.ask, request, tries=tries)
-        outcome = await self._flights.do(request.identity, ask)
+        outcome = await self._replies.do(request.identity, ask)
         if request.kind == "name" or not self._lacks_chances(outcome):
             return self._answered(request, outcome)
 
@@ -284,7 +283,7 @@ class Reasoner(AsksModel, BaseReasoner):
         decision = await self._ask_by("name", question, draw, rotation, left)
         if decision.cost is not None:
             cost.follow(decision.cost)
-        # says to whoever resumes the run why names are asked for
+        # tells a resumed run why names are asked for
         mass = None if outcome.result is None else outcome.result.option_mass
         return replace(decision, cost=cost, option_mass=mass)
 
@@ -331,8 +330,7 @@ class Reasoner(AsksModel, BaseReasoner):
             answer = self._fall_back(request.question, outcome.error or LLMError("no reply"), cost)
             return replace(answer, prompt_hash=request.hash, prompt=request.text)
 
-        if self._replies is not None:
-            self._replies[request.identity] = reply
+        self._replies.keep(request.identity, reply)
         return self._read(request, reply, "model", cost)
 
     def _read(
@@ -364,8 +362,7 @@ class Reasoner(AsksModel, BaseReasoner):
         return replace(decision, chosen=question.options[number], probabilities=rounded)
 
     def _without_asking(self, question: Question, fault: Exception) -> Decision:
-        source = location_of(fault)
-        where = f" ({source})" if source is not None else ""
+        where = f" ({source})" if (source := location_of(fault)) is not None else ""
         return self._fall_back(question, fault, Cost(model=self._model), where)
 
     def _fall_back(
@@ -405,7 +402,7 @@ def _averaged(decisions: Sequence[Decision], options: Sequence[str]) -> Decision
         for each in answered
     ]
     mean = {text: sum(each[text] for each in chances) / len(chances) for text in options}
-    # of one by name it says to whoever resumes the run why all are asked so, and no other's does
+    # that of a decision by name tells a resumed run why names are asked for
     of = answered if first.question_kind == "letter" else [first]
     masses = [each.option_mass for each in of if each.option_mass is not None]
     return replace(

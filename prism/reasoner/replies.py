@@ -50,13 +50,13 @@ _SPACE = "\ufeff \t\r\n"
 _MOST_QUOTED = 120
 
 _ARGUMENTS = ("arguments", "parameters")
-"""Keys of a tool call that hold what the tool is called with."""
+"""Keys of a tool call under which its arguments stand."""
 
 _TOOLS = ("answer", "choose", "decide", "respond", "select")
-"""Names of tools that say no more than that an answer follows."""
+"""Names of tools that merely announce an answer."""
 
 _REASON = re.compile(r"reason|explanation|rationale|why|because|thought", re.IGNORECASE)
-"""Keys of texts beside an answer that leave no doubt about it."""
+"""Keys of texts that explain an answer without limiting it."""
 
 _DASH = re.compile("[\u2010-\u2015]")
 
@@ -136,7 +136,7 @@ def read_choice(reply: str, options: Sequence[Any], *, key: str = "next_state") 
     Args:
         reply: The raw reply.
         options: What there was to choose from: states, or texts.
-        key: Under which key the answer was asked for.
+        key: The key of the answer.
 
     Returns:
         One of the options.

@@ -52,10 +52,10 @@ class Request(Generic[_ResultT]):
         read: Returns what a reply says; raises UselessReplyError if it cannot be used.
         how: How to respond, in words, for asking again.
         variation: A number added to the seed, so that the same prompt may get another answer.
-        most_tokens: Tokens that the reply may have; None for as many as the server's settings say.
-        limit: Tokens that the reply may have whatever the server's settings say; None for no limit.
+        most_tokens: Tokens that the reply may have; None for as many as the server allows.
+        limit: Tokens that the reply may have, even if the server allows more; None for no limit.
         chances: Whether to request the log-probabilities of its tokens.
-        attempts: Requests in all, whatever fails; None for as many as the servers' settings say.
+        attempts: Requests in all, whatever fails; None for as many as the servers allow.
     """
 
     messages: Sequence[Mapping[str, Any]]
@@ -81,12 +81,13 @@ class Request(Generic[_ResultT]):
     def reworded(self, problem: str, number: int) -> Request[_ResultT]:
         """Return a request that says why the last reply was useless, and how to respond.
 
-        It is a single message, since not every client accepts a conversation. It gives a model that
-        repeats itself at temperature 0 something new to read, also if the problem is the same.
+        It is a single message, since not every client accepts a conversation. Its number gives a
+        model that repeats itself at temperature 0 something new to read, even if the problem is the
+        same.
 
         Args:
             problem: Why the last reply was useless.
-            number: How many replies were.
+            number: How many replies were useless.
         """
         replies = "reply" if number == 1 else f"{number} replies"
         correction = f"Your last {replies} could not be used: {problem}\n{self.how}"
@@ -145,8 +146,8 @@ async def answered(
 class Budget:
     """Limits on calls, tokens and time. Once one is spent, decisions fall back.
 
-    Every request is counted before it is sent, its tokens when it has ended: those of open requests
-    may exceed the limit. Only the deadline cuts off a request.
+    A request is counted before it is sent, and its tokens once it has ended, so the tokens of open
+    requests may exceed the limit. Only the deadline cuts a request off.
 
     Args:
         max_calls: Requests to the model, including retries.
@@ -203,7 +204,7 @@ class Budget:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the first question, of which only a deadline takes note."""
+        """Seconds since the first question, which are counted only if there is a deadline."""
         since = 0.0 if self._began_at is None else self.clock() - self._began_at
         return self._seconds_before + since
 
@@ -237,7 +238,7 @@ def loop_time() -> float:
     All waiting uses this clock, as asyncio's own timers do, so a test that sets the time of its
     loop moves time-outs and pauses together.
     """
-    # costs a third of importing the engine, and is loaded already where something is waited for
+    # importing it costs a third of importing the engine; whoever waits has it loaded
     import asyncio
 
     try:
@@ -342,7 +343,7 @@ class Cost:
         self.model, self.host = model or self.model, host or self.host
 
     def replied(self, read: Any, written: Any, money: Any = None) -> None:
-        """Count the tokens and the money that a server reports; what is impossible is ignored."""
+        """Count the tokens and the money that a server reports, unless they are impossible."""
         input_tokens, output_tokens = count_of(read), count_of(written)
         _count(self, input_tokens, output_tokens)
         self._pay(money if isinstance(money, (int, float)) and 0 <= money < inf else None)
@@ -350,7 +351,7 @@ class Cost:
             self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
     def price(self, prices: Prices) -> None:
-        """Set the money by the price of the tokens, if they are known and no server reports it."""
+        """Compute the money from the tokens, if they are known and no server has reported it."""
         is_counted = (self.input_tokens, self.output_tokens) != (None, None)
         if self.money is None and is_counted:
             self._pay(price_of(prices, self.input_tokens or 0, self.output_tokens or 0))
@@ -425,13 +426,13 @@ def of_kind(kind: type[_KindT], value: Any) -> _KindT | None:
     return value if isinstance(value, kind) else None
 
 
-def first(thing: Any, *names: str) -> Any:
+def first(value: Any, *names: str) -> Any:
     """Return the first of these keys or attributes that has a value."""
-    is_mapping = _has_keys(thing.__class__)
+    is_mapping = _has_keys(value.__class__)
     for name in names:
-        value = thing.get(name) if is_mapping else getattr(thing, name, None)
-        if value is not None:
-            return value
+        part = value.get(name) if is_mapping else getattr(value, name, None)
+        if part is not None:
+            return part
 
     return None
 
@@ -443,7 +444,7 @@ def without_none(**values: Any) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _has_keys(kind: type) -> bool:
-    # a reply with probabilities is looked into a hundred times, and `isinstance` takes 0.3 us
+    # a reply with probabilities takes a hundred look-ups, and `isinstance` 0.3 us
     return issubclass(kind, Mapping)
 
 

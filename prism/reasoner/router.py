@@ -48,13 +48,6 @@ class Parts:
         """Let the part know of a request that was answered elsewhere."""
         self.part.skip(request, answer)
 
-    async def close(self) -> None:
-        """Close the connections of all parts."""
-        for part in self.parts.values():
-            close = getattr(part, "close", None)
-            if close is not None:
-                await close()
-
 
 class Router(Parts, BaseReasoner):
     """Sends the questions of a run to a part: the first, until it is switched.
@@ -74,7 +67,7 @@ class Router(Parts, BaseReasoner):
         parts: The parts by name.
         concurrency: Number of simultaneous questions that are worthwhile.
         chooses_acts: Whether agents of the feed choose among all acts, now or after a switch.
-        memory: How many things an agent remembers in prompts, with the part that has most.
+        memory: How many things an agent remembers in prompts: the most of any part.
         positions: How often a model chose each position, by the number of options.
         stop_at: The share of fallbacks that ends the run; None for never.
     """

@@ -41,7 +41,7 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
 _UNLIMITED: Mapping[str, Any] = {"top_p": 1, "top_k": 0, "min_p": 0}
-"""Sampling without limits, so that what is drawn has the model's own probabilities."""
+"""Sampling without limits, so that answers have the model's own probabilities."""
 
 _MOST_REASON = 40
 
@@ -61,8 +61,8 @@ class ClientServer(Server):
         seconds: Time limit of one request; 0 for none.
         dropped: The parts of requests that it has refused.
         fixed: The parts that the user has set, which are never left out.
-        model_and_host: What is logged as a model and its server; None where it is unknown.
-        sampling: How it was told to sample its replies.
+        model_and_host: Model and server for the log; None for one that is unknown.
+        sampling: The parameters of sampling in its requests.
     """
 
     seconds: float = 0.0
@@ -120,20 +120,17 @@ class ClientServer(Server):
         """
         message = first(choice_in(reply), "message")
         thought = first(message, "thinking", "reasoning_content", "reasoning")
-        text = with_calls(text_of(reply), reply, request.schema) or self._thought(thought, request)
+        text = with_calls(text_of(reply), reply, request.schema)
+        text = text if text.strip() else self._thought(thought, request)
         if not text.strip():
             what = "thoughts, and no reply" if thought else "an empty reply"
             raise self.bad(f"gave {what}{cost.cut_short}", UselessReplyError)
 
-        return ChatReply(
-            text,
-            cost.model or "",
-            cost.host or "",
-            tokens_of(choice_in(reply)) if request.chances else (),
-        )
+        tokens = tokens_of(choice_in(reply)) if request.chances else ()
+        return ChatReply(text, cost.model or "", cost.host or "", tokens)
 
     def _thought(self, thought: Any, request: Request[Any]) -> str:
-        """Return an answer that a server has put where thoughts belong; empty if it is none."""
+        """Return an answer that a server has sent as a thought; empty if the thought is none."""
         if request.schema is None or not isinstance(thought, str):
             return ""
         try:
@@ -195,14 +192,14 @@ class ClientServer(Server):
         return {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES} if request.chances else {}
 
     def sampling_of(self, request: Request[Any], temperature: float | None) -> dict[str, Any]:
-        """Return how a reply is to be sampled: without limits if an answer is drawn from it."""
+        """Return the parameters of sampling: no limits if an answer is drawn from the reply."""
         is_drawn = request.chances or temperature != 0
         parts = {"temperature": temperature, **(_UNLIMITED if is_drawn else {})}
         self.sampling.update((name, each) for name, each in parts.items() if each is not None)
         return parts
 
     def require_reply(self, reply: Any) -> None:
-        """Refuse an error with status 200; gateways say which status it would have had."""
+        """Refuse an error that came with status 200; gateways add the status that they mean."""
         error = first(reply, "error") if isinstance(reply, Mapping) else None
         error = error or first(choice_in(reply), "error")
         if error is None or first(reply, "message") is not None:
@@ -218,7 +215,7 @@ class ClientServer(Server):
         return kind(f"{self.model} at {self.address} {what}", host=self.model_and_host[1])
 
     def warn_once(self, about: str, what: str) -> None:
-        """Warn of something that it does, the first time."""
+        """Warn of a habit of the server, the first time that it shows."""
         if about not in self._warned:
             self._warned.add(about)
             LOGGER.warning("%s at %s %s", self.model, self.address, what)

@@ -1,4 +1,4 @@
-"""A request for a text, its answer, and those who write: the base of all, and a model."""
+"""Texts: a call for one, its answer, the base of all writers, and a writer that asks a model."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from typing import Any, Literal, Unpack
 
 from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
-from prism.reasoner.asking import AsksModel, Limits, SingleFlight, all_of
+from prism.reasoner.asking import AskedOnce, AsksModel, Limits, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import SEEDS, hash_of, keys_of_cost
+from prism.reasoner.questions import FAILURES, SEEDS, hash_of, keys_of_cost, to_log
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
 from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
-from prism.telemetry.loggers import EventLogger, describe, is_heard, report, synchronous
+from prism.telemetry.loggers import EventLogger, describe, report, synchronous
 
 TextSource = Literal["model", "cache", "script", "template", "fallback", "failed"]
-
-_FAILURES = ("failed", "fallback")
 
 Effect = Callable[[], Awaitable[Any]]
 """Acts on the outside world, and returns a result as plain data."""
@@ -119,6 +117,9 @@ class BaseWriter(ABC):
 
     concurrency: int = 0
 
+    def __init__(self, logger: EventLogger | None = None) -> None:
+        self._logger = synchronous(logger)
+
     @property
     def sends_schemas(self) -> bool:
         """Whether the schema of a text goes to its server, which follows it."""
@@ -145,9 +146,6 @@ class BaseWriter(ABC):
         """
         del key, interrupted
         return await effect()
-
-    def __init__(self, logger: EventLogger | None = None) -> None:
-        self._logger = synchronous(logger)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere."""
@@ -195,10 +193,8 @@ class BaseWriter(ABC):
             logger: Logger for the texts; by default this writer's own.
         """
         logger = logger or self._logger
-        are_heard = is_heard(logger)
-        for call, written in zip(calls, answers, strict=True):
-            if are_heard or written.source in _FAILURES:
-                _announce(logger, call, written)
+        for call, written in to_log(logger, calls, answers):
+            _announce(logger, call, written)
 
 
 class ForwardingWriter(BaseWriter):
@@ -299,7 +295,7 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         **({} if written.cost is None else keys_of_cost(written.cost)),
         **without_none(text_id=written.text_id),
     }
-    report(logger, "warning" if written.source in _FAILURES else "info", TEXT_WRITTEN, keys)
+    report(logger, "warning" if written.source in FAILURES else "info", TEXT_WRITTEN, keys)
 
 
 # Asking a model
@@ -330,8 +326,7 @@ class Writer(AsksModel, BaseWriter):
 
     def __init__(self, client: Any, **limits: Unpack[Limits]) -> None:
         AsksModel.__init__(self, client, **limits)
-        self._texts: dict[str, str] = {}
-        self._writing: SingleFlight[Written] = SingleFlight()
+        self._texts: AskedOnce[Written] = AskedOnce(keeps=not self._samples)
 
     @property
     def sends_schemas(self) -> bool:
@@ -351,26 +346,26 @@ class Writer(AsksModel, BaseWriter):
             return or_fallback(call, await self._ask_for(call, Cost()))
 
         key = _key_of(call)
-        if (text := self._texts.get(key)) is not None:
-            earlier = read_as(call, text, "cache")
+        if (kept := self._texts.kept(key)) is not None:
+            earlier = read_as(call, kept.text or "", "cache")
             if not earlier.has_failed:
                 return earlier
 
-        outcome = await self._writing.do(key, partial(self._ask_for, call))
+        outcome = await self._texts.do(key, partial(self._ask_for, call))
         if isinstance(outcome.error, OtherLoopError):
             raise outcome.error
         written = outcome.result or failed_by(outcome.error or LLMError("no answer"))
         written = replace(written, cost=outcome.charge())
         if written.text is not None and not written.has_failed:
-            self._texts[key] = written.text
+            self._texts.keep(key, written)
             # another call may read the same text in another way
             written = read_as(call, written.text, "model", written.cost)
         return or_fallback(call, written)
 
     def skip(self, call: TextCall, written: Written) -> None:
         """Note the answer to a call that was answered elsewhere, for equal calls."""
-        if not self._samples and written.source == "model" and written.text is not None:
-            self._texts[_key_of(call)] = written.text
+        if written.source == "model" and written.text is not None:
+            self._texts.keep(_key_of(call), written)
 
     async def _ask_for(self, call: TextCall, cost: Cost) -> Written:
         """Return the text that a model writes, or the last one that could not be used."""
@@ -394,15 +389,14 @@ class Writer(AsksModel, BaseWriter):
         return replace(written, cost=cost)
 
     def _request(self, call: TextCall, read: Any) -> Request[Written]:
-        schema, how = None, "Answer again, in another way."
+        schema, how = None, call.how or "Answer again, in another way."
         if call.schema is not None:
             schema = dict(call.schema)
-            how = f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
+            how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
         most = _most_tokens(call)
         limits: Any = {"limit": call.limit, "attempts": call.tries}
-        messages = prompted(call.prompt)
-        return Request(messages, schema, read, call.how or how, variation, most, **limits)
+        return Request(prompted(call.prompt), schema, read, how, variation, most, **limits)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

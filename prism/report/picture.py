@@ -183,7 +183,7 @@ Edges = tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=8)
-def spread(count: int, edges: Edges) -> Sequence[tuple[float, float]]:
+def spread(count: int, edges: Edges) -> Sequence[Point]:
     """Return a position for each agent, nearer to its neighbours than to others.
 
     Each agent is pulled from its place on a circle to the middle of its neighbours, as in Tutte's
@@ -208,9 +208,7 @@ def spread(count: int, edges: Edges) -> Sequence[tuple[float, float]]:
     return points
 
 
-def _pulled(
-    home: tuple[float, float], others: Sequence[tuple[float, float]]
-) -> tuple[float, float]:
+def _pulled(home: Point, others: Sequence[Point]) -> Point:
     if not others:
         return home
     x, y = (sum(values) / len(others) for values in zip(*others, strict=True))

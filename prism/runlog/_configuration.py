@@ -17,8 +17,15 @@ import structlog
 from prism.errors import InputError
 from prism.runlog.reader import read_line
 from prism.runlog.writer import RunLog, line_of, with_traceback
-from prism.telemetry import events, loggers
+from prism.telemetry.events import (
+    AGENT_JOINED,
+    EVENT_REFUSED,
+    RUN_ENDED,
+    RUN_STARTED,
+    SCHEMA_VERSION,
+)
 from prism.telemetry.instruments import join_hooks
+from prism.telemetry.loggers import StandardLogger, configuration, describe, is_heard, report
 
 Event = MutableMapping[str, Any]
 
@@ -72,9 +79,9 @@ class _ConfiguredLog(RunLog):
         except OSError as error:
             raise InputError(f"cannot be written to: {error.strerror}", path=path) from None
 
-        self._configured_here = loggers.configuration() is None
+        self._configured_here = configuration() is None
         if self._configured_here:
-            structlog.configure(processors=self._processors, logger_factory=loggers.StandardLogger)
+            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
         self._processors.insert(0, self._copy)
         join_hooks.append(self._join)
         try:
@@ -106,10 +113,10 @@ class _ConfiguredLog(RunLog):
         self.close()
 
     def _begin(self) -> None:
-        loggers.report(None, "info", events.RUN_STARTED, {"schema": events.SCHEMA_VERSION})
+        report(None, "info", RUN_STARTED, {"schema": SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS.format("transitions", "info", "INFO"), path=self.path)
-        if self._details and not loggers.is_heard(None, DEBUG):
+        if self._details and not is_heard(None, DEBUG):
             raise InputError(_DROPS.format("details", "debug", "DEBUG"), path=self.path)
 
     def _join(self, chart: str, agent_id: str, state: str) -> None:
@@ -117,7 +124,7 @@ class _ConfiguredLog(RunLog):
         if (chart, agent_id) not in self._joined:
             self._joined.add((chart, agent_id))
             about = {"agent_id": agent_id, "chart": chart, "state": state}
-            loggers.report(None, "info", events.AGENT_JOINED, about)
+            report(None, "info", AGENT_JOINED, about)
 
     def _end(self) -> None:
         if not (self._is_in_use() and self._copy in self._processors):
@@ -126,8 +133,8 @@ class _ConfiguredLog(RunLog):
         # in an interactive session, the last exception is that of some earlier line
         last = None if hasattr(sys, "ps1") else getattr(sys, "last_value", None)
         error = self._error or last
-        about = {} if error is None else {"error": loggers.describe(error)}
-        loggers.report(None, "info", events.RUN_ENDED, about)
+        about = {} if error is None else {"error": describe(error)}
+        report(None, "info", RUN_ENDED, about)
 
     def _detach(self) -> None:
         join_hooks.remove(self._join)
@@ -142,7 +149,7 @@ class _ConfiguredLog(RunLog):
 
     def _copy(self, _logger: Any, _method: str, event: Event) -> Event:
         """Write an event and pass it on unchanged; a closed log only passes it on."""
-        is_wanted = self._details or event.get("event") != events.EVENT_REFUSED
+        is_wanted = self._details or event.get("event") != EVENT_REFUSED
         if is_wanted and not self._file.closed:
             keys = with_traceback(event) if "exc_info" in event else event
             self._write(line_of({"event": None, **self._clock.moment.stamp, **keys}))
@@ -177,7 +184,7 @@ _DISPLACED = (
 
 def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
-    if (config := loggers.configuration()) is None:
+    if (config := configuration()) is None:
         return [_as_call]
     processors = config["processors"]
     if not isinstance(processors, list):

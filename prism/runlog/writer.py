@@ -202,12 +202,11 @@ class RunLog:
         self._file.flush()
         os.fsync(self._file.fileno())
 
-    def cut_after(self, event: str) -> None:
-        """Cut the log off after the last line of an event; nothing is left if there is none."""
+    def cut_before(self, event: str) -> None:
+        """Cut the log off before the last line of an event; nothing is left if there is none."""
         self._file.flush()
-        lines = self.path.read_bytes()
-        begin = lines.rfind(b'{"event":"%b"' % event.encode())
-        os.truncate(self.path, 0 if begin < 0 else lines.index(b"\n", begin) + 1)
+        begin = self.path.read_bytes().rfind(b'{"event":"%b"' % event.encode())
+        os.truncate(self.path, max(begin, 0))
 
     def close(self) -> None:
         """Write the rest, and close the file."""

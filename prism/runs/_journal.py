@@ -214,7 +214,7 @@ def _as_line(record: Mapping[str, Any]) -> bytes:
 
 
 def _missing(what: str) -> ReplayError:
-    problem = "the run was stopped before, or does not do the same as then"
+    problem = "the run was stopped before it, or does something else now"
     return ReplayError(f"the journal has no {what}: {problem}")
 
 

@@ -96,10 +96,14 @@ def _add(total: Estimate, options: Any, number: int) -> None:
     with documents():
         run = tried.prepare(LateLogger())
         clients = _counting(run, options.seed, decides=not is_alone)
+        # some may join or leave
+        agents = len(run.agents)
         run.run(lambda _summary: None)
 
-    rounds, agents = len(run.finished), len(run.agents)
-    of_agents = agents if is_alone else options.made_up or agents
+    rounds, of_agents = len(run.finished), agents
+    if not is_alone and tried.made_up != options.made_up:
+        # a world need not make as many as it is asked for
+        of_agents = options.made_up if agents == tried.made_up else len(options.agents)
     total.runs += number
     total.rounds += rounds
     total.agents += agents

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from asyncio import CancelledError
 from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -12,20 +13,23 @@ from typing import Any, Self
 
 from prism._version import __version__
 from prism.errors import InputError, PrismError, TooManyFallbacksError
-from prism.files import parse_json
 from prism.files.durable import make_folder, write_durably
+from prism.files.source import Source
 from prism.runlog import RunLog, SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, LOG_NAME, LOG_NAMES, locate_log
 from prism.runs._journal import Journal, has_answers
 from prism.runs.documents import DOCUMENTS_NAME
 from prism.runs.options import Repeats
-from prism.telemetry.events import ROUND_ENDED, SCHEMA_VERSION
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.events import ROUND_ENDED, ROUND_STARTED, SCHEMA_VERSION
+from prism.telemetry.loggers import EventLogger, describe
 
 SUMMARY_NAME = "run.json"
 TRACEBACK_NAME = "traceback.txt"
 
 _RESULTS = "results"
+STOPPED = "stopped"
+"""The key in ``run.json`` of why a run stopped."""
+
 _ROUND_ENDED = b'{"event":"%b"' % ROUND_ENDED.encode()
 _FILES = (*LOG_NAMES, SUMMARY_NAME, ANSWERS_NAME)
 _ALL_FILES = (*_FILES, DOCUMENTS_NAME)
@@ -125,9 +129,11 @@ class RunFolder:
                 self.journal = Journal(self.path / ANSWERS_NAME, clock, repeats)
                 try:
                     yield self._log.logger
-                except TooManyFallbacksError:
-                    self._log.cut_after(ROUND_ENDED)
-                    self.journal.do_again()
+                except BaseException as error:
+                    if isinstance(error, TooManyFallbacksError):
+                        self._log.cut_before(ROUND_STARTED)
+                        self.journal.do_again()
+                    self._note_stop(error)
                     raise
                 finally:
                     self.journal.close()
@@ -169,6 +175,14 @@ class RunFolder:
         self._log.save()
         self._write_summary(outcome)
 
+    def _note_stop(self, error: BaseException) -> None:
+        """Write why the run stops, until it goes on."""
+        is_interrupted = isinstance(error, (KeyboardInterrupt, CancelledError))
+        why = "interrupted" if is_interrupted else describe(error)
+        # what stops the run may be that nothing can be written
+        with suppress(OSError):
+            self._save({**read_summary(self.path), STOPPED: why})
+
     def _open_log(self, clock: SimulatedClock, compared: Path | None, *, at_once: bool) -> RunLog:
         path = self.path / LOG_NAME
         try:
@@ -194,11 +208,17 @@ class RunFolder:
             _require_free(self.path)
             self._has_begun = True
             self._write_summary({})
-        elif _RESULTS in read_summary(self.path):
+            return
+        summary = read_summary(self.path)
+        if _RESULTS in summary:
             raise InputError("was just completed by another process", path=self.path)
+        if summary.pop(STOPPED, None) is not None:
+            self._save(summary)
 
     def _write_summary(self, outcome: Mapping[str, Any]) -> None:
-        summary = describe_run(self._about, outcome)
+        self._save(describe_run(self._about, outcome))
+
+    def _save(self, summary: Mapping[str, Any]) -> None:
         text = json.dumps(summary, indent=2, allow_nan=False) + "\n"
         write_durably(self.path / SUMMARY_NAME, text.encode())
 
@@ -229,13 +249,10 @@ def read_summary(path: Path) -> dict[str, Any]:
         InputError: If it is missing or damaged.
     """
     file = path / SUMMARY_NAME
-    try:
-        summary = parse_json(file.read_text(encoding="utf-8"), path=file)
-    except (FileNotFoundError, NotADirectoryError):
+    if not is_begun(path):
         problem = f"holds no run (no {SUMMARY_NAME}): name the folder of a run"
-        raise InputError(problem, path=path) from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=file) from None
+        raise InputError(problem, path=path)
+    summary = Source.read(file, "json").value
     if not isinstance(summary, dict) or not isinstance(summary.get("config"), dict):
         raise InputError("is damaged: it describes no run", path=file)
     return summary

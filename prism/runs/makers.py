@@ -89,7 +89,7 @@ def make_askers(
         return decides, make_writer(writes, seed, budget=budget)
     # a client of another library does not reveal its model
     part = cast(Router, decides).parts[ALL_OTHERS]
-    asks: Any = Writer(part.client, model=part.named, seed=seed, budget=budget)
+    asks: Any = Writer(part.client, model=part.model_name, seed=seed, budget=budget)
     asks.prices = part.prices
     return decides, WriterRouter({ALL_OTHERS: asks})
 

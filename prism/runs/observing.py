@@ -1,4 +1,4 @@
-"""Who is told what a run reports, besides its log."""
+"""What a run reports besides its log, and to whom."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Observer:
 
 
 @contextmanager
-def telling_warnings(observer: Observer) -> Iterator[None]:
+def forwarding_warnings(observer: Observer) -> Iterator[None]:
     """Pass warnings that are not in the run's log to its observer."""
-    logger, handler = logging.getLogger("prism"), _Teller(observer)
+    logger, handler = logging.getLogger("prism"), _Forwarder(observer)
     logger.addHandler(handler)
     try:
         yield
@@ -42,7 +42,7 @@ def telling_warnings(observer: Observer) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
-class _Teller(logging.Handler):
+class _Forwarder(logging.Handler):
     def __init__(self, observer: Observer) -> None:
         super().__init__(logging.WARNING)
         self._observer = observer
@@ -60,5 +60,5 @@ class _Teller(logging.Handler):
             line, what = location_of(error), describe(error)
             if (line, type(error)) not in self._faults:
                 self._faults.add((line, type(error)))
-                once = "told once, a kept run has all in its log"
+                once = "reported once; the log of a kept run has them all"
                 self._observer.warn(f"{line or ''}: {what} ({event['event']}; {once})")

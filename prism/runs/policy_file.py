@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
-from prism.errors import InputError
-from prism.files import parse_json, write_durably
+from prism.files import write_durably
+from prism.files.source import Source
 from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.statechart.social import ACTS
 from prism.statechart.states import state_text
@@ -51,20 +51,14 @@ class Policy:
         Raises:
             InputError: If it cannot be read, or holds anything else.
         """
-        from pydantic import Field, TypeAdapter, ValidationError
+        # pydantic takes a tenth of a second to load, which few runs need
+        from pydantic import Field
 
-        file = Path(path)
-        try:
-            read: Any = parse_json(file.read_text(encoding="utf-8"), path=file)
-            share = Annotated[float, Field(ge=0, le=1)]
-            kind = TypeAdapter(dict[str, dict[str, dict[str, share]]])
-            probabilities = kind.validate_python(read, strict=True)
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"cannot be read: {error}", path=file) from None
-        except ValidationError:
-            problem = "must be {state: {event: {option: probability}}}"
-            raise InputError(problem, path=file) from None
-        return cls(probabilities)
+        from prism.files.declarations import read_document
+
+        share = Annotated[float, Field(ge=0, le=1, strict=True)]
+        kind: Any = dict[str, dict[str, dict[str, share]]]
+        return cls(read_document(kind, Source.read(path, "json")))
 
     def to_file(self, path: Path | str) -> None:
         """Write a policy file, which replaces an earlier one once it is complete.

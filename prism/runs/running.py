@@ -85,9 +85,7 @@ def carry_out(
                 held.keep(BEFORE)
             else:
                 number = len(journal.earlier)
-                observer.note(
-                    f"{folder.path}: carrying it out again with {number:,} answers, then on"
-                )
+                observer.note(f"{folder.path}: repeating it with {number:,} answers, then going on")
         else:
             journal = Journal(repeats=repeats)
         take_from(journal, askers)

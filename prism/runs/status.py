@@ -11,15 +11,22 @@ from typing import Any, Literal
 
 from prism.errors import InputError
 from prism.files.durable import is_locked
-from prism.runlog import reader
+from prism.runlog.reader import (
+    ANSWERS_NAME,
+    LOG_NAMES,
+    locate_log,
+    read_journal,
+    read_line,
+    unreadable,
+)
 from prism.runs._models import Spent, priced
-from prism.runs.folder import SUMMARY_NAME, read_summary
+from prism.runs.folder import STOPPED, SUMMARY_NAME, is_begun, read_summary
 from prism.telemetry.events import RUN_ENDED
 
 RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
 """Status of a run, as another process sees it."""
 
-_RUN_FILES = {*reader.LOG_NAMES, SUMMARY_NAME}
+_RUN_FILES = {*LOG_NAMES, SUMMARY_NAME}
 _TAIL_BYTES = 64 << 10
 
 
@@ -36,7 +43,7 @@ class RunStatus:
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
-        problem: What is damaged, or the exception that ended an application's own loop.
+        problem: What is damaged, or why the run stopped, if it could say so.
         spent: The use of its model by a run that is complete, as in ``run.json``.
     """
 
@@ -62,9 +69,8 @@ def run_status(path: Path | str) -> RunStatus:
         InputError: If there is no run.
     """
     path = Path(path)
-    log = reader.locate_log(path)
-    is_of_folder = path.is_dir() or log.name in reader.LOG_NAMES
-    is_kept = is_of_folder and (log.parent / SUMMARY_NAME).exists()
+    log = locate_log(path)
+    is_kept = is_begun(log.parent) and (path.is_dir() or log.name in LOG_NAMES)
     try:
         summary = read_summary(log.parent) if is_kept else {}
     except InputError as error:
@@ -73,12 +79,12 @@ def run_status(path: Path | str) -> RunStatus:
         last = _last_event(log)
         state = _state(log, summary, last)
     except OSError as error:
-        raise reader.unreadable(log, error) from None
+        raise unreadable(log, error) from None
     except EOFError:
         raise InputError("is cut off", path=log) from None
 
     config = summary.get("config", {})
-    ended = last.get("error") if last.get("event") == RUN_ENDED and state == "stopped" else None
+    ended = last.get("error") if last.get("event") == RUN_ENDED else summary.get(STOPPED)
     return RunStatus(
         path,
         state,
@@ -86,15 +92,15 @@ def run_status(path: Path | str) -> RunStatus:
         _count(last, "tick"),
         _count(config, "rounds"),
         _count(config, "ticks_per_round"),
-        ended,
+        ended if state == "stopped" else None,
         summary.get("spent"),
     )
 
 
 def spent_in(run: Path) -> dict[str, Any] | None:
     """Return what a run has spent until now, by its journal; None if it asked nobody."""
-    spent, answers = Spent(), run / reader.ANSWERS_NAME
-    for line in reader.read_journal(answers) if answers.exists() else ():
+    spent, answers = Spent(), run / ANSWERS_NAME
+    for line in read_journal(answers) if answers.exists() else ():
         spent.add(line)
     return priced(spent) if spent.calls else None
 
@@ -146,5 +152,5 @@ def _last_event(log: Path) -> dict[str, Any]:
             lines = file.read().split(b"\n")
         if not is_log:
             raise InputError("is no log of a run: give its folder or its log", path=log)
-    events = map(reader.read_line, reversed(lines))
+    events = map(read_line, reversed(lines))
     return next((event for event in events if event is not None), {})

@@ -23,7 +23,7 @@ def sampled(plan: Plan, refused: Sequence[str]) -> tuple[str, ...]:
     """
     names = tuple(plan.data.get("bounds", {}))
     if not names:
-        raise plan.error("needs [bounds], such as friends = [2, 12]", "bounds")
+        raise plan.error("is missing: add [bounds], such as friends = [2, 12]", "bounds")
 
     for key in refused:
         if key in plan.data:

@@ -19,7 +19,7 @@ from prism.errors import PrismError
 from prism.files import make_folder
 from prism.runs import Observer
 from prism.runs.folder import TRACEBACK_NAME, is_begun, read_summary
-from prism.runs.observing import telling_warnings
+from prism.runs.observing import forwarding_warnings
 from prism.runs.running import carry_out
 from prism.science._batch_folder import PLAN_NAME
 from prism.science.batch_tables import is_of_a_feed, with_log_measures
@@ -82,7 +82,7 @@ def carry(task: Mapping[str, Any], name: str, config: Mapping[str, Any]) -> dict
     trace = folder / TRACEBACK_NAME
     row: dict[str, Any] = {"run": name, "warnings": observer.warnings}
     try:
-        with telling_warnings(observer):
+        with forwarding_warnings(observer):
             row |= _completed(task, folder, config, observer)
         trace.unlink(missing_ok=True)
     except Exception as error:  # of the world's own code, too

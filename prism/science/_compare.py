@@ -98,7 +98,7 @@ def compare(
     Runs with the same seed share their random numbers, so differences within a pair are due to what
     distinguishes the groups. Each measure gets the difference of the means with one interval and
     one p-value (Student's for pairs, Welch's for groups), Holm's correction over all p-values, and
-    an effect size. There is no interval of fewer than three pairs, or three runs in a group.
+    an effect size. With fewer than three pairs, or runs in a group, there is no interval.
 
     Args:
         groups: For each group a run's folder, a folder with runs below it, a pattern such as

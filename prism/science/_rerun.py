@@ -74,8 +74,9 @@ def rerun(
     """
     source = Path(run)
     options = _kept(source, observer or Observer())
-    if not 1 <= from_round <= changes.get("rounds", options.rounds):
-        problem = f"must be a round of the run, 1 to {options.rounds}, got {from_round}"
+    rounds = changes.get("rounds", options.rounds)
+    if not 1 <= from_round <= rounds:
+        problem = f"must be a round of the run, 1 to {rounds}, got {from_round}"
         raise InputError(problem, field="from_round")
 
     if isinstance(changes.get("model"), Mapping):
@@ -118,7 +119,9 @@ def _kept(source: Path, observer: Observer) -> Run[Any]:
 
     options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
     if options.is_alone:
-        raise InputError("is the run of a single agent: only those of worlds repeat", path=source)
+        raise InputError(
+            "is the run of a single agent: only runs of worlds can be rerun", path=source
+        )
     warn_of_changes(summary, options, observer)
     return options
 
@@ -140,7 +143,7 @@ def _before(options: Run[Any], from_round: int, decider: Any) -> Before | None:
         # the answers of both are in one journal
         return before
     if before is not None:
-        problem = f"must be {before.until} or less, where the run has changed what decides"
+        problem = f"must be {before.until} or less, since the run changed there what decides"
         raise InputError(problem, field="from_round")
     return Before(first, from_round)
 
@@ -148,7 +151,8 @@ def _before(options: Run[Any], from_round: int, decider: Any) -> Before | None:
 def _changed_model(options: Run[Any], settings: Mapping[str, Any]) -> Model:
     """Return the run's own model with other settings."""
     if not isinstance(options.reasoner, Model):
-        raise InputError("asked none so far: name one, such as ollama:llama3.2", field="model")
+        problem = "must be named, such as ollama:llama3.2, since the run asked none"
+        raise InputError(problem, field="model")
     return replace(options.reasoner, **settings)
 
 

@@ -149,8 +149,10 @@ def run_row(
         parameters: Its parameters.
         results: Its results, as in ``run.json``; empty if there are none.
     """
+    # a world need not make as many as it is asked for, and some may join or leave
+    at_end = {"agents_at_end": results["agents"]} if "agents" in results else {}
     return _joined(
-        head,
+        {**head, **at_end},
         ("parameter", flat(parameters)),
         ("total", flat(results.get("totals", {}))),
         ("measure", final_measures(results)),

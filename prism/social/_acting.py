@@ -206,9 +206,8 @@ def prompt_of(reader: Reader, kind: PostKind, post: Post | None, draft: Draft) -
     parts = [reader.persona(), _what_was_read(kind, post) if reader.acts else ""]
     if kind == "post" or post is None:
         topics = draft.topics or (() if post is None else post.topics)
-        parts.append(
-            f"You write a new post about {', '.join(topics) or 'whatever is on your mind'}."
-        )
+        about = ", ".join(topics) or "whatever is on your mind"
+        parts.append(f"You write a new post about {about}.")
     else:
         parts.append(f"{_TASKS[kind].format(author=post.author_id)}\n{quoted(post.text)}")
     return "\n\n".join(part for part in parts if part)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import fsum, inf, log1p
 from statistics import NormalDist
@@ -144,29 +144,6 @@ def make_follows(readers: Sequence[Reader], parameters: Parameters) -> None:
         reader.follows = dict.fromkeys(sorted(followed[reader.agent_id]))
 
 
-def follows_of_newcomer(
-    name: str, others: Sequence[Reader], parameters: Parameters
-) -> tuple[list[Reader], list[Reader]]:
-    """Return whom a newcomer follows in a scale-free network, and who follows it back.
-
-    It is as if it were the last agent of the network, keyed by (seed, agent).
-
-    Args:
-        name: Its id.
-        others: All others, in an order that no list decides.
-        parameters: The numbers of the network.
-    """
-    stream = RandomStream(parameters.seed, "network", name, "newcomer")
-    mutual = parameters.reciprocity / 2
-    share = parameters.mean_follows * (1 - mutual)
-    wanted = min(len(others), int(share) + stream.chance(share % 1))
-    by_id = {reader.agent_id: number for number, reader in enumerate(others)}
-    ends = [by_id[each] for reader in others for each in reader.follows if each in by_id]
-    chosen = _attached(wanted, len(others), ends, parameters.follower_exponent, stream)
-    follows = [others[number] for number in chosen]
-    return follows, [each for each in follows if stream.chance(mutual / (1 - mutual))]
-
-
 def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) -> list[Pair]:
     """Return a network whose numbers of connections follow a power law (Price 1976).
 
@@ -191,19 +168,11 @@ def _scale_free(size: int, links: int, exponent: float, stream: RandomStream) ->
         # the first agents have few predecessors; later ones make up for their missing connections
         share = (links - len(pairs)) / (size - one)
         wanted = min(one, int(share) + stream.chance(share % 1))
-        chosen = _attached(wanted, one, ends, exponent, stream)
+        chosen: dict[int, None] = {}
+        while len(chosen) < wanted:
+            copies = ends and stream.chance(1 / (exponent - 1))
+            chosen[stream.choice(ends) if copies else stream.index(one)] = None
         pairs += [(one, other) for other in chosen]
         ends += chosen
 
     return pairs
-
-
-def _attached(
-    wanted: int, earlier: int, ends: Sequence[int], exponent: float, stream: RandomStream
-) -> Iterable[int]:
-    """Return some of the earlier agents, to which the next one connects."""
-    chosen: dict[int, None] = {}
-    while len(chosen) < wanted:
-        copies = ends and stream.chance(1 / (exponent - 1))
-        chosen[stream.choice(ends) if copies else stream.index(earlier)] = None
-    return chosen

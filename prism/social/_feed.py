@@ -22,7 +22,7 @@ from prism.social._acting import (
     unprompted_topics,
     with_common_topic,
 )
-from prism.social._differences import follows_of_newcomer, is_awake, wait
+from prism.social._differences import is_awake, wait
 from prism.social._posting import Posting
 from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import RANKINGS, Ranking, by_own_method, refresh
@@ -100,17 +100,9 @@ class Feed(Posting):
     def add(self, agent: Any, at: Agent | None = None, *, neighbours: Iterable[Agent] = ()) -> Any:
         """Let a social agent join the run as a reader that has all that the first ones have.
 
-        It sees the posts of those whom it follows, and those who follow its id see its posts. In a
-        generated network, it follows others as the last agent there would.
+        It sees the posts of those whom it follows, and those who follow its id see its posts.
         """
-        others = self._run_turns.population.canonical(self.agents)
-        reader = super().add(self._reader_of(agent, len(others)), at, neighbours=neighbours)
-        if self.follow_network == "scale_free":
-            follows, followers = follows_of_newcomer(reader.agent_id, others, self)
-            for each in follows:
-                self.follow(reader, each)
-            for each in followers:
-                self.follow(each, reader)
+        reader = super().add(self._reader_of(agent, len(self.agents)), at, neighbours=neighbours)
         self._equip(reader)
         return reader
 

@@ -58,12 +58,11 @@ class Posting(Parameters):
         for reader in self.agents:
             self._equip(reader)
         seeds = [*self.opening()]
-        named = Counter(seed.post_id for seed in seeds if seed.post_id is not None)
-        for post_id, count in named.items():
-            if count > 1:
-                raise FieldValueError(f"first_posts: {count} posts have the id {post_id!r}")
+        named = [seed.post_id for seed in seeds if seed.post_id is not None]
         # those that are taken, also by opening posts that are still to come
         self._ids: set[str] = {*named}
+        if len(self._ids) < len(named):
+            raise FieldValueError(f"first_posts: two have the id {max(named, key=named.count)!r}")
         # an order that does not depend on that of the population
         names = {reader.agent_id for reader in self.agents}
         key = {name: RandomStream(self.seed, "order", name).random() for name in names}

@@ -44,9 +44,8 @@ def chart_of(*, has_ideas: bool, acts: bool) -> Statechart[AgentState]:
     if acts:
         guards |= {act: _may(kind) for act, kind in KINDS_OF_ACTS.items()}
     evaluating = AgentState.EVALUATING
-    return chart.extended(
-        guards={(DECIDES, evaluating, target): guard for target, guard in guards.items()}
-    )
+    by_arrow = {(DECIDES, evaluating, target): guard for target, guard in guards.items()}
+    return chart.extended(guards=by_arrow)
 
 
 class Reader(Agent):

@@ -115,8 +115,7 @@ def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
         logger: The chart's or reasoner's own logger, if it has one.
         level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
-    is_observed = event_hooks and level > logging.DEBUG
-    return bool(is_observed) or _logger_for(logger, level) is not None
+    return bool(event_hooks and level > logging.DEBUG) or _logger_for(logger, level) is not None
 
 
 def _logger_for(logger: Any, level: int) -> Any:

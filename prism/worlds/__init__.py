@@ -11,16 +11,7 @@ from prism.worlds._results import WorldResults, WorldRound
 from prism.worlds._run import Run
 from prism.worlds._spaces import Layer, Plane, Space
 from prism.worlds.decisions import Message
-from prism.worlds.fields import (
-    draw,
-    during,
-    measure,
-    param,
-    picture,
-    state,
-    treatment,
-    uniform,
-)
+from prism.worlds.fields import draw, during, measure, param, picture, state, treatment, uniform
 from prism.worlds.guests import Guest
 from prism.worlds.repeating import replay, resume
 from prism.worlds.world import World

@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner import Wording
-from prism.reasoner.descriptions import remembered, transition_in_words
+from prism.reasoner.descriptions import indented, remembered, transition_in_words
 from prism.statechart import Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record
@@ -24,8 +24,6 @@ HISTORY_DEPTH = 50
 """Transitions, and notes, that an agent remembers."""
 
 _ROUND = (GOLDEN << 40) & WORD
-
-_NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class AgentStream(RandomStream):
@@ -89,7 +87,7 @@ class Agent(Declares):
         neighbours = NOBODY
 
     state_memory: ClassVar[Any] = None
-    attributes: ClassVar[Mapping[str, Any]] = _NONE
+    attributes: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     has_left: ClassVar[bool] = False
     _begin_state: ClassVar[Any] = None
     _inbox: ClassVar[deque[Message] | None] = None
@@ -204,7 +202,7 @@ class Agent(Declares):
 
     def persona(self) -> str:
         """Describe the agent for a model. Override it to say more."""
-        return str(self.attributes.get("persona") or f"You are {self.name}.")
+        return indented(str(self.attributes.get("persona") or f"You are {self.name}."))
 
     # What steps do
 
@@ -285,10 +283,9 @@ class Agent(Declares):
         """
         turns = self.world._run_turns
         if template is None and not turns.answers.has_writer:
-            raise SimulationError(
-                f"agent {self.agent_id!r} is to write {key!r}, but the run has no writer: pass "
-                "Run(..., writer=...), or write(..., template=...)"
-            )
+            cure = "pass Run(..., writer=...), or write(..., template=...)"
+            problem = f"is to write {key!r}, but the run has no writer: {cure}"
+            raise SimulationError(f"agent {self.agent_id!r} {problem}")
 
         wording: Wording = turns.answers.wording
         if max_length is not None:
@@ -355,10 +352,8 @@ class Agent(Declares):
         """
         turns = None if self.world is None else self.world._run_turns
         if turns is not None and turns.has_begun:
-            raise SimulationError(
-                f"{self.agent_id!r} is in a run that has begun: begin_in belongs in setup, or "
-                "before add; afterwards, change its state with fire"
-            )
+            problem = "is in a run that has begun, where fire changes states: begin_in is for setup"
+            raise SimulationError(f"{self.agent_id!r} {problem}")
         chart = type(self).chart
         are_leaves = all(map(chart.definition.leaves_of, leaves_in(state)))
         if not (are_leaves and chart.can_be_in(state)):

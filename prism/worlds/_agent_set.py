@@ -8,7 +8,7 @@ from math import fsum
 from operator import attrgetter
 from typing import Any, SupportsIndex, TypeVar, overload
 
-from prism.errors import UnknownStateError
+from prism.errors import SimulationError, UnknownStateError
 from prism.randomness import RandomStream
 from prism.statechart import Configuration
 
@@ -77,7 +77,12 @@ class AgentSet(tuple[AgentT, ...]):
 
         Args:
             of: Name of a field, or a function of an agent.
+
+        Raises:
+            SimulationError: If there are no agents.
         """
+        if not self:
+            raise SimulationError(f"no agents have a mean of {of!r}: a measure may return None")
         return fsum(map(attrgetter(of) if isinstance(of, str) else of, self)) / len(self)
 
     @overload

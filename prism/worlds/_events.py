@@ -29,12 +29,10 @@ from prism.telemetry.loggers import EventLogger, is_heard, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
 
-_OF_AN_AGENT = frozenset(
-    (
-        *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
-        *(MESSAGE_SENT, POST_WEIGHED),
-    )
-)
+_OF_AN_AGENT = {
+    *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
+    *(MESSAGE_SENT, POST_WEIGHED),
+}
 """Events that are logged only for the agents that the log covers."""
 
 

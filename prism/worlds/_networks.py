@@ -118,10 +118,7 @@ def small_world(world: Any, neighbours: int, rewired: float) -> Network[Any]:
     """
     size = len(world.agents)
     if neighbours % 2 or not 2 <= neighbours < size:
-        raise FieldValueError(
-            f"neighbours must be even, at least 2 and below the number of agents, {size}; "
-            f"got {neighbours}"
-        )
+        raise FieldValueError(f"neighbours must be even, from 2 to {size - 1}, got {neighbours}")
     steps = range(1, neighbours // 2 + 1)
     ring = [(start, (start + step) % size) for step in steps for start in range(size)]
     stream: RandomStream = world._running("network").network_stream()

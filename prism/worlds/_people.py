@@ -7,18 +7,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    id_column,
-    ids_of,
-    read_table,
-    refuse_misspelt,
-)
+from prism.agents import tables
 from prism.errors import InputError
 from prism.files import Record, reading
 from prism.worlds._agent import Agent
-from prism.worlds.arguments import read_value, require_whole
+from prism.worlds.arguments import require_whole
+from prism.worlds.fields import read_value
 
 _KIND, _STATE = "kind", "state"
 _NAMES = ("name", "realname")
@@ -28,10 +22,10 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
     """Make the agents of a world from a table, one per row.
 
     The column ``agent_id`` (or ``username``, or ``id``) holds their ids, and ``name`` (or
-    ``realname``) their names. If the world has several kinds of agents, ``kind`` names the class of
-    each, and they are made from the table alone; otherwise `World.populate` makes them. ``state``
-    is the state in which the agent begins. A column with the name of a field sets the field,
-    converted to its type, and an empty cell leaves the default. All others become
+    ``realname``) their names. ``kind`` names the class of each; if the world has several kinds of
+    agents, they are made from the table alone, and otherwise `World.populate` makes them.
+    ``state`` is the state in which the agent begins. A column with the name of a field sets the
+    field, converted to its type, and an empty cell leaves the default. All others become
     ``Agent.attributes``.
 
     Args:
@@ -45,18 +39,17 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
             different number of agents; the message names file, line and column.
     """
     with reading(path):
-        records = read_table(path)
+        records = tables.read_table(path)
 
-    columns, made = columns_of(records), _made(path, records, world, kinds)
+    columns, made = tables.columns_of(records), _made(path, records, world, kinds)
     fields = {name for agent in made for name in type(agent).fields}
-    column = id_column(columns)
+    column = tables.id_column(columns)
     reserved = {*fields, column, *_NAMES, _KIND, _STATE}
     others = [name for name in columns if name not in reserved]
-    refuse_misspelt(path, others, [name for name in fields if name not in columns])
-    ids = ids_of(records, column) if column else [""] * len(made)
-    for agent, record, agent_id, attributes in zip(
-        made, records, ids, attributes_of(records, others), strict=True
-    ):
+    tables.refuse_misspelt(path, others, [name for name in fields if name not in columns])
+    ids = tables.ids_of(records, column) if column else [""] * len(made)
+    rows = zip(made, records, ids, tables.attributes_of(records, others), strict=True)
+    for agent, record, agent_id, attributes in rows:
         _begin(agent, record)
         row = {**_fields_of(record, type(agent)), **_called(record, agent_id)}
         agent._arguments = {**agent._arguments, **row}
@@ -74,16 +67,16 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
 def _made(
     path: Path, records: Sequence[Record], world: Any, kinds: Sequence[type[Agent]]
 ) -> list[Any]:
-    if len(kinds) > 1 and _KIND in columns_of(records):
-        return [_kind_of(record, kinds)() for record in records]
+    is_a_field = any(_KIND in each.fields for each in kinds)
+    if kinds and _KIND in tables.columns_of(records) and not is_a_field:
+        named = [_kind_of(record, kinds) for record in records]
+        if len(kinds) > 1:
+            return [kind() for kind in named]
 
     made = list(world.populate(len(records)))
     if len(made) != len(records):
-        raise InputError(
-            f"has {len(records):,} rows, but {type(world).__name__}.populate made {len(made):,} "
-            "agents: make it return as many as it is asked for",
-            path=path,
-        )
+        problem = f"has {len(records):,} rows, but populate made {len(made):,} agents: make as many"
+        raise InputError(problem, path=path)
 
     return made
 

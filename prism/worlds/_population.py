@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import keys_of
-from prism.statechart import Definition
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
 from prism.worlds.guests import Guest, lend
-from prism.worlds.kinds import Channel, Kind, check_classes, definitions_of, is_by_rate, make_kind
+from prism.worlds.kinds import Kind, check_classes, definitions_of, make_kind
 from prism.worlds.world import kinds_of
 
 _KEY = attrgetter("_key", "agent_id")
@@ -30,15 +30,13 @@ class Population:
 
     Attributes:
         kinds: The kinds of agents that there are.
-        by_rate: Whether events happen at rates.
-        members: The agents of each kind in each state, if events happen at rates.
+        definitions: The charts of all kinds, of the population and of the world's class.
+        triggers: The events that some chart has.
     """
 
     def __init__(self, turns: Any) -> None:
         self._turns, self._world = turns, turns.world
         self.kinds: dict[type, Kind] = {}
-        self.by_rate: bool = is_by_rate(type(self._world))
-        self.members: Members = Members()
         self._everybody: dict[Agent, None] = {}
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
@@ -98,16 +96,17 @@ class Population:
         if self.kinds:
             check_classes(type(self._world), [cls])
         self.kinds[cls] = make_kind(cls, self._turns)
-        vars(self).pop("definitions", None)
-        vars(self).pop("triggers", None)
+        self._describe()
 
-    def begin(self) -> None:
-        """Count the states, after `World.setup`."""
-        # rates need an order that the list does not decide, also of kinds
-        agents = sorted(self._everybody, key=_KEY) if self.by_rate else self._everybody
+    def _describe(self) -> None:
+        self.definitions = definitions_of([*self.kinds, *kinds_of(type(self._world))])
+        triggers = (chart.hierarchy.triggers for chart in self.definitions)
+        self.triggers = dict.fromkeys(chain.from_iterable(triggers))
+
+    def begin(self, agents: Iterable[Agent]) -> None:
+        """Forget the kinds of which nobody is left after `World.setup`."""
         self.kinds = {cls: self.kinds[cls] for cls in dict.fromkeys(map(type, agents))}
-        for agent in agents:
-            self.count(agent, 1)
+        self._describe()
 
     def take_in(
         self, agent: Agent, parent: Agent | None = None, neighbours: Iterable[Agent] = ()
@@ -119,12 +118,6 @@ class Population:
             space.bring(agent, parent)
         if self._world._network is not None:
             self._world._network.join(agent, neighbours)
-
-    def count(self, agent: Agent, change: int) -> None:
-        """Count an agent that joins, 1, or leaves, -1."""
-        agent._kind.counts[agent.state] += change
-        if self.by_rate:
-            (self.members.add if change > 0 else self.members.remove)(agent, agent.state)
 
     def remove(self, agent: Agent) -> None:
         """Remove an agent that leaves, also from spaces and the network."""
@@ -148,7 +141,7 @@ class Population:
         """List the agents in another order, before the first round."""
         self._everybody, self._set = dict.fromkeys(agents), None
 
-    def canonical(self, agents: AgentSet[Any]) -> Sequence[Any]:
+    def canonical(self, agents: Sequence[Any]) -> Sequence[Any]:
         """Return agents in an order that does not depend on the list of agents."""
         if agents is not self._set:
             return sorted(agents, key=_KEY)
@@ -187,22 +180,9 @@ class Population:
             actual = Counter(each.state for each in self._everybody if type(each) is kind.cls)
             for state, number in actual.items():
                 if counts.get(state) != number:
-                    raise SimulationError(
-                        f"{number} agents are in {state!r}, where events have brought "
-                        f"{counts.get(state, 0)}: change states by fire, or by begin_in before the "
-                        "run, not by agent.state = ..."
-                    )
-
-    @cached_property
-    def definitions(self) -> list[Definition[Any]]:
-        """The charts of all kinds, of the population and of the world's class."""
-        return definitions_of([*self.kinds, *kinds_of(type(self._world))])
-
-    @cached_property
-    def triggers(self) -> dict[str, None]:
-        """The events that some chart has."""
-        triggers = (chart.hierarchy.triggers for chart in self.definitions)
-        return {trigger: None for each in triggers for trigger in each}
+                    brought = f"where events have brought {counts.get(state, 0)}"
+                    cure = "change states by fire, or by begin_in before the run"
+                    raise SimulationError(f"{number} agents are in {state!r}, {brought}: {cure}")
 
     def states(self) -> dict[str, int]:
         """Return the number of agents in each state, by its text."""
@@ -216,31 +196,3 @@ class Population:
                 text = state_text(state)
                 numbers[text] = numbers.get(text, 0) + number
         return numbers
-
-
-class Members:
-    """The agents of each kind in each state, in the order in which they were added."""
-
-    def __init__(self) -> None:
-        self._lists: dict[tuple[type, Any], list[Any]] = {}
-        self._indices: dict[tuple[Any, Any], int] = {}
-
-    def of(self, channel: Channel) -> Sequence[Any]:
-        """Return the agents to which an event can happen."""
-        return self._lists.get((channel.kind.cls, channel.state), ())
-
-    def add(self, agent: Any, state: Any) -> None:
-        """Add an agent that enters a state."""
-        for leaf in leaves_in(state):
-            agents = self._lists.setdefault((type(agent), leaf), [])
-            self._indices[agent, leaf] = len(agents)
-            agents.append(agent)
-
-    def remove(self, agent: Any, state: Any) -> None:
-        """Remove an agent that leaves a state, and put the last one in its place."""
-        for leaf in leaves_in(state):
-            agents = self._lists[type(agent), leaf]
-            index, last = self._indices.pop((agent, leaf)), agents.pop()
-            if last is not agent:
-                agents[index] = last
-                self._indices[last, leaf] = index

@@ -166,10 +166,8 @@ def _number(value: Any, cls: type, name: str) -> Measured:
         is_whole = isinstance(number, int) and abs(number) < _LARGEST_WHOLE
         return number if is_whole else float(number)
 
-    raise SimulationError(
-        f"{location_of_method(cls, name)}: {cls.__name__}.{name} must return a finite number, or "
-        f"None where there is nothing to measure, got {value!r}"
-    )
+    problem = f"must return a finite number, or None if there is nothing to measure, got {value!r}"
+    raise SimulationError(f"{location_of_method(cls, name)}: {cls.__name__}.{name} {problem}")
 
 
 # Pictures

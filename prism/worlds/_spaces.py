@@ -49,10 +49,7 @@ class _Ground(Generic[AgentT, PositionT]):
 
     def _position_of(self, agent: AgentT) -> PositionT:
         if agent not in self._positions:
-            problem = (
-                "is nowhere in this space: put it somewhere first, and use it before it leaves"
-            )
-            raise FieldValueError(f"{agent!r} {problem}")
+            raise FieldValueError(f"{agent!r} is nowhere in this space, before put or after leave")
         return self._positions[agent]
 
 
@@ -72,12 +69,7 @@ class Space(_Ground[AgentT, int]):
     """
 
     def __init__(
-        self,
-        width: int = 0,
-        height: int = 0,
-        *,
-        wraps: bool = False,
-        capacity: int | None = 1,
+        self, width: int = 0, height: int = 0, *, wraps: bool = False, capacity: int | None = 1
     ) -> None:
         super().__init__()
         self.width: int = width
@@ -112,9 +104,7 @@ class Space(_Ground[AgentT, int]):
             FieldValueError: If the cell does not exist, or is full.
         """
         if not 0 <= cell < self.width * self.height:
-            raise FieldValueError(
-                f"there is no cell {cell}: use 0 to {self.width * self.height - 1}"
-            )
+            raise FieldValueError(f"no cell {cell}: use 0 to {self.width * self.height - 1}")
         if self.cells.get(agent) != cell and not self._has_room(cell):
             raise FieldValueError(f"cell {cell} is full: {self.at(cell)!r}")
         self._settle(agent, cell)
@@ -224,12 +214,7 @@ class Plane(_Ground[AgentT, Position]):
     """
 
     def __init__(
-        self,
-        width: float = 1.0,
-        height: float = 1.0,
-        radius: float = 0.1,
-        *,
-        wraps: bool = False,
+        self, width: float = 1.0, height: float = 1.0, radius: float = 0.1, *, wraps: bool = False
     ) -> None:
         super().__init__()
         self.width: float = width
@@ -253,9 +238,7 @@ class Plane(_Ground[AgentT, Position]):
         if self.wraps:
             x, y = x % self.width, y % self.height
         if not (0 <= x <= self.width and 0 <= y <= self.height):
-            raise FieldValueError(
-                f"({x!r}, {y!r}) is not in a plane of {self.width} by {self.height}"
-            )
+            raise FieldValueError(f"({x!r}, {y!r}) is outside {self.width} by {self.height}")
         self._settle(agent, (x, y))
 
     def bring(self, newcomer: AgentT, parent: AgentT) -> None:

@@ -8,7 +8,7 @@ go on, in waves until none waits. So a run never depends on which answer came fi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
@@ -96,11 +96,16 @@ class Turns:
 
     # Beginning, joining and leaving
 
-    def begin(self) -> None:
-        """Count the states, after `World.setup`."""
-        self.population.begin()
-        for agent in self.population.everybody():
+    def begin(self, agents: Sequence[Any]) -> None:
+        """Count the states of all agents, after `World.setup`."""
+        self.population.begin(agents)
+        for agent in agents:
+            self.count(agent, 1)
             self._look_at(agent)
+
+    def count(self, agent: Any, change: int) -> None:
+        """Count an agent that joins, 1, or leaves, -1."""
+        agent._kind.counts[agent.state] += change
 
     def announce(self) -> None:
         """Log every agent, and what `World.setup` logged."""
@@ -122,10 +127,8 @@ class Turns:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
         if self.world.independent and self.acting is not None:
-            raise SimulationError(
-                f"{source!r} cannot add anybody: in an independent world, agents change only "
-                "themselves; add newcomers in a hook, such as round_begins"
-            )
+            problem = "cannot add anybody, in an independent world: add newcomers in a hook"
+            raise SimulationError(f"{source!r} {problem}")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
         self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
 
@@ -135,7 +138,7 @@ class Turns:
         self.population.take_in(agent, parent, neighbours)
         if not self.has_begun:
             return
-        self.population.count(agent, 1)
+        self.count(agent, 1)
         self._look_at(agent)
         self.events.joined(agent, source)
         if agent._kind.is_nested:
@@ -151,7 +154,7 @@ class Turns:
         self._active.pop(agent, None)
         self.population.remove(agent)
         if self.has_begun:
-            self.population.count(agent, -1)
+            self.count(agent, -1)
             ticks = agent.ticks_in_state + agent._stayed - self._is_to_come(agent)
             self.events.left(agent, ticks)
 
@@ -233,9 +236,7 @@ class Turns:
         if agent.has_left:
             return None
         if self.refusing is not None:
-            raise SimulationError(
-                f"agent {agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}"
-            )
+            raise SimulationError(f"{agent.agent_id!r} cannot fire {trigger!r}: {self.refusing}")
         made = agent._kind.chart.fire(agent, trigger, context)
         if made is not None:
             self.made[trigger] += 1
@@ -249,8 +250,7 @@ class Turns:
 
     def moved(self, agent: Any, edge: Edge) -> int:
         """Note a transition that the engine has made; return the ticks of the whole stay."""
-        population, left, entered = self.population, edge.from_state, edge.to_state
-        kind = agent._kind
+        kind, left, entered = agent._kind, edge.from_state, edge.to_state
         kind.counts[left] -= 1
         kind.counts[entered] += 1
         self.counts["transitions"] += 1
@@ -261,9 +261,6 @@ class Turns:
         agent.state, agent._since = entered, now
         if agent._stayed:
             agent._stayed = 0
-        if population.by_rate:
-            population.members.remove(agent, left)
-            population.members.add(agent, entered)
         is_over = self._at == _EVERYBODY_IS_OVER or agent is self.acting
         if is_over or not self._is_to_come(agent):
             self._look_at(agent)
@@ -304,6 +301,33 @@ class Turns:
         ranks = all_mixed([each._key for each in chosen], self.now * GOLDEN)
         return sorted(zip(ranks, chosen, strict=True), key=_RANK)
 
+    async def round(self, pace: Callable[[], Awaitable[object]]) -> None:
+        """Run the ticks of a round.
+
+        Args:
+            pace: Awaited after every tick.
+        """
+        world = self.world
+        for _ in range(self.ticks_per_round):
+            self.advance()
+            world.tick_begins()
+            self.begin_tick()
+            await self.tick()
+            self.end_tick()
+            world.tick_ends()
+            await pace()
+            self.end_if_over()
+            if self.stopped is not None:
+                return
+
+    def advance(self) -> None:
+        """Let the clock go on to the next tick."""
+        self.clock.advance()
+
+    async def tick(self) -> None:
+        """Run a tick as the world does."""
+        await self.world.tick()
+
     def begin_tick(self) -> None:
         """Begin a tick."""
         self.now = max(self.world.round - 1, 0) * self.ticks_per_round + self.clock.tick
@@ -321,11 +345,11 @@ class Turns:
     async def give(self, agents: Sequence[Agent] | None = None) -> None:
         """Give turns to agents that have something to do, then settle what their steps wait for."""
         due = [each for each in self._due.pop(self.now, ()) if each._due <= self.now]
-        turns = (
-            self._turns_of({**self._active, **dict.fromkeys(due)} if due else self._active)
-            if agents is None
-            else self._activated(agents, due)
-        )
+        if agents is None:
+            active = {**self._active, **dict.fromkeys(due)} if due else self._active
+            turns: Iterable[Agent] = self._turns_of(active)
+        else:
+            turns = self._activated(agents, due)
         waiting: dict[Agent, Waiting] = {}
         for agent in turns:
             if agent in waiting:

@@ -30,10 +30,8 @@ async def settle_all(turns: Any, waiting: list[Waiting]) -> None:
             break
         waiting = await wave(turns, waiting)
     else:
-        raise SimulationError(
-            f"the step of {waiting[0][0]!r} still waits after {MOST_WAVES} answers in one "
-            "tick: let it end"
-        )
+        problem = f"still waits after {MOST_WAVES} answers in one tick: let it end"
+        raise SimulationError(f"the step of {waiting[0][0]!r} {problem}")
     turns.acting = None
 
 
@@ -102,10 +100,8 @@ async def outside(turns: Any, waiting: Waiting | None) -> Waiting | None:
                 # of the run, or by a time limit of the guest's own
                 error = cancelled
         else:
-            error = SimulationError(
-                f"the step of {agent!r} awaits {future!r}: await decide, write and receive of "
-                "agents, whose answers come in the order of turns"
-            )
+            cure = "await decide, write and receive of agents, whose answers come in order"
+            error = SimulationError(f"the step of {agent!r} awaits {future!r}: {cure}")
         waiting = advance(turns, agent, running, None, error)
     return waiting
 

@@ -106,10 +106,7 @@ def _load_file(path: Path) -> ModuleType:
         importlib.invalidate_caches()
     module = importlib.import_module(path.stem)
     if Path(module.__file__ or "").absolute() != path.absolute():
-        raise InputError(
-            f"has the name of the module {path.stem!r}, which is loaded: name it otherwise",
-            path=path,
-        )
+        raise InputError(f"has the name of a loaded module, {path.stem}: rename it", path=path)
     return module
 
 
@@ -121,10 +118,8 @@ def address_of(cls: type[Any]) -> str:
     """
     module = sys.modules[cls.__module__]
     if "<locals>" in cls.__qualname__ or getattr(module, cls.__name__, None) is not cls:
-        raise InputError(
-            f"{cls.__qualname__} cannot be found again: define it at the top of a module",
-            field="world",
-        )
+        problem = f"{cls.__qualname__} cannot be found again: define it at the top of a module"
+        raise InputError(problem, field="world")
     if cls.__module__ == "__main__":
         return f"{file_of(cls)}:{cls.__name__}"
     # a package exports what its own modules define
@@ -142,10 +137,8 @@ def file_of(cls: type[Any]) -> str:
     file: str | None = getattr(sys.modules[cls.__module__], "__file__", None)
     # what is piped into Python has the file <stdin>
     if file is None or not Path(file).exists():
-        raise InputError(
-            f"{cls.__name__} is not defined in a file, which a resume requires: put it in one",
-            field="world",
-        )
+        problem = f"{cls.__name__} is not defined in a file, which a resume requires: put it in one"
+        raise InputError(problem, field="world")
     return file
 
 

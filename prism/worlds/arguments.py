@@ -7,9 +7,9 @@ from enum import Enum
 from numbers import Integral
 from pathlib import Path
 from reprlib import repr as brief
-from typing import Annotated, Any, ClassVar, Protocol, TypedDict
+from typing import Any, ClassVar, Protocol, TypedDict
 
-from prism.errors import FieldTypeError, FieldValueError, InputError
+from prism.errors import InputError
 from prism.llm import Model
 from prism.reasoner import BaseWriter
 from prism.runlog import SimulatedClock
@@ -18,7 +18,7 @@ from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
 from prism.statechart.memory import plain_number
 from prism.telemetry.loggers import EventLogger
-from prism.worlds.fields import Declares, Field, by_class, hints_of, refuse_unknown
+from prism.worlds.fields import Declares, Field, read_value, refuse_unknown
 
 MOST = 2**53
 
@@ -56,11 +56,8 @@ def decider_of(model: Any, reasoner: Any) -> Any:
     if model is not None and reasoner is not None:
         raise InputError("has no effect beside a reasoner: leave one out", field="model")
     if is_custom(reasoner) and not callable(getattr(reasoner, "decide_many", None)):
-        raise InputError(
-            "must be a reasoner or a policy file, and a model is passed as model=...; "
-            f"got {brief(reasoner)}",
-            field="reasoner",
-        )
+        problem = f"must be a reasoner or a policy file (pass model=...), got {brief(reasoner)}"
+        raise InputError(problem, field="reasoner")
     return reasoner if model is None else Model.of(model)
 
 
@@ -131,56 +128,6 @@ def read_parameters(cls: type[Declares], values: Mapping[str, Any]) -> dict[str,
     """
     refuse_unknown(cls, values, "parameter", parameters_of(cls))
     return {name: read_value(cls, name, value) for name, value in values.items()}
-
-
-def read_value(cls: type[Declares], name: str, value: Any) -> Any:
-    """Return a value of a field's type, converted from a text if it is one.
-
-    Args:
-        cls: The class that declares the field.
-        name: The name of the field.
-        value: The value.
-    """
-    # pydantic takes a tenth of a second to load, which few runs need
-    from pydantic import ValidationError
-
-    adapter = _adapter(cls, name)
-    if adapter is None:
-        return value
-    readings = [(adapter.validate_python, value)]
-    if isinstance(value, str):
-        # a text may stand for a value in JSON, or for the items of a tuple
-        readings += [
-            (adapter.validate_json, "null" if value.strip().lower() == "none" else value),
-            (adapter.validate_python, [each.strip() for each in value.split(",")]),
-        ]
-    problems = []
-    for read, each in readings:
-        try:
-            return read(each)
-        except ValidationError as error:
-            problems += error.errors()
-
-    problem = problems[0]
-    is_of_its_type = any(word in problem["type"] for word in ("than", "finite"))
-    kind = FieldValueError if is_of_its_type else FieldTypeError
-    raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}")
-
-
-@by_class
-def _adapter(cls: type[Declares], name: str) -> Any:
-    """Return what checks the values of a field; None for a type that pydantic cannot check."""
-    from pydantic import ConfigDict, TypeAdapter
-    from pydantic import Field as Bounds
-
-    field, hint = cls.fields[name], hints_of(cls).get(name, Any)
-    bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
-    # JSON, and so a log, has no infinity and no NaN
-    config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
-    try:
-        return TypeAdapter(bounded, config=config)
-    except Exception:
-        return None
 
 
 def plain_value(value: Any) -> Any:

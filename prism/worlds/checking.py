@@ -67,7 +67,9 @@ def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
     check_classes(cls, [each for each in kinds if issubclass(each, Agent)])
 
     def summary(name: str) -> str:
-        return (getdoc(getattr(cls, name)) or "").partition("\n")[0]
+        method = getattr(cls, name)
+        # a measure may have a label
+        return getattr(method, "title", (getdoc(method) or "").partition("\n")[0])
 
     return {
         "world": cls.__name__,
@@ -223,10 +225,8 @@ def child() -> None:
         run.run()
     notes = [*_silent(run, path)]
     if run.loop.world._network is None:
-        notes += [
-            f"{kind} reads its neighbours, but the world has no network: set one in setup"
-            for kind in unconnected
-        ]
+        problem = "reads its neighbours, but the world has no network: set one in setup"
+        notes += [f"{kind} {problem}" for kind in unconnected]
     # not to the standard output, to which the world itself may print
     path.with_suffix(".notes").write_text(json.dumps(notes))
 
@@ -250,10 +250,8 @@ def _silent(run: Run[Any], log: Path) -> Iterator[str]:
     turns = run.loop.turns
     for (trigger, state), number in turns.missed.most_common():
         if not turns.made[trigger]:
-            yield (
-                f"{trigger!r} was fired {number:,} times in {state!r}, where it does nothing, and "
-                "never made a transition"
-            )
+            problem = "where it does nothing, and never made a transition"
+            yield f"{trigger!r} was fired {number:,} times in {state!r}, {problem}"
     events = map(orjson.loads, log.read_bytes().splitlines())
     steps = [each for each in events if each["event"] in (AGENT_JOINED, TRANSITION)]
     texts = (str(each.get("to_state", each.get("state"))) for each in steps)

@@ -7,20 +7,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Any
 
-from prism.errors import (
-    AgentError,
-    DefinitionError,
-    FieldValueError,
-    SimulationError,
-)
-from prism.reasoner import (
-    BaseWriter,
-    PolicyReasoner,
-    Question,
-    TextCall,
-    Wording,
-    Written,
-)
+from prism.errors import AgentError, DefinitionError, FieldValueError, SimulationError
+from prism.reasoner import BaseWriter, PolicyReasoner, Question, TextCall, Wording, Written
 from prism.reasoner.asking import all_of
 from prism.reasoner.descriptions import in_words, stay_in_words
 from prism.reasoner.texts import fallback_text
@@ -119,16 +107,13 @@ class Deciding(Waits):
         state, chart = agent.state, kind.chart
         if agent.has_left:
             return ()
-        if state in chart.decision_states or (
-            isinstance(state, Configuration) and chart.decides(state)
-        ):
+        is_decided = isinstance(state, Configuration) and chart.decides(state)
+        if is_decided or state in chart.decision_states:
             return tuple(chart.enabled_targets(agent, self.trigger, self.context))
         if (state, self.trigger) in kind.choices:
-            raise DefinitionError(
-                f"chart {chart.name!r}: {self.trigger!r} leads from {state_text(state)!r} to "
-                "several states, but nobody decides there: add "
-                f"decision_states=[{type(state).__name__}.{state.name}]"
-            )
+            problem = f"{self.trigger!r} leads from {state_text(state)!r} to several states"
+            cure = f"nobody decides: add decision_states=[{type(state).__name__}.{state.name}]"
+            raise DefinitionError(f"chart {chart.name!r}: {problem}, but {cure}")
         return ()
 
     def _require_weights(self, weights: Mapping[Any, float]) -> None:
@@ -147,9 +132,8 @@ class Deciding(Waits):
         if not (min(parts) >= 0 and 0 < sum(parts) < inf):
             options = ", ".join(map(state_text, self.options))
             whose = f"the weights of {self.agent.agent_id!r} for {self.trigger!r}"
-            raise FieldValueError(
-                f"{whose} must be 0 or more, and above 0 for one of {options}: {dict(weights)}"
-            )
+            problem = f"must be 0 or more, and above 0 for one of {options}: {dict(weights)}"
+            raise FieldValueError(f"{whose} {problem}")
 
     def question(self, parameters: Mapping[str, Any]) -> Question:
         """Return the decision as a reasoner is asked, in a world with these parameters."""

@@ -8,9 +8,22 @@ from enum import Enum
 from functools import lru_cache
 from inspect import get_annotations, isfunction
 from math import inf
-from typing import Any, ClassVar, TypeVar, cast, dataclass_transform, get_type_hints, overload
+from types import NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    TypeVar,
+    Union,
+    cast,
+    dataclass_transform,
+    get_args,
+    get_origin,
+    get_type_hints,
+    overload,
+)
 
-from prism.errors import DefinitionError, FieldTypeError
+from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.randomness import RandomStream
 from prism.statechart.names import did_you_mean
 
@@ -101,9 +114,7 @@ def refuse_shared(value: Any, instead: str) -> None:
         DefinitionError: If it is a list, dict or set.
     """
     if isinstance(value, (list, dict, set)):
-        raise DefinitionError(
-            f"the default {value!r} would be shared by all objects: use {instead}"
-        )
+        raise DefinitionError(f"{value!r} would be shared by all objects: use {instead}")
 
 
 def _refuse_shared_attributes(cls: type) -> None:
@@ -141,10 +152,8 @@ class Declares:
         """Take the fields of the class."""
         super().__init_subclass__(**options)
         if "__init__" in vars(cls) and cls.__module__.partition(".")[0] != "prism":
-            raise DefinitionError(
-                f"{cls.__name__}.__init__: declare fields with their types instead, and do the "
-                "rest in the world's setup or populate"
-            )
+            problem = "declare fields instead, and do the rest in the world's setup or populate"
+            raise DefinitionError(f"{cls.__name__}.__init__: {problem}")
         _refuse_shared_attributes(cls)
         fields: dict[str, Field] = {}
         for name, hint in get_annotations(cls).items():
@@ -164,33 +173,36 @@ class Declares:
         methods = [name for mark in MARKS for name in marked(cls, mark) if name in vars(cls)]
         for name in (*fields, *methods):
             if name not in cls.fields and any(name in vars(base) for base in _above(cls)):
-                raise DefinitionError(
-                    f"{cls.__name__}.{name} would hide what every {_above(cls)[0].__name__} has: "
-                    "give it another name, or set it without a type"
-                )
+                problem = f"would hide what every {_above(cls)[0].__name__} has"
+                cure = "give it another name, or set it without a type"
+                raise DefinitionError(f"{cls.__name__}.{name} {problem}: {cure}")
         cls.fields = {**cls.fields, **fields}
 
     def _fill(
         self, arguments: Mapping[str, Any], stream: Callable[[str], RandomStream] | None
     ) -> None:
         """Set every field to its argument, or to what its declaration makes."""
-        cls = type(self)
+        cls, plain = type(self), _plain_fields(type(self))
         for name, field in cls.fields.items():
             if name in arguments:
-                setattr(self, name, arguments[name])
+                value = arguments[name]
             elif field.make is not None:
-                setattr(self, name, field.make())
+                value = field.make()
             elif field.draw is not None:
                 if stream is None:
-                    raise DefinitionError(
-                        f"{cls.__name__}.{name} is drawn, which works only for fields of agents: "
-                        "draw it in setup, with self.random"
-                    )
-                setattr(self, name, field.draw(stream(name)))
+                    problem = "is drawn, as only agents' fields are: draw it in setup"
+                    raise DefinitionError(f"{cls.__name__}.{name} {problem}")
+                value = field.draw(stream(name))
             elif field.default is MISSING:
                 raise FieldTypeError(f"{cls.__name__} needs {name}: {cls.__name__}({name}=...)")
             else:
-                setattr(self, name, field.default)
+                value = field.default
+            if name in plain:
+                # almost all values have their type already
+                types, is_bounded = plain[name]
+                if type(value) not in types or (is_bounded and value is not field.default):
+                    value = read_value(cls, name, value)
+            setattr(self, name, value)
 
 
 def _above(cls: type) -> list[type]:
@@ -230,6 +242,85 @@ def hints_of(cls: type) -> dict[str, Any]:
         return get_type_hints(cls)
     except Exception:  # a type that is imported for type checkers only, or defined in a function
         return {}
+
+
+# Values
+
+
+_PLAIN = (int, float, str, NoneType, Enum)
+
+
+@by_class
+def _plain_fields(cls: type[Declares]) -> dict[str, tuple[set[Any], bool]]:
+    """Return the types of the values of a class's plain fields, and whether these have bounds.
+
+    Plain are fields of numbers, texts, truth values, members of an enum, and of one of these or
+    None. In others, such as lists, nothing is checked.
+    """
+    plain, hints = {}, hints_of(cls)
+    for name, field in cls.fields.items():
+        hint = hints.get(name)
+        types = {*get_args(hint)} if get_origin(hint) in (Union, UnionType) else {hint}
+        if all(isinstance(each, type) and issubclass(each, _PLAIN) for each in types):
+            # None stands for what is not known yet, and every whole number is a number
+            types |= {NoneType} if field.default is None else set()
+            types |= {int} if float in types else set()
+            plain[name] = types, (field.least, field.most) != (None, None)
+    return plain
+
+
+def read_value(cls: type[Declares], name: str, value: Any) -> Any:
+    """Return a value of a field's type, converted from a text if it is one.
+
+    Args:
+        cls: The class that declares the field.
+        name: The name of the field.
+        value: The value.
+
+    Raises:
+        FieldTypeError: If it has another type.
+        FieldValueError: If it is out of range, or not finite.
+    """
+    # pydantic takes a tenth of a second to load, which few runs need
+    from pydantic import ValidationError
+
+    adapter = _adapter(cls, name)
+    if adapter is None:
+        return value
+    readings = [(adapter.validate_python, value)]
+    if isinstance(value, str):
+        # a text may stand for a value in JSON, or for the items of a tuple
+        readings += [
+            (adapter.validate_json, "null" if value.strip().lower() == "none" else value),
+            (adapter.validate_python, [each.strip() for each in value.split(",")]),
+        ]
+    problems = []
+    for read, each in readings:
+        try:
+            return read(each)
+        except ValidationError as error:
+            problems += error.errors()
+
+    problem = problems[0]
+    is_of_its_type = any(word in problem["type"] for word in ("than", "finite"))
+    kind = FieldValueError if is_of_its_type else FieldTypeError
+    raise kind(f"{cls.__name__}.{name}: {problem['msg']}, got {value!r}")
+
+
+@by_class
+def _adapter(cls: type[Declares], name: str) -> Any:
+    """Return what checks the values of a field; None for a type that pydantic cannot check."""
+    from pydantic import ConfigDict, TypeAdapter
+    from pydantic import Field as Bounds
+
+    field, hint = cls.fields[name], hints_of(cls).get(name, Any)
+    bounded: Any = Annotated[hint, Bounds(ge=field.least, le=field.most)]
+    # JSON, and so a log, has no infinity and no NaN
+    config = ConfigDict(arbitrary_types_allowed=True, allow_inf_nan=False)
+    try:
+        return TypeAdapter(bounded, config=config)
+    except Exception:
+        return None
 
 
 # Marks of methods

@@ -70,9 +70,7 @@ class Guest(Agent, Generic[ObjectT]):
     def __new__(cls, *, object: ObjectT, **_others: Any) -> Guest[ObjectT]:  # noqa: A002
         """Make a guest of the kind of its object."""
         if not callable(getattr(object, "act", None)):
-            raise AgentError(
-                f"agents of a world, or objects with act(self, world) are needed; got {object!r}"
-            )
+            raise AgentError(f"{object!r} is no agent, and has no act(self, world)")
         chart = getattr(object, "chart", PRESENT_CHART)
         kind: Any = cast(Any, _kind_of)(cls, type(object), chart)
         made: Guest[ObjectT] = super().__new__(kind)
@@ -174,10 +172,9 @@ class TurnWriter(ForwardingWriter):
             SimulationError: If the run has no writer, without which such an agent cannot act.
         """
         if not self._guest.world._run_turns.answers.has_writer:
-            raise SimulationError(
-                f"agent {self._guest.agent_id!r} asks a model, but the run has no writer: pass "
-                "Run(..., writer=...), or --writer ollama:MODEL on the command line"
-            )
+            cure = "pass Run(..., writer=...), or --writer ollama:MODEL on the command line"
+            problem = f"asks a model, but the run has no writer: {cure}"
+            raise SimulationError(f"agent {self._guest.agent_id!r} {problem}")
         return [await Writing(self._guest, call) for call in calls]
 
     def announce(self, *_calls: Any, **_options: Any) -> None:

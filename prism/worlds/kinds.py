@@ -15,12 +15,11 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds.fields import MARKS, RATE, STEP, hints_of, marked, unknown_name
+from prism.worlds.fields import MARKS, RATE, STEP, hints_of, marked
 from prism.worlds.guests import Guest, GuestChart
 from prism.worlds.world import World, defines, kinds_of
 
 Step = Callable[[Any, Any], Any]
-Rate = float | str | Callable[[Any, Any], float]
 
 
 @dataclass(slots=True)
@@ -31,15 +30,15 @@ class Channel:
         kind: The kind of the agents.
         state: The state.
         step: What happens.
-        rate: Events per round for each agent.
+        rate: Events per round for each agent: a number, the name of a field, or a function.
         most: The largest rate that a function returns, if that was declared.
         is_reported: Whether a warning has said what the rate costs.
     """
 
     kind: Kind
     state: Any
-    step: Step
-    rate: Rate
+    step: Any
+    rate: Any
     most: float | None = None
     is_reported: bool = False
 
@@ -247,20 +246,17 @@ def _kind_problems(cls: Any) -> Iterator[str]:
     timed = [each.source for each in definition.transitions if each.trigger == TIMEOUT]
     has_limit = definition.timeouts or cls.timeout_threshold is not None or issubclass(cls, Guest)
     if timed and not has_limit:
-        yield (
-            f"{cls.__name__} never times out in {', '.join(dict.fromkeys(map(state_text, timed)))}"
-            ": give the chart timeouts={state: ticks}, or the class a timeout_threshold"
-        )
+        where = ", ".join(dict.fromkeys(map(state_text, timed)))
+        cure = "give the chart timeouts={state: ticks}, or the class a timeout_threshold"
+        yield f"{cls.__name__} never times out in {where}: {cure}"
 
 
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
     if not inspect.iscoroutinefunction(cls.tick):
         yield f"{cls.__name__}.tick must be async: write  async def tick(self)"
     if is_by_rate(cls) and defines(cls, "tick"):
-        yield (
-            f"{cls.__name__} has steps with rates, which need no tick of its own: leave out tick, "
-            "or the rates"
-        )
+        problem = "has steps with rates, which need no tick of its own: leave out either"
+        yield f"{cls.__name__} {problem}"
 
 
 def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Iterator[str]:
@@ -273,16 +269,10 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
         if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
-        rate = getattr(method, RATE)[0]
-        if isinstance(rate, str) and not hasattr(cls, rate) and rate not in cls.fields:
-            yield f"{cls.__name__}.{name}: {unknown_name(cls, rate, 'field', cls.fields)}"
         for state in states:
             having = [kind for kind in fitting if kind.chart.definition.leaves_of(state)]
             if not having:
-                yield (
-                    f"{cls.__name__}.{name}: a step during a state that no agent's chart has: "
-                    f"{state!r}"
-                )
+                yield f"{cls.__name__}.{name}: no agent's chart has the state {state!r}"
             for kind in having:
                 other = step_by_state.setdefault((kind, state), name)
                 if other != name and not by_rate:

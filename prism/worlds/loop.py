@@ -21,13 +21,13 @@ from prism.runs.running import run_to_end
 from prism.statechart.names import identify
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, warning_once
-from prism.worlds._activation import TurnsAhead, events_at_rates, go_to
+from prism.worlds._activation import TurnsAhead, TurnsAtRates, turns_for
 from prism.worlds._events import Events
 from prism.worlds._results import Pictures, WorldResults, WorldRound, measured
 from prism.worlds._turns import Turns
 from prism.worlds.arguments import parameter_values
 from prism.worlds.decisions import Answers
-from prism.worlds.kinds import inside, runs_ahead
+from prism.worlds.kinds import inside
 from prism.worlds.treatments import Treatments
 from prism.worlds.world import World
 
@@ -87,9 +87,9 @@ class Loop:
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
-        is_ahead = runs_ahead(type(world)) and answers.concurrency
-        make = TurnsAhead if is_ahead else Turns
-        log = Events(logger, self.clock, relays=bool(is_ahead) or covered is not None)
+        make = turns_for(type(world), answers)
+        relays = make is TurnsAhead or covered is not None
+        log = Events(logger, self.clock, relays=relays)
         self.turns: Turns = make(world, run, answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
@@ -133,9 +133,7 @@ class Loop:
             SimulationError: If it was run before, which has changed the agents.
         """
         if self.has_run:
-            raise SimulationError(
-                "this simulation has been run: make a new one, with a new world and new agents"
-            )
+            raise SimulationError("this run has been carried out: make a new one")
 
         self.has_run = True
         with self.clock.bound(), warning_once():
@@ -179,7 +177,7 @@ class Loop:
             first = turns.population.canonical(turns.population.everybody())[:covered]
             turns.events.covered = frozenset(each.agent_id for each in first)
         world.setup()
-        turns.begin()
+        turns.begin(turns.population.everybody())
 
     def _begin(self) -> None:
         turns = self.turns
@@ -189,7 +187,7 @@ class Loop:
         more = {**self._about_world(), **({"charts": nested} if nested else {})}
         if turns.events.covered is not None:
             more["logged_agents"] = len(turns.events.covered)
-        if turns.population.by_rate:
+        if isinstance(turns, TurnsAtRates):
             # in continuous time, whose unit is a round
             more["seconds_per_round"] = self.clock.seconds_per_tick * turns.ticks_per_round
         turns.events.emit(
@@ -241,11 +239,7 @@ class Loop:
             self.treatments.apply(number)
             world.round_begins()
             turns.assignments.log()
-            if isinstance(turns, TurnsAhead):
-                await turns.round()
-            else:
-                await self._ticks()
-
+            await turns.round(self.pace)
             turns.end_if_over()
             if number in (1, self.rounds):
                 turns.population.require_counted()
@@ -262,23 +256,6 @@ class Loop:
         summary = WorldRound(number, states, measures, *tally, stopped=turns.stopped)
         turns.events.emit(events.ROUND_ENDED, **summary.to_dict())
         return summary
-
-    async def _ticks(self) -> None:
-        world, turns = self.world, self.turns
-        for _ in range(turns.ticks_per_round):
-            self.clock.advance()
-            end, by_rate = self.clock.moment, turns.population.by_rate
-            if by_rate:
-                go_to(turns, end, 0.0)
-            world.tick_begins()
-            turns.begin_tick()
-            await (events_at_rates(turns, end) if by_rate else world.tick())
-            turns.end_tick()
-            world.tick_ends()
-            await self.pace()
-            turns.end_if_over()
-            if turns.stopped is not None:
-                return
 
     @contextmanager
     def _explaining(self) -> Iterator[None]:

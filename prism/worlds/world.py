@@ -23,8 +23,6 @@ from prism.worlds.fields import Declares
 AgentT = TypeVar("AgentT", bound=Agent)
 NewT = TypeVar("NewT", bound=Agent)
 
-DEFAULT_ROUNDS = 10
-
 _PLAIN = (int, float, str, tuple, Enum, type(None))
 
 
@@ -59,7 +57,7 @@ class World(Declares, Generic[AgentT]):
         FieldValueError: If a parameter is out of range.
     """
 
-    rounds: ClassVar[int] = DEFAULT_ROUNDS
+    rounds: ClassVar[int] = 10
     ticks: ClassVar[int] = 1
     together: ClassVar[bool] = False
     independent: ClassVar[bool] = False
@@ -89,10 +87,8 @@ class World(Declares, Generic[AgentT]):
             is_constant = name.startswith("_") or name.isupper() or not isinstance(value, _PLAIN)
             is_declared = name in get_annotations(cls) or hasattr(super(cls, cls), name)
             if not (is_constant or is_declared or name in cls.fields):
-                raise DefinitionError(
-                    f"{cls.__name__}.{name} has no type: write  "
-                    f"{name}: {type(value).__name__} = {value!r},  which makes it a parameter"
-                )
+                cure = f"{name}: {type(value).__name__} = {value!r},  which makes it a parameter"
+                raise DefinitionError(f"{cls.__name__}.{name} has no type: write  {cure}")
 
     # What the world is
 
@@ -122,10 +118,8 @@ class World(Declares, Generic[AgentT]):
     def random(self) -> RandomStream:
         """The random numbers of the world itself in this round. Each agent has its own."""
         if self.together and self._running("random").acting is not None:
-            raise SimulationError(
-                f"{type(self).__name__} is a together world, in which the order of agents must not "
-                "matter: draw from agent.random in steps"
-            )
+            problem = "is a together world, where no order matters: draw from agent.random in steps"
+            raise SimulationError(f"{type(self).__name__} {problem}")
         return self._stream
 
     @property
@@ -136,19 +130,15 @@ class World(Declares, Generic[AgentT]):
             SimulationError: If none has been set.
         """
         if self._network is None:
-            raise SimulationError(
-                f"{type(self).__name__} has no network: set one in setup, such as  "
-                "self.network = small_world(self, 6, 0.1)"
-            )
+            cure = "set one in setup, such as  self.network = small_world(self, 6, 0.1)"
+            raise SimulationError(f"{type(self).__name__} has no network: {cure}")
         return self._network
 
     @network.setter
     def network(self, network: Network[AgentT]) -> None:
         if not isinstance(network, Network):
-            raise FieldTypeError(
-                f"{type(self).__name__}.network must be a Network, got {network!r}: write  "
-                "self.network = from_edges(self, graph)"
-            )
+            problem = f"must be a Network, got {network!r}: write  self.network = from_edges(...)"
+            raise FieldTypeError(f"{type(self).__name__}.network {problem}")
         vars(self)["_network"] = network
         network.wire()
 
@@ -271,10 +261,8 @@ class World(Declares, Generic[AgentT]):
         kinds: Sequence[Any] = kinds_of(type(self))
         if len(kinds) != 1:
             name, names = type(self).__name__, " | ".join(kind.__name__ for kind in kinds)
-            raise DefinitionError(
-                f"{name} is a world of {names or 'no kind'}: define populate(self, agents), which "
-                f"returns its agents, or write  class {name}(World[Kind])"
-            )
+            cure = f"define populate(self, agents), or write  class {name}(World[Kind])"
+            raise DefinitionError(f"{name} is a world of {names or 'no kind'}: {cure}")
 
         return [kinds[0]() for _ in range(agents)]
 

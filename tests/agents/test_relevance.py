@@ -92,7 +92,7 @@ OUTSIDE = (-0.001, 1.001, float("nan"), float("inf"), True, "0.5")
         *(({"relevance": each}, FieldValueError, r"from 0\.0 to 1\.0, got ") for each in OUTSIDE),
         (object(), FieldTypeError, "cannot tell the relevance of <object"),
         ("music", FieldTypeError, "of 'music': give a number from 0 to 1"),
-        ({"topics": "music"}, FieldTypeError, "topics must be a list of strings, got 'music'"),
+        ({"topics": "music"}, FieldValueError, "topics must be a list of strings, got the text"),
     ],
 )
 def test_what_cannot_be_rated_is_refused(

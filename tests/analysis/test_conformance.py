@@ -87,7 +87,7 @@ def test_each_step_has_its_faults(
     """Each comes with what the chart would allow, and there is no other."""
     # each line is an agent's only one
     checked = check_log(log_of([stepped(line, line) for line in faults]), chart)
-    columns = "agent_id, format('{}: {}; {}', kind, found, allowed)"
+    columns = "agent_id, format('{}: {}; {}', kind, logged, allowed)"
     assert checked.violations.project(columns).fetchall() == [
         (line, fault) for line, fault in faults.items() if fault is not None
     ]

@@ -51,8 +51,9 @@ def test_every_table_is_that_of_the_whole_log_in_all_of_its_columns(
 def test_damaged_lines_and_an_earlier_run_are_left_out_with_a_note(
     ends: list[int], write_log: WriteLog
 ) -> None:
-    """Lines keep their numbers, and the last of several runs counts."""
-    assert_alike(write_log([*RUN, *RUN]), ends, ["runs", "states", "transitions", "agents"])
+    """Lines keep their numbers, the last of several runs counts, and late facts have columns."""
+    born = make.joined("b", "x", parent="a")
+    assert_alike(write_log([*RUN, *RUN, born]), ends, ["runs", "states", "transitions", "agents"])
 
 
 HUGE = [10**9, 10**12, 2**62, 2**63 - 1]

@@ -16,12 +16,12 @@ def test_a_good_server_is_well(prism: Prism, server: FakeOllama) -> None:
     assert told == ["ok server", "... load", "ok load", "ok letter", "ok name"]
 
 
-def test_an_unreachable_server_is_wrong(prism: Prism, server: FakeOllama) -> None:
+def test_an_unreachable_server_fails(prism: Prism, server: FakeOllama) -> None:
     """What is wrong is the last line, and the exit status is 1."""
     server.stop()
     ran = prism("doctor", "--model", f"ollama:llama3.2@{server.url}")
     assert (ran.status, ran.err) == (1, "")
-    assert ran.out.startswith(f"wrong server: cannot reach llama3.2 at {server.host}")
+    assert ran.out.startswith(f"fails server: cannot reach llama3.2 at {server.host}")
 
 
 def test_checks_are_printed_before_the_model_is_loaded(prism: Prism, server: FakeOllama) -> None:

@@ -151,7 +151,7 @@ def test_check_holds_a_log_against_a_chart(run: Path, log: Prism) -> None:
     ran = log("check", "log.jsonl", "--chart", "social_feed")
     assert (ran.status, "steps: unknown_trigger 2\n" in ran.err) == (1, True)
     first = log("check", "log.jsonl", "--chart", "social_feed", "--json").rows[0]
-    assert (first["kind"], first["found"]) == ("unknown_trigger", "snubs")
+    assert (first["kind"], first["logged"]) == ("unknown_trigger", "snubs")
     assert first["allowed"].startswith("scrolling allows ")
 
     (log.folder / "own_mine.py").write_text(MINE)

@@ -64,15 +64,6 @@ def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None
     assert content(made.folder) == before
 
 
-def test_a_chart_is_not_written_over_itself(made: Prism) -> None:
-    """A chart's file is no place to export it to."""
-    before = (made.folder / "c.json").read_bytes()
-    ran = made("chart", "export", "c.json", "--format", "mermaid", "-o", "c.json")
-    assert ran.status == 2
-    assert "c.json: is read by this command" in ran.err
-    assert (made.folder / "c.json").read_bytes() == before
-
-
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.sampled(3)
 def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:

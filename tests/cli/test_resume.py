@@ -22,7 +22,7 @@ AGENTS, ROUNDS, SEED = 30, 30, 5
 RUN = ("simulate", "--agents", AGENTS, "--rounds", ROUNDS, "--seed", SEED)
 KEEPING = ("--out", "run")
 RESUME = ("resume", "run")
-AGAIN = "prism: run: carrying it out again with 0 answers, then on\n"
+AGAIN = "prism: run: repeating it with 0 answers, then going on\n"
 HINT = "prism: continue with: prism resume run\n"
 
 Tree = dict[str, bytes | None]

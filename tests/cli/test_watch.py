@@ -39,4 +39,5 @@ def test_options_of_a_world_are_not_for_a_run(here: Path) -> None:
         assert "--seed is only for a world" in prism("watch", path, "--seed", 1).err
     for world in ("rumour", "mine.py", "mine.py:World"):
         assert "--chart is for runs" in prism("watch", world, "--chart", "x").err
+    assert "none.csv: there is no such file" in prism("watch", "rumour", "--agents", "none.csv").err
     assert "No module named 'nowhere'" in prism("watch", "nowhere:World").err

@@ -258,7 +258,7 @@ DAY = Diagram(
         "place": Box(("work", "home"), ("work",)),
         "phone": Box(("pocket", "feed", "back"), ("pocket",)),
     },
-    marks={"back": "H"},
+    histories={"back": "H"},
 )
 
 

@@ -117,8 +117,8 @@ async def test_a_question_that_fails_among_others_is_not_waited_for(
 async def test_a_refusal_may_be_an_outage_once_a_server_has_answered(
     fault: Fault, server: FakeOllama, connect: Connect
 ) -> None:
-    """Patience is for a server that restarts; a key that never was accepted is refused at once."""
-    pool = impatient(connect(), pause=0.001, patience=600)
+    """Patience is for a server that restarts; a key that it never accepted is refused at once."""
+    pool = impatient(connect(attempts=3), pause=0.001, patience=600)
     server.fail(*[fault] * 4)
     with pytest.raises(LLMError, match=r"answered 40[013]"):
         await pool.chat(HELLO)
@@ -126,7 +126,10 @@ async def test_a_refusal_may_be_an_outage_once_a_server_has_answered(
     await pool.chat(HELLO)
     server.fail(*[fault] * 4)
     await pool.chat(HELLO)
-    assert server.asked == 7
+    server.fail(fault)
+    with pytest.raises(LLMError, match=r"answered 40[013]"):
+        await impatient(pool).chat(HELLO)
+    assert server.asked == 8
 
 
 async def test_patience_counts_from_the_first_failure(server: FakeOllama, connect: Connect) -> None:

@@ -29,7 +29,7 @@ async def test_an_answer_where_thoughts_belong_is_the_answer(
     """It is taken if the content is empty and it is an object of the schema; prose is not."""
     if dialect == "ollama":
         field = "thinking"
-    server.fail(replies(dialect, {"content": "", field: answer("scrolling")}))
+    server.fail(replies(dialect, {"content": " \n", field: answer("scrolling")}))
     (decision,) = await Reasoner(connect(), mode="chat").decide_many([ask()])
     assert (decision.source, decision.chosen) == ("model", S.SCROLLING)
     for thought in ("I would go on scrolling.", '{"next_state": "scrolling", "sure": 0.1}'):

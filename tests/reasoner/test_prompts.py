@@ -1,5 +1,6 @@
 """What a model is told: the contract's prompt, the prompts of other charts, and templates."""
 
+from dataclasses import replace
 from enum import StrEnum
 from os.path import commonprefix
 from types import SimpleNamespace
@@ -222,6 +223,8 @@ async def test_a_template_replaces_the_prompt() -> None:
     assert (await prompt_of(ask(), prompt="{name}:")).startswith("Ada:\n\nChoose one of these:\n")
     posed = ask(SimpleNamespace(name="Bo", note="x\nChoose calm."))
     assert (await prompt_of(posed, prompt="{agent.note}")).startswith("x\n  Choose calm.\n")
+    letter = replace(hears(), context="Dear Ada,\nChoose calm.")
+    assert "\nDear Ada,\n  Choose calm.\n" in await prompt_of(letter)
 
 
 def moved(number: int = 1) -> Any:

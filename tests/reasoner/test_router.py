@@ -20,8 +20,8 @@ async def test_the_first_part_answers_until_it_is_switched() -> None:
     router.switch("composing")
     assert outcomes(await router.decide_many(crowd(3))) == [(S.COMPOSING, "model")] * 3
 
-    mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Model(""))})
-    assert (mixed.chooses_acts, mixed.part.chooses_acts) == (True, False)
+    mixed = Router({"first": PolicyReasoner(3), "second": Reasoner(Model(""), memory=2)})
+    assert (mixed.chooses_acts, mixed.part.chooses_acts, mixed.memory) == (True, False, 2)
     assert await mixed.decide_many(crowd(2)) == await PolicyReasoner(3).decide_many(crowd(2))
 
 

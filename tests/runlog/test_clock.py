@@ -13,13 +13,6 @@ zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(mi
 starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones)
 
 
-def test_a_new_clock_is_before_the_first_round() -> None:
-    """A clock starts at the beginning of 2026 in UTC, before round 1 and tick 1."""
-    clock = SimulatedClock()
-    stamp = {"timestamp": "2026-01-01T00:00:00Z", "round": 0, "tick": 0}
-    assert (clock.moment.stamp, clock.round, clock.tick) == (stamp, 0, 0)
-
-
 @given(starts, st.lists(st.integers(0, 30), max_size=6))
 def test_a_tick_takes_so_many_seconds(start: datetime, rounds: list[int]) -> None:
     """The clock shows its start plus a minute a tick, or what it was given, as text and seconds."""

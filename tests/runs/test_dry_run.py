@@ -8,6 +8,7 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
+from prism.examples.rumour import Person, Rumour
 from prism.llm import Model
 from prism.programs.thinking import Memory
 from prism.runs import WriterOptions
@@ -84,6 +85,28 @@ def test_rounds_and_agents_are_scaled() -> None:
     decisions = [each.models["llama3.2"]["decisions"] for each in (few, many)]
     assert decisions[1] == 100 * decisions[0] > 0
     assert many.money == pytest.approx(100 * (few.money or 0))
+
+
+class Couples(Rumour):
+    """A world that makes two agents for each that it is asked for, or a dozen."""
+
+    dozen: bool = False
+
+    def populate(self, agents: int) -> list[Person]:
+        """Make them."""
+        return [Person() for _ in range(12 if self.dozen else 2 * agents)]
+
+
+@pytest.mark.parametrize(("asked", "dozen", "there"), [(50, True, 12), (300, False, 600)])
+def test_agents_are_scaled_to_those_whom_the_world_makes(
+    asked: int, dozen: bool, there: int
+) -> None:
+    """A world that makes more or fewer agents than it is asked for costs what those cost."""
+    model = Model("llama3.2", **PRICED)
+    whole = Run(Couples, asked, rounds=3, model=model, parameters={"dozen": dozen})
+    found = estimate(whole)
+    assert (found.of_agents, found.of_agents == found.agents) == (there, dozen)
+    assert len(whole.replace(model=None).agents) == there
 
 
 @pytest.mark.slow

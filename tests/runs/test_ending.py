@@ -15,6 +15,7 @@ import pytest
 from prism import Run, replay, resume
 from prism.errors import TooManyFallbacksError
 from prism.llm import Model
+from prism.runs import run_status
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama, FakeOpenAI, Fault
 from tests.kit.commands import Prism
@@ -93,6 +94,10 @@ def test_a_run_that_was_stopped_is_resumed(
     with pytest.raises(TooManyFallbacksError, match="answered 400: no"):
         options(server).keep(folder, on_round=fail)
     paid = (folder / "answers.jsonl").read_bytes()
+    lines = (folder / "events.jsonl").read_bytes().splitlines()
+    events = [json.loads(line)["event"] for line in lines]
+    assert (events[0], events.count("round.started")) == ("run.started", rounds)
+    assert "stopped, as 10 of the last 20 decisions fell back" in str(run_status(folder).problem)
 
     server.recover()
     outcome = resume(folder)

@@ -218,7 +218,7 @@ def test_a_run_stopped_after_a_round_is_resumed_to_the_same_bytes(
     assert resume(tmp_path) is None
     assert heard.said == [
         ("started", 0, 5),
-        ("note", f"{tmp_path}: carrying it out again with 0 answers, then on"),
+        ("note", f"{tmp_path}: repeating it with 0 answers, then going on"),
         ("started", 0, 5),
     ]
 
@@ -275,8 +275,8 @@ def test_what_is_no_folder_of_a_run_is_named(prism: Prism, command: str, name: s
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"", "is not valid JSON"),
-        (b"\xff", "cannot be read"),
+        (b"", "is empty"),
+        (b"\xff", "is not UTF-8 text"),
         (b"[" * 100_000, "is nested too deeply"),
         (b'{"config": null}', "is damaged: it describes no run"),
         (b'{"config": []}', "is damaged: it describes no run"),

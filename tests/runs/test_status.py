@@ -8,13 +8,14 @@ from threading import Event, Thread
 import orjson
 import pytest
 
-from prism import Run
+from prism import Run, resume
 from prism.llm import Model
 from prism.runlog import RunLog
 from prism.runs import RunStatus, find_runs, run_status
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama
 from tests.kit import make
+from tests.kit.commands import Prism
 from tests.kit.logs import WriteLog
 from tests.kit.waiting import wait_until
 
@@ -42,11 +43,6 @@ def cut(complete: Path, tmp_path: Path) -> Path:
     until = [b'"round":2,"tick":3' in line for line in lines].index(True) + 1
     (path / "events.jsonl").write_bytes(b"".join(lines[:until]) + b'{"event":"stat')
     return path
-
-
-def test_a_complete_run(complete: Path) -> None:
-    """A run with results is complete, at its last round and tick, whatever else is there."""
-    assert run_status(complete) == RunStatus(complete, "complete", 3, 12, 3, 12)
 
 
 def test_a_run_while_it_runs(tmp_path: Path) -> None:
@@ -88,6 +84,29 @@ def test_a_look_disturbs_nobody(tmp_path: Path) -> None:
 def test_a_stopped_run_is_where_its_log_ends(cut: Path) -> None:
     """Without a sign of life the log says where a run was, however it is cut off."""
     assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
+
+
+@pytest.mark.parametrize(
+    ("error", "why"),
+    [(KeyboardInterrupt(), "interrupted"), (ValueError("odd\nthing"), "ValueError: odd thing")],
+)
+def test_a_stopped_run_says_why_until_it_goes_on(
+    error: BaseException, why: str, prism: Prism
+) -> None:
+    """An interruption or an error stands in ``run.json``, and in the status, until a resume."""
+
+    def stop(_summary: object) -> None:
+        raise error
+
+    path = prism.folder / "run"
+    with pytest.raises(type(error)):
+        RUN.keep(path, on_round=stop)
+    status = run_status(path)
+    assert (status.state, status.round, status.problem) == ("stopped", 1, why)
+    shown = prism("status", "run").stdout.decode()
+    assert f"{why}\ncontinue with: prism resume run" in shown
+    resume(path)
+    assert (run_status(path).problem, "stopped" in (path / "run.json").read_text()) == (None, False)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"prism": 1}', b"\xff"])

@@ -219,6 +219,15 @@ def test_a_run_that_fails_is_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert noted == [f"{file}: has changed since the batch began"]
 
 
+def test_a_row_has_the_number_of_agents_there_were(tmp_path: Path) -> None:
+    """Beside the number that was asked for stands that at the end, when some have come or gone."""
+    plan = Plan({"world": "meadow", "agents": 30, "rounds": 9, "seeds": 2})
+    with ThreadPoolExecutor(1) as threads:
+        done = batch(plan, tmp_path / "out", executor=threads)
+    rows = done.results().project("agents, agents_at_end, flock").fetchall()
+    assert [(asked, end == flock != asked) for asked, end, flock in rows] == [(30, True)] * 2
+
+
 @pytest.mark.slow
 def test_tables_alone_are_the_same_tables(done: Batch, tmp_path: Path) -> None:
     """Without logs there is no folder for a run, and every table is what it is with them."""

@@ -192,7 +192,7 @@ TARGET = {"measure": "adopted", "value": 1, "spread": 1}
         ({"target": [{**TARGET, "held_out": True}]}, 20, "needs "),
         ({"target": [{**TARGET, "arm": "a"}]}, 20, "is of no arm"),
         ({"seeds": 1, "target": [{**TARGET, "statistic": "sd"}]}, 20, "needs two seeds"),
-        ({"bounds": {}}, 20, "needs .bounds."),
+        ({"bounds": {}}, 20, "is missing: add .bounds."),
         ({"bounds": {"faulty": [0, 1]}}, 20, "is for numbers, but faulty is False by default"),
         ({"vary": {"push": [0.1, 0.2]}}, 20, "is for batches"),
         ({}, 19, "'samples': must be 20 or more"),

@@ -166,7 +166,7 @@ def test_a_run_without_a_model_asks_one_from_a_round_on(tmp_path: Path) -> None:
         policy = PolicyOptions(tmp_path / "policy.json")
         with pytest.raises(InputError, match="must be 3 or less"):
             rerun(again, tmp_path / "later", from_round=5, reasoner=policy)
-    with pytest.raises(InputError, match="asked none so far"):
+    with pytest.raises(InputError, match="since the run asked none"):
         rerun(run, tmp_path / "b", from_round=3, model={"prompt": "{situation}"})
 
 

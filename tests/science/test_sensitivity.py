@@ -112,7 +112,7 @@ def _ask_for(measure: str) -> None:
 def test_what_cannot_be_sampled_is_refused(plan: dict[str, Any]) -> None:
     """Plans without bounds, with arms, with bounds of texts, and numbers of samples."""
     for change, said in (
-        ({"bounds": {}}, r"needs \[bounds\]"),
+        ({"bounds": {}}, r"add \[bounds\]"),
         ({"arm": [{"name": "a"}]}, "field 'arm': is for batches"),
         ({"bounds": {"x9": [0, 1]}}, "Ishigami has no parameter 'x9'"),
     ):

@@ -52,34 +52,6 @@ def test_few_follow_as_many_as_there_are() -> None:
     assert graph.number_of_edges() == 3
 
 
-class Growing(Feed):
-    """A feed that others join."""
-
-    follow_network: Any = "scale_free"
-    reciprocity: float = 0.36
-
-    def round_begins(self) -> None:
-        """Let 300 join."""
-        for number in range(300):
-            self.add(SocialAgent(f"new{number:03}"))
-
-
-def test_who_joins_a_generated_network_follows_as_its_last_agent_would() -> None:
-    """Mean and reciprocity hold on, whatever the order of the list, and fame attracts followers."""
-    agents, found = list(synthetic_population(60, seed=1).agents), []
-    for listed in (agents, agents[::-1]):
-        feed = Growing(first_posts=())
-        Run(feed, listed, rounds=1, ticks=1, seed=1).run()
-        found.append({reader.agent_id: tuple(reader.follows) for reader in feed.agents})
-    assert found[0] == found[1]
-    graph = networkx.DiGraph((one, other) for one, others in found[0].items() for other in others)
-    assert graph.number_of_edges() / 360 == pytest.approx(10, rel=0.03)
-    assert networkx.overall_reciprocity(graph) == pytest.approx(0.36, abs=0.03)
-    assert not [*networkx.selfloop_edges(graph)]
-    # without copying, the most famous has 45 followers
-    assert max(dict(graph.in_degree()).values()) > 90
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("exponent", [2.2, 2.5, 3.0, 4.0])
 def test_a_scale_free_network_has_the_exponent_that_it_should(exponent: float) -> None:

@@ -66,13 +66,6 @@ async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:
     ]
 
 
-async def test_content_can_be_replaced(server: FakeOllama, client: ollama.AsyncClient) -> None:
-    """A model can be made to say anything, once."""
-    server.fail(Fault.says("I would rather not."))
-    said = [(await client.chat("llama3.2", HELLO)).message.content for _ in range(2)]
-    assert said == ["I would rather not.", "Hello."]
-
-
 async def test_faults_come_in_turn_and_end(server: FakeOllama, client: ollama.AsyncClient) -> None:
     """Faults hit one question each, in order; a lasting one hits all, until the server recovers."""
     server.fail(Fault.status(500), Fault.status(503))

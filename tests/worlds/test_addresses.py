@@ -48,7 +48,7 @@ def test_a_world_that_is_in_no_file_cannot_be_kept(
 def test_a_file_called_like_a_loaded_module_is_refused(tmp_path: Path) -> None:
     """Both would be one module."""
     (tmp_path / "json.py").write_text(ONE)
-    with pytest.raises(InputError, match="has the name of the module 'json', which is loaded"):
+    with pytest.raises(InputError, match="has the name of a loaded module, json: rename it"):
         Run(f"{tmp_path}/json.py:Own")
 
 

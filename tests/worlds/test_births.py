@@ -422,12 +422,12 @@ def come_back(yard: Any, person: Person) -> None:
     [
         (Acting, lambda yard, one: yard.add(one), AgentError, "has joined a run already"),
         (Acting, lambda yard, _: yard.add(Person), AgentError, "must get an agent, got <class"),
-        (Acting, come_back, FieldValueError, "is nowhere in this space: .* before it leaves"),
+        (Acting, come_back, FieldValueError, "is nowhere in this space, .* after leave"),
         (
             ActingAlone,
             lambda yard, _: yard.add(Person()),
             SimulationError,
-            "add newcomers in a hook, such as round_begins",
+            "add newcomers in a hook",
         ),
     ],
 )

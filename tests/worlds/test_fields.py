@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, FieldTypeError, FieldValueError
 from prism.examples import Rumour, Schelling
 from prism.examples.rumour import Mind, Person
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, World, during, param, state
+from prism.worlds import Agent, World, during, param, state, uniform
 
 Level = StrEnum("Level", ["LOW", "HIGH"])
 """States."""
@@ -125,6 +125,48 @@ def test_a_text_is_read_by_the_type_of_its_parameter(name: str, text: Any, value
     assert (read, type(read)) == (value, type(value))
 
 
+class Typed(Plain):
+    """An agent with fields of several types."""
+
+    age: int = 1
+    part: float = param(0.5, least=0, most=1)
+    level: Level | None = None
+    items: list[float] = state(list)
+
+
+class Drawn(Plain):
+    """An agent whose whole number is drawn as a fraction."""
+
+    age: int = uniform(1, 2)  # type: ignore[assignment]
+
+
+def test_a_field_of_an_agent_gets_a_value_of_its_type() -> None:
+    """What can be converted exactly is; lists are kept as they are."""
+    given: Any = {"age": 3.0, "part": "0.25", "level": "high", "items": [1]}
+    agent = Run(Places(size=1), [Typed(**given)]).agents[0]
+    assert (repr(agent.age), agent.part, agent.level) == ("3", 0.25, Level.HIGH)
+    assert agent.items is given["items"]
+
+
+@pytest.mark.parametrize(
+    ("make", "problem"),
+    [
+        (lambda: Typed(age=3.5), r"Typed\.age: .* fractional part, got 3\.5"),  # type: ignore[arg-type]
+        (lambda: Typed(age=None), r"Typed\.age: .* integer, got None"),  # type: ignore[arg-type]
+        (lambda: Typed(part=1.5), r"Typed\.part: .* less than or equal to 1, got 1\.5"),
+        (lambda: Typed(part=float("nan")), r"Typed\.part: .* got nan"),
+        (lambda: Typed(level="low-"), r"Typed\.level: .* got 'low-'"),  # type: ignore[arg-type]
+        (Drawn, r"Drawn\.age: .* fractional part, got 1\."),
+    ],
+)
+def test_a_field_of_an_agent_of_another_type_or_range_is_refused(
+    make: Callable[[], Plain], problem: str
+) -> None:
+    """Fields of agents are checked as parameters are, also those that are drawn."""
+    with pytest.raises((FieldTypeError, FieldValueError), match=problem):
+        _ = Run(Places(size=1), [make()]).agents
+
+
 def test_a_field_without_a_value_names_the_agent_class() -> None:
     """A required field that nobody gave is told when the agent joins a run."""
     with pytest.raises(TypeError, match=r"Plain needs age: Plain\(age=...\)"):
@@ -199,7 +241,7 @@ class Two(World[Plain]):
         (
             Two,
             lambda: Plain(age=1),
-            ["a state that no agent's chart has: <Mind.SPREADER", "two steps of a Plain in 'low'"],
+            ["no agent's chart has the state <Mind.SPREADER", "two steps of a Plain in 'low'"],
         ),
     ],
 )

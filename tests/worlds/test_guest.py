@@ -117,7 +117,7 @@ def test_the_guest_has_what_its_object_has() -> None:
 
 def test_who_cannot_take_part_is_refused_at_once() -> None:
     """An object is refused before the first round, with what its class lacks."""
-    with pytest.raises(AgentError, match="agents of a world, or objects with act"):
+    with pytest.raises(AgentError, match="'ada' is no agent, and has no act"):
         _ = Run(Mixed(), ["ada"]).agents
 
 

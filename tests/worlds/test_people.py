@@ -82,6 +82,9 @@ def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
     assert [each.agent_id for each in agents] == [each["username"] for each in personas]
     assert [each.name for each in agents] == [each["realname"] for each in personas]
     assert [each.age for each in agents] == [each["age"] for each in personas]
+    rows = table(tmp_path, 'agent_id,persona\nann,"x\nChoose it."\nbo,\ncy,\n')
+    told = Run(Rumour(friends=2), rows).agents
+    assert [each.persona() for each in told[:2]] == ["x\n  Choose it.", "You are bo."]
 
 
 def test_attributes_are_in_the_log(tmp_path: Path) -> None:
@@ -105,6 +108,7 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
         ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
+        ("kind,trust\nPerson,0.5\nPersn,1\n", "line 3, field 'kind': there is no kind 'Persn'"),
         ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
@@ -129,7 +133,7 @@ class Twins(World[Person]):
     ("world", "text", "problem"),
     [
         (Market, "kind\nboss\n", "no kind 'boss': the world has Buyer, Seller"),
-        (Twins, PEOPLE, r"has 3 rows, but Twins.populate made 6 agents"),
+        (Twins, PEOPLE, r"has 3 rows, but populate made 6 agents"),
     ],
 )
 def test_rows_and_agents_belong_together_one_by_one(

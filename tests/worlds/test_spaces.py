@@ -178,7 +178,7 @@ def test_a_position_outside_is_refused(x: float, y: float) -> None:
     """A plane that does not wrap has an end, and no plane has a position that is no number."""
     lamp = Run(Sky(), 1).world.agents[0]
     plane: Plane[Lamp] = Plane()
-    with pytest.raises(FieldValueError, match="is not in a plane of"):
+    with pytest.raises(FieldValueError, match="is outside"):
         plane.put(lamp, x, y)
     plane.put(lamp, 1, 1)
     assert plane.within(lamp, 1) == ()
@@ -194,5 +194,5 @@ def test_who_was_never_put_somewhere_has_no_neighbours() -> None:
         lambda: world.sky.towards(one, other),
         lambda: Space[Lamp](width=3, height=3).beside(one),
     ):
-        with pytest.raises(FieldValueError, match=r"<Lamp lamp_1 in off> .* put it .* first"):
+        with pytest.raises(FieldValueError, match="<Lamp lamp_1 in off> is nowhere in this space"):
             look()

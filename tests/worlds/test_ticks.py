@@ -355,10 +355,3 @@ class Telling(Room):
         else:
             heard = [await second.receive(), await second.receive()]
             self.closed.extend(each.content for each in heard if each)
-
-
-def test_the_oldest_message_is_received_first() -> None:
-    """Messages are read in the order in which they were sent."""
-    run = Run(Telling(), 2, rounds=1, ticks=1)
-    run.run()
-    assert run.world.closed == ["one", "two"]

@@ -159,11 +159,7 @@ def at(rate: Any) -> Any:
     ("world", "problem"),
     [
         (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
-        (lambda: tick_of(fine, live=at(1.0)), "leave out tick"),
-        (
-            lambda: tick_of(fine, live=at("stagse")),
-            "Own.live: Own has no field 'stagse'.* did you mean 'stages'",
-        ),
+        (lambda: tick_of(fine, live=at(1.0)), "leave out either"),
     ],
 )
 def test_a_tick_that_gives_no_turns_is_refused(

@@ -21,7 +21,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine import machine as adapter
 from prism.statechart._engine import writing
 from prism.statechart._engine.completion import RunToCompletion
-from prism.statechart._engine.machine import ActionCallback, EventData, GuardCondition, Machine
+from prism.statechart._engine.machine import ActionCallback, EventData, Machine
 from prism.statechart._engine.running import Steps
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, shared_edge
@@ -231,15 +231,14 @@ class Engine(RunToCompletion[StateT]):
                 return Engine.fire(self, agent, trigger, context, target)
             return self._through(agent, trigger, context, target)
 
-        for arc, dest, end, edge in steps:
+        for arc, dest, end, edge, guards in steps:
             if target is not None and edge.to_state != target:
                 continue
             conditions, before = arc.conditions, arc.before
             if (
                 (arc.prepare or arc.after or end.on_enter or arc.dest is not dest)
                 or (before and (before[0].__class__ is not ActionCallback or len(before) > 1))
-                or (conditions and conditions[0].__class__ is not GuardCondition)
-                or len(conditions) > 1
+                or (conditions and conditions != guards)
             ):
                 return self._through(agent, trigger, context, target, arcs[arcs.index(arc) :])
             if not conditions:

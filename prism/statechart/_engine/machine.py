@@ -177,8 +177,8 @@ class ChartEvent(Event):
         """Read what `Statechart.fire` needs in one state; return whether it is anything new.
 
         That is the name by which the event has the state's transitions, a copy of their list, each
-        with its target and edge, the state, and its member. Where fire does not know a class, which
-        may do anything, the copy is equal to no list, so that the Machine itself runs.
+        with its target, edge and guard, the state, and its member. Where fire does not know a
+        class, which may do anything, the copy equals no list, so that the Machine itself runs.
         """
         source = self.machine.values[state]
         listed: Any = self.transitions.get(source.name)
@@ -186,9 +186,9 @@ class ChartEvent(Event):
         for arc in listed or ():
             end = source if arc.dest is None else self.machine.get_state(arc.dest)
             edge = shared_edge(source.value, end.value, self.name)
-            steps.append((arc, arc.dest, end, edge))
-        classes = {type(each) for arc, _, end, _ in steps for each in (self, source, arc, end)}
-        is_known = classes <= {ChartEvent, State, Arc}
+            steps.append((arc, arc.dest, end, edge, arc.conditions[:1]))
+        parts = (each for arc, _, end, _, guards in steps for each in (arc, end, *guards))
+        is_known = {*map(type, (self, source, *parts))} <= {ChartEvent, State, Arc, GuardCondition}
         row = source.name, (listed and [*listed]) if is_known else (), steps, source, source.value
         former, self.rows[state] = self.rows.get(state), row
         return former != row

@@ -115,10 +115,12 @@ def test_a_line_that_is_cut_off_is_noted(write_log: WriteLog) -> None:
 
 
 def test_keys_of_an_application_are_columns(log_of: LogOf) -> None:
-    """Keys that prism does not know have the narrowest type that fits all values."""
+    """Keys that prism does not know have the narrowest type; columns without values are absent."""
     values = [(1, True, [1]), (2.5, None, {"b": 1})]
     log = log_of([make.event("vote.cast", n=n, sure=s, more=m) for n, s, m in values])
-    rows = log.table("events_of", "vote.cast").project("n, sure, more").fetchall()
+    table = log.table("events_of", "vote.cast")
+    assert "from_state" not in table.columns
+    rows = table.project("n, sure, more").fetchall()
     assert rows == [(1.0, True, "[1]"), (2.5, None, '{"b":1}')]
 
 

@@ -101,6 +101,11 @@ def to_c(event: Any) -> Any:
     return event
 
 
+def closed_arc() -> Any:
+    """Return a transition of another chart, whose guard is of prism's own kind."""
+    return first_arc(Statechart(Light, [Transition("go", A, B, closed)], A))
+
+
 class Stubborn(StockTransition):
     """A transition that is never made."""
 
@@ -117,6 +122,7 @@ CHANGES: list[tuple[Any, Any]] = [
     (lambda machine, _arcs: machine.events.pop("go"), None),
     (lambda machine, _arcs: machine.remove_transition("go"), None),
     (lambda _machine, arcs: arcs[0].conditions.append(Condition(lambda event: False)), None),
+    (lambda _machine, arcs: arcs[0].conditions.extend(closed_arc().conditions), None),
     (lambda _machine, arcs: arcs[0].before.append(lambda event: None), B),
     (lambda machine, arcs: (machine.add_states("E"), setattr(arcs[0], "dest", "E")), "E"),
 ]

@@ -32,8 +32,8 @@ def test_an_outline_says_what_lies_inside_what() -> None:
     # a shallow history and a deep one, in their own composite alone
     back = [Transition("back", Day.ASLEEP, History(Day.PHONE, deep=deep)) for deep in (False, True)]
     marked = to_outline(day(*back).definition)
-    assert [*marked.marks.values()] == ["H", "H*"]
-    assert marked.boxes["phone"].inside[3:] == (*marked.marks,)
+    assert [*marked.histories.values()] == ["H", "H*"]
+    assert marked.boxes["phone"].inside[3:] == (*marked.histories,)
     assert marked.boxes["body"].inside == ("fresh", "tired")
 
 
