@@ -270,6 +270,7 @@ def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize("installed", [True, False], ids=["installed", "not installed"])
+@pytest.mark.sampled(2)
 def test_plugin_named_by_a_conftest_works(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, installed: bool
 ) -> None:

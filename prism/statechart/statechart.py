@@ -111,7 +111,7 @@ class Statechart(Driving[StateT]):
             machine: The Machine.
             name: Name of the chart in logs and messages; that of the Machine by default.
             timeouts: Ticks after which `tick` fires the time-out, by state.
-            timeout_trigger: The event that is fired then.
+            timeout_trigger: The event that a time-out fires.
             logger: As for the chart itself.
             clock: As for the chart itself.
 

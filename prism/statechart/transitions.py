@@ -64,8 +64,8 @@ class Transition(Generic[StateT_co]):
         internal: Whether a transition to a state inside a composite stays in the composite; one
             that leads elsewhere leaves its source (SCXML, 3.13).
         after: Ticks since the source was entered; at that tick `Statechart.tick` makes this
-            transition, if its guard passes. A function, ``after(agent)``, is asked
-            each time that the source is entered.
+            transition, if its guard passes. A function, ``after(agent)``, is called
+            each time the source is entered.
         rate: How often a tick `Statechart.tick` makes this transition: a number above 0, or
             ``rate(agent, context)``. An agent leaves by it within a tick with the probability
             ``1 - exp(-rate)``.

@@ -80,7 +80,7 @@ class FrozenClock:
 
 
 class TransitionLog(Instrument):
-    """The events of prism as dicts, in the order of the log.
+    """The events of prism as dicts, in the order of the log, without events that a chart refuses.
 
     Attributes:
         events: All of them, with their name under ``event``.

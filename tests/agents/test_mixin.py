@@ -29,7 +29,7 @@ class Forgetful(StatechartMixin):
         self.name = name
 
 
-class Made:
+class Registered:
     """A base with its own ``__new__``."""
 
     def __new__(cls, name: str) -> Any:
@@ -38,7 +38,7 @@ class Made:
         return made
 
 
-class Both(StatechartMixin, Made):
+class Both(StatechartMixin, Registered):
     """An agent whose base has its own ``__new__``."""
 
     def __init__(self, name: str) -> None:

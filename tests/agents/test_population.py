@@ -22,7 +22,7 @@ from prism.agents import (
 )
 
 
-def told(population: Population) -> list[Any]:
+def contents_of(population: Population) -> list[Any]:
     """Return what is drawn for a population's agents, and their posts."""
     names = ("agent_id", "interests", "archetype", "following")
     return [
@@ -34,7 +34,7 @@ def told(population: Population) -> list[Any]:
 def test_a_seed_fixes_the_population() -> None:
     """The same seed gives the same population, another seed a different one in every field."""
     one, again, other = (synthetic_population(150, seed=seed) for seed in (7, 7, 8))
-    assert told(one) == told(again)
+    assert contents_of(one) == contents_of(again)
     for name in ("interests", "archetype", "following"):
         assert [getattr(a, name) for a in one.agents] != [getattr(a, name) for a in other.agents]
     assert [post.topics for post in one.posts] != [post.topics for post in other.posts]

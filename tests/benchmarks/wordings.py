@@ -27,7 +27,7 @@ from tests.benchmarks.harness import FULL, Claim, Effort, Measurement, Table
 from tests.kit.real_models import NAME, served
 
 
-class Asked(NamedTuple):
+class Case(NamedTuple):
     """A question to a person."""
 
     chart: str
@@ -37,25 +37,25 @@ class Asked(NamedTuple):
 
 
 QUESTIONS = (
-    Asked(
+    Case(
         "A street whose neighbours invite each other to parties.",
         "You are Ann, 34.",
         "There is a party tonight. 3 neighbours will come. Do you?",
         {"undecided": "decide later", "comes": "go to the party", "stays_home": "stay at home"},
     ),
-    Asked(
+    Case(
         "Farmers hear of solar panels from their neighbours.",
         "You are Bo, a farmer with little money.",
         "Solar panels cost 9000. Four of your six neighbours have some.",
         {"considers": "think about it", "adopts": "buy panels now", "rejects": "do without"},
     ),
-    Asked(
+    Case(
         "Parents are offered a measles vaccination for their child.",
         "You are Dee, a parent of one child.",
         "Two friends had their child vaccinated. You are offered an appointment.",
         {"accepts": "have it vaccinated", "waits": "decide later", "refuses": "say no"},
     ),
-    Asked(
+    Case(
         "People read posts on a social network.",
         "You are Cy. You love football.",
         "You decide what to do with this post.\n\nPost by Eve:\n  > What a match last night!",
@@ -66,28 +66,16 @@ QUESTIONS = (
 _HOW = "Respond with JSON only, with the letter of one option:"
 _TASK = "Below you read who you are and what happens. Choose what you do next:"
 
-Wording = Callable[[Asked, str, Sequence[str]], str]
+Wording = Callable[[Case, str, Sequence[str]], str]
 """Returns the prompt of a question, from its list of options and their letters."""
 
 WORDINGS: Mapping[str, Wording] = {
-    "agent first, how to respond last": lambda asked, options, letters: (
-        f"{asked.persona}\n\n{asked.chart}\n\n{asked.situation}\n\nChoose what you do next.\n\n"
+    "agent first, how to respond last": lambda case, options, letters: (
+        f"{case.persona}\n\n{case.chart}\n\n{case.situation}\n\nChoose what you do next.\n\n"
         f"Options:\n{options}\n\n{_HOW}\n{letter_form(letters)}\n"
     ),
-    "how to respond before the agent": lambda asked, options, letters: (
-        f"{asked.chart}\n\n{_TASK}\n{options}\n\n{_HOW}\n{letter_form(letters)}\n\n"
-        f"{asked.persona}\n\n{asked.situation}\n"
-    ),
-    "how to respond before and after": lambda asked, options, letters: (
-        f"{asked.chart}\n\n{_TASK}\n{options}\n\n{_HOW}\n{letter_form(letters)}\n\n"
-        f"{asked.persona}\n\n{asked.situation}\n\n{_HOW}\n"
-    ),
-    "a short last line": lambda asked, options, letters: (
-        f"{asked.chart}\n\nOptions:\n{options}\n\n{asked.persona}\n\n{asked.situation}\n\n"
-        f"What do you do? Respond with JSON only:\n{letter_form(letters)}\n"
-    ),
-    "<letter> in the last line": lambda asked, options, letters: (
-        f"{asked.chart}\n\n{_TASK}\n{options}\n\n{asked.persona}\n\n{asked.situation}\n\n"
+    "<letter> in the last line": lambda case, options, letters: (
+        f"{case.chart}\n\n{_TASK}\n{options}\n\n{case.persona}\n\n{case.situation}\n\n"
         f'{_HOW}\n{{"letter": "<letter>"}}\n'
     ),
 }
@@ -119,10 +107,10 @@ def run(effort: Effort) -> list[Table]:
     ]
 
 
-def _ours(asked: Asked, _options: str, letters: Sequence[str]) -> str:
-    agent = SimpleNamespace(name="x", persona=lambda: asked.persona, meanings=asked.options)
-    chart: Any = SimpleNamespace(description=asked.chart)
-    question = Question(agent, "", "", tuple(asked.options), prompt=asked.situation, chart=chart)
+def _ours(case: Case, _options: str, letters: Sequence[str]) -> str:
+    agent = SimpleNamespace(name="x", persona=lambda: case.persona, meanings=case.options)
+    chart: Any = SimpleNamespace(description=case.chart)
+    question = Question(agent, "", "", tuple(case.options), prompt=case.situation, chart=chart)
     return letter_prompt(question, PromptSettings(), letters)
 
 
@@ -135,10 +123,10 @@ async def _measured(
         for name, wording in wordings.items():
             masses: list[float] = []
             distances: list[float] = []
-            for asked in QUESTIONS:
+            for case in QUESTIONS:
                 chances = []
-                for number in range(len(asked.options)):
-                    mass, shares = await _answer(client, wording, asked, number)
+                for number in range(len(case.options)):
+                    mass, shares = await _answer(client, wording, case, number)
                     masses.append(mass)
                     chances += [shares] if shares else []
                 distances.append(farthest(chances) if len(chances) > 1 else 1.0)
@@ -148,11 +136,11 @@ async def _measured(
 
 
 async def _answer(
-    client: Any, wording: Wording, asked: Asked, number: int
+    client: Any, wording: Wording, case: Case, number: int
 ) -> tuple[float, Mapping[str, float] | None]:
     """Return the mass of the letters, and the probabilities of the options if it is enough."""
-    members = [*asked.options.items()]
-    turned = asked._replace(options=dict([*members[number:], *members[:number]]))
+    members = [*case.options.items()]
+    turned = case._replace(options=dict([*members[number:], *members[:number]]))
     letters = dict(zip(ascii_uppercase, turned.options, strict=False))
     listed = "\n".join(f"{letter}: {turned.options[name]}" for letter, name in letters.items())
     text = wording(turned, listed, list(letters))

@@ -106,10 +106,10 @@ def test_a_text_is_shown_with_who_wrote_it(log: Prism) -> None:
     answer = {"id": "ann:1", "prompt": "Greet", "reply": "Hello", "repairs": [again]}
     (log.folder / "answers.jsonl").write_text(f"{json.dumps(answer)}\n")
 
-    def shown(number: int) -> str:
+    def output_of(number: int) -> str:
         return " ".join(log("decision", f"ann:{number}", "events.jsonl").out.split())
 
-    assert "Prompt Greet Useless reply Next prompt Greet. Answer Reply Hello" in shown(1)
-    assert "source fallback reason too slow" in shown(2)
+    assert "Prompt Greet Useless reply Next prompt Greet. Answer Reply Hello" in output_of(1)
+    assert "source fallback reason too slow" in output_of(2)
     rows = [line.split() for line in log("decision", "events.jsonl").out.splitlines()]
     assert ["ann:3", "1", "3", "text", "reply", "-", "-", "failed"] in rows

@@ -74,7 +74,7 @@ def test_parameters_are_fitted(plan: Prism) -> None:
 
 
 @pytest.mark.slow
-def test_a_failed_run_is_told_with_status_1(plan: Prism) -> None:
+def test_a_failed_run_is_reported_with_status_1(plan: Prism) -> None:
     """The others are complete, and the reason is printed once."""
     (plan.folder / "own_fragile.py").write_text(
         "from prism.examples.rumour import Rumour\n\n"
@@ -132,7 +132,6 @@ def test_a_page_is_made_and_replaces_only_pages(prism: Prism) -> None:
     ("line", "problem"),
     [
         (("batch", "plan.toml"), "--out is missing"),
-        (("batch", "none.toml", "--out", "o"), "none.toml: there is no such file"),
         (("batch", "wrong.toml", "--out", "o"), "wrong.toml, field 'seds': is unknown"),
         (("batch", "plan.toml", "--workers", 0, "--out", "o"), "--workers"),
         (("compare", "nowhere", "other"), "nowhere"),

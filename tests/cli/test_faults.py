@@ -34,15 +34,6 @@ class Connects(World[Person]):
         self.network = small_world(self, 3, 0)
 
 
-class Reads(World[Person]):
-    async def tick(self):
-        await self.activate(self.agents)
-
-    @during(Mood.GOOD)
-    def live(self, person: Person) -> None:
-        open("nothing.txt")
-
-
 def half(person: Person) -> float:
     return 1 / 0
 
@@ -61,7 +52,7 @@ class Forgets(World[Person]):
             "Divides",
             1,
             [
-                "prism: town_divides.py:39, in half: ZeroDivisionError: division by zero",
+                "prism: town_divides.py:30, in half: ZeroDivisionError: division by zero",
                 "  return 1 / 0",
                 "  in the step of <Person person_1 in good>, round 2, tick 1",
                 "  correct it and try again; prism --traceback COMMAND shows the full traceback",
@@ -77,22 +68,11 @@ class Forgets(World[Person]):
                 "  in Connects.setup",
             ],
         ),
-        (
-            "Reads",
-            1,
-            [
-                "prism: town_reads.py:35, in Reads.live: FileNotFoundError: [Errno 2] No such "
-                "file or directory: 'nothing.txt'",
-                '  open("nothing.txt")',
-                "  in the step of <Person person_1 in good>, round 1, tick 1",
-                "  correct it and try again; prism --traceback COMMAND shows the full traceback",
-            ],
-        ),
-        ("Forgets", 0, ["prism: FILE:45: coroutine 'Agent.decide' was never awaited"]),
+        ("Forgets", 0, ["prism: FILE:36: coroutine 'Agent.decide' was never awaited"]),
     ],
 )
 @pytest.mark.sampled(3)
-def test_a_fault_is_told_by_line_place_and_remedy(
+def test_a_fault_is_reported_by_line_position_and_remedy(
     world: str, status: int, lines: list[str], prism: Prism
 ) -> None:
     """First the user's file and line, then agent, round and tick, then what to do."""
@@ -109,7 +89,7 @@ def test_all_that_was_called_is_shown_where_it_is_asked_for(prism: Prism) -> Non
     (prism.folder / "town_traced.py").write_text(WORLDS)
     line = ("run", "town_traced.py:Divides", "--agents=5", "--rounds", "3")
     lines = prism("--traceback", *line).err.splitlines()
-    assert lines[0].startswith("prism: town_traced.py:39, in half: ")
+    assert lines[0].startswith("prism: town_traced.py:30, in half: ")
     assert "Traceback (most recent call last):" in lines
     assert any(str(Path("worlds", "_turns.py")) in line for line in lines)
     assert "Traceback (most recent call last):" not in prism(*line).err
@@ -121,4 +101,4 @@ def test_a_class_that_cannot_be_has_its_line(prism: Prism) -> None:
     (prism.folder / "town_wrong.py").write_text(WORLDS + wrong)
     ran = prism("run", "town_wrong.py:Divides")
     assert ran.status == 2
-    assert ran.err.startswith("prism: town_wrong.py:48, in <module>: Wrong.round would hide")
+    assert ran.err.startswith("prism: town_wrong.py:39, in <module>: Wrong.round would hide")

@@ -57,7 +57,7 @@ ON_LOG: list[tuple[Argument, ...]] = [
 ]
 
 
-def only_shown(text: str) -> bool:
+def is_harmless(text: str) -> bool:
     """Return True if a terminal obeys nothing of a text, apart from colours and line ends."""
     for code in ("\x1b[0m", "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[32m", "\x1b[1;31m"):
         text = text.replace(code, "")
@@ -96,7 +96,7 @@ def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
     for arguments in ON_LOG:
         ran = hostile(*(f"{NAME}.log" if each is LOG else each for each in arguments))
         said = ran.err if FOR_PROGRAMS & {*arguments} else ran.out + ran.err
-        if not only_shown(said) or "Traceback" in said:
+        if not is_harmless(said) or "Traceback" in said:
             raw[str(arguments)] = said
     assert raw == {}
 
@@ -107,7 +107,7 @@ def test_a_terminal_gets_no_raw_table(as_format: tuple[str, ...], hostile: Prism
     """On a terminal even the formats for programs are made to be only looked at."""
     said = hostile.on_terminal("log", "transitions", f"{NAME}.log", *as_format).out
     assert said
-    assert only_shown(said)
+    assert is_harmless(said)
 
 
 @pytest.mark.parametrize("command", ["doctor", "simulate"])
@@ -117,7 +117,7 @@ def test_no_server_speaks_to_the_terminal(command: str, prism: Prism, server: Fa
     model = ("--model", f"ollama:tiny@{server.url}")
     run = ("--agents", 5, "--rounds", 1)
     ran = prism(command, *(run if command == "simulate" else ()), *model)
-    assert only_shown(ran.out + ran.err)
+    assert is_harmless(ran.out + ran.err)
 
 
 def test_a_name_that_is_not_text_is_shown_by_its_bytes(prism: Prism) -> None:

@@ -42,7 +42,7 @@ def arguments_for(table: str, run: Path) -> list[str | Path]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(7)
 def test_a_table_is_readable_and_the_same_in_every_format(
     table: str, run: Path, log: Prism
 ) -> None:
@@ -78,7 +78,7 @@ def test_the_log_of_a_restarted_service_is_read_whole_if_asked(log: Prism) -> No
 
 
 def test_a_query_is_a_table(run: Path, log: Prism) -> None:
-    """Its rows are drawn or written like those of a table; a wrong name is refused with a list."""
+    """Its rows are drawn or written like those of a table; what is no query is refused."""
     query = 'select "trigger", count(*) as n from events where to_state is not null group by all'
     assert {row["trigger"] for row in log(query, run, "--json").rows} >= {"decides", "sees_post"}
     assert log("run-measures", run, "--json").rows
@@ -87,7 +87,6 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     for wrong in ("staets", "select stat from states", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert "the columns of states are run, " in log("select stat from states", run).err
 
 
 def test_two_runs_differ(run: Path, log: Prism) -> None:

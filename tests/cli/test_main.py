@@ -28,7 +28,6 @@ WRONG = {
     "half an agent": (["--agents", "2.5"], ["--agents must be a whole number", "2.5"]),
     "neither number nor file": (["--agents", "1,000"], ["--agents", "number or a file", "1,000"]),
     "unknown option": (["--bogus"], ["--bogus"]),
-    "missing file": (["--agents", "nowhere.json"], ["nowhere.json", "no such file"]),
     "no posts": (
         ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
         ["no_posts.jsonl", "no posts"],
@@ -51,12 +50,6 @@ def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
     assert (ran.err.startswith("prism: "), ran.err.count("\n")) == (True, 1)
     assert [words for words in named if words not in ran.err] == []
     assert tree(prism.folder) == before
-
-
-def test_version_is_shown(prism: Prism) -> None:
-    """``--version`` prints the version and nothing else."""
-    ran = prism("--version")
-    assert (ran.status, ran.out, ran.err) == (0, f"prism {__version__}\n", "")
 
 
 def test_there_are_at_most_32_commands_and_25_options() -> None:

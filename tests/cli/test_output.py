@@ -27,7 +27,7 @@ def ready(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def made(prism: Prism, ready: Path) -> Prism:
+def command(prism: Prism, ready: Path) -> Prism:
     """Return the command line in a folder with a run, and a chart in a file."""
     shutil.copytree(ready, prism.folder, dirs_exist_ok=True)
     return prism
@@ -54,28 +54,28 @@ def content(folder: Path) -> dict[str, bytes]:
     ],
 )
 @pytest.mark.sampled(6)
-def test_no_command_overwrites_a_run(writer: str, out: str, made: Prism) -> None:
+def test_no_command_overwrites_a_run(writer: str, out: str, command: Prism) -> None:
     """A run's files are refused by every command, and nothing changes."""
-    (made.folder / "soft").symlink_to("run/events.jsonl")
-    os.link(made.folder / "run" / "events.jsonl", made.folder / "hard")
-    before = content(made.folder)
-    ran = made(*naming(WRITERS[writer], out))
+    (command.folder / "soft").symlink_to("run/events.jsonl")
+    os.link(command.folder / "run" / "events.jsonl", command.folder / "hard")
+    before = content(command.folder)
+    ran = command(*naming(WRITERS[writer], out))
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
-    assert content(made.folder) == before
+    assert content(command.folder) == before
 
 
 @pytest.mark.parametrize("writer", WRITERS)
 @pytest.mark.sampled(3)
-def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, made: Prism) -> None:
+def test_a_full_disk_keeps_the_old_file_and_names_it(writer: str, command: Prism) -> None:
     """Where the disk is full the old file stays, no half of a new one, and the error names it."""
-    old = made.folder / "out.csv"
+    old = command.folder / "out.csv"
     old.write_bytes(b"<!DOCTYPE html>old")
-    before = content(made.folder)
+    before = content(command.folder)
     # half a compiled module would be there for good
     first = f"import sys; sys.dont_write_bytecode = True; {LIMITED.format(10)}"
-    ran = made.run(*naming(WRITERS[writer], "out.csv"), first=first)
+    ran = command.run(*naming(WRITERS[writer], "out.csv"), first=first)
     assert ran.status == 1
     last = ran.err.splitlines()[-1]
     assert last.startswith("prism: out.csv: ")
     assert "File too large" in last
-    assert content(made.folder) == before
+    assert content(command.folder) == before

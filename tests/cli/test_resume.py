@@ -143,18 +143,6 @@ def test_a_run_going_on_is_left_alone(prism: Prism, run: Path) -> None:
     assert after == before
 
 
-@pytest.mark.slow
-def test_of_two_that_resume_at_once_one_is_refused(
-    full: tuple[Path, Ended], stopped: Path, prism: Prism, whole: Tree
-) -> None:
-    """Of two processes that resume a run at once only one writes it, and to the same bytes."""
-    with prism.start(*RESUME) as one, prism.start(*RESUME) as other:
-        said = [process.communicate() for process in (one, other)]
-    assert sorted(process.returncode for process in (one, other)) in ([0, 2], [0, 0])
-    assert sum(AGAIN in err for _, err in said) == 1
-    assert tree(stopped) == whole
-
-
 # What is refused, and what needs nothing
 
 

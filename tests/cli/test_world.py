@@ -70,42 +70,25 @@ def test_a_good_world_is_checked_without_findings(prism: Prism) -> None:
     assert "the same run with another hash seed and order of agents" in ran.err
 
 
+CHECK_BROKEN = ("world", "check", "own_broken.py:Broken", "--agents", 8, "--rounds", 1)
+
+
 def test_findings_are_lines_with_status_1(prism: Prism) -> None:
-    """What is found is printed, as data where it is asked for."""
+    """What differs is printed, and where it is drawn from."""
     (prism.folder / "own_broken.py").write_text(BROKEN)
-    line = ("world", "check", "own_broken.py:Broken", "--agents", 8, "--rounds", 1)
-    ran = prism(*line)
+    ran = prism(*CHECK_BROKEN)
     assert ran.status == 1
     assert ran.out.startswith("with another hash seed, line ")
     assert "draw by agent.random or self.random, and sort sets before you loop over them" in ran.out
-    (found,) = prism(*line, "--json").rows
-    assert found["cause"] == "hash seed"
-    assert '"first":' in found["first"]
 
 
-LONELY = """
-from prism.examples import Rumour
-
-
-class Lonely(Rumour):
-    def setup(self) -> None:
-        print(self.agents[0].neighbours)
-"""
-
-
-def test_neighbours_without_a_network_are_named(prism: Prism) -> None:
-    """Nobody is connected, which is silent otherwise; what a world prints changes nothing."""
-    (prism.folder / "own_lonely.py").write_text(LONELY)
-    ran = prism("world", "check", "own_lonely.py:Lonely", "--agents", 5, "--rounds", 2)
-    assert "Person reads its neighbours, but the world has no network" in ran.err
-
-
-def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:
-    """The message has the exception and the line of the world's own code."""
-    failing = LONELY.replace("print(self.agents[0].neighbours)", "1 / 0")
-    (prism.folder / "own_failing.py").write_text(failing)
-    ran = prism("world", "check", "own_failing.py:Lonely", "--agents", 5)
-    assert "ZeroDivisionError: division by zero; own_failing.py:7, in Lonely.setup" in ran.err
+@pytest.mark.slow
+def test_findings_are_data_where_they_are_asked_for(prism: Prism) -> None:
+    """``--json`` has the cause and the lines that differ."""
+    (prism.folder / "own_broken.py").write_text(BROKEN)
+    (finding,) = prism(*CHECK_BROKEN, "--json").rows
+    assert finding["cause"] == "hash seed"
+    assert '"first":' in finding["first"]
 
 
 SPINNING = """
@@ -140,6 +123,9 @@ class Spinning(World[Spinner | Child]):
     def populate(self, agents):
         return [Spinner()]
 
+    def setup(self):
+        print(self.agents[0].neighbours)
+
     @during(Top.SPINS)
     async def go(self, spinner):
         spinner.fire("spin")
@@ -149,14 +135,26 @@ class Spinning(World[Spinner | Child]):
 
 
 def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
-    """Self-transitions were fired and decided, and newcomers are in their first states."""
+    """Self-transitions were fired and decided, and newcomers are in their first states.
+
+    What is silent otherwise is noted, such as neighbours in no network. A world may print.
+    """
     (prism.folder / "own_spinning.py").write_text(SPINNING)
     ran = prism("world", "check", "own_spinning.py:Spinning")
     assert "nobody was ever in 'lies'" in ran.err
+    assert "Spinner reads its neighbours, but the world has no network" in ran.err
     assert [each for each in ("'young'", "'spin'", "'asks'", "has made") if each in ran.err] == []
     ran = prism("run", "own_spinning.py:Spinning", "--agents", 30)
     assert "the world has made 1 agents, though --agents asks for 30" in ran.err
     assert "(4 agents at the end)" in ran.out
+
+
+def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:
+    """The message has the exception and the line of the world's own code."""
+    failing = SPINNING.replace("print(self.agents[0].neighbours)", "1 / 0")
+    (prism.folder / "own_failing.py").write_text(failing)
+    ran = prism("world", "check", "own_failing.py:Spinning")
+    assert "ZeroDivisionError: division by zero; own_failing.py:34, in Spinning.setup" in ran.err
 
 
 def test_wrong_input_is_refused(prism: Prism) -> None:

@@ -107,13 +107,13 @@ def test_all_problems_are_reported_at_once():
     assert problems == [(1, "titel"), (2, "seeds"), (4, "arm[0].kind"), (4, "arm[0].name")]
 
 
-def test_very_many_problems_are_told_in_seconds() -> None:
+def test_very_many_problems_are_reported_in_seconds() -> None:
     """Telling what is wrong takes time in proportion to the document, not to its square."""
     with pytest.raises(DocumentError, match="and 950 more"):
         read_document(list[Bound], Source.of([{"least": "x", "most": 1.0}] * 10_000))
 
 
-def test_a_value_of_any_depth_can_be_told() -> None:
+def test_a_value_of_any_depth_can_stand_in_a_message() -> None:
     """A value that Python cannot write out is told in brief."""
     deep: list[object] = []
     for _ in range(100_000):

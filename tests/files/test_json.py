@@ -45,7 +45,7 @@ def test_invalid_json_is_refused(
 
 
 @pytest.mark.parametrize("text", ["{", '{"a": 1, "a": 2}', "[NaN]", "[" * 100_000, "1" * 5_000])
-def test_the_error_names_the_given_place(text: str) -> None:
+def test_the_error_names_the_given_position(text: str) -> None:
     """File and line that the caller knows stand in every error."""
     with pytest.raises(InputError) as caught:
         parse_json(text, path="people.jsonl", line=7)

@@ -12,7 +12,7 @@ import pytest
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
 from prism.files.records import MAX_FILE_BYTES, distinct_ends, read_csv
-from tests.kit.files import place
+from tests.kit.files import position_of
 
 Write = Callable[[str, str | bytes], Path]
 
@@ -46,7 +46,6 @@ def test_json_lines_know_their_line(write: Write, end: str) -> None:
         ('{"a": 1}\n{"a": \n{"a": 3}\n', 2, r"is not valid JSON: Expecting value \(col"),
         ('{"a": 1}\n\n{"a": 1} {}\n', 3, r"is not valid JSON: Extra data \(column 10\)"),
         ("{}\n[1]\n", 2, "must be a JSON object"),
-        ("{}\n3.5", 2, "must be a JSON object"),
         ("{}\n" + DEEP, 2, "is nested too deeply"),
         (f"{{}}\n[{LONG_NUMBER}]", 2, "contains a number with too many digits"),
         (b'\n{"a": "\xff"}\n', None, r"is not UTF-8 text \(invalid start byte\)"),
@@ -99,7 +98,6 @@ def test_texts_are_read_as_they_are() -> None:
         ({}, "is missing"),
         ({"name": None}, "is missing"),
         ({"name": 5}, "must be text, got 5"),
-        ({"name": ["Ann"]}, r"must be text, got \['Ann'\]"),
         ({"name": " \n"}, "must not be empty"),
         ({"name": "A\0"}, r"contains a NUL or half a surrogate pair: 'A\\x00'"),
         ({"name": "A\ud800"}, r"contains a NUL or half a surrogate pair: 'A\\ud800'"),
@@ -130,7 +128,7 @@ def test_many_repeated_keys_cost_little(write: Write) -> None:
     """A line of 100,000 repeated keys is refused by the first of them, in no time to speak of."""
     keys = [f'"k{number % 50_000}": 0' for number in range(100_000)]
     error = complaint(write("a.jsonl", "{" + ", ".join(keys) + "}"), read_json_lines)
-    assert place(error)[1:] == (1, "k0")
+    assert position_of(error)[1:] == (1, "k0")
 
 
 @pytest.mark.parametrize("separator", [",", ";", "\t"])

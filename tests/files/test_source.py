@@ -49,14 +49,14 @@ def test_a_byte_order_mark_is_left_out():
     assert Source.parse('\ufeff{"a": 1}', "json").value == {"a": 1}
 
 
-def test_a_line_inside_a_block_of_text_is_told():
+def test_a_line_inside_a_block_of_text_is_reported():
     """The second line of a block of YAML stands two lines below its key."""
     source = Source.parse("code: |\n  one\n  two\nother: x\n", "yaml")
     assert source.position_of(("code",), line=2) == (3, 1)
     assert source.position_of(("other",), line=1) == (4, 1)
 
 
-def test_all_problems_are_told_once_in_the_order_of_the_document():
+def test_all_problems_are_reported_once_in_the_order_of_the_document():
     """Errors and warnings are listed by line; warnings alone keep nothing from being used."""
     problems = Problems(Source.parse("a: 1\nb: 2\nc: 3", "yaml", path="plan.yaml"))
     problems.add(("b",), "is never used", severity="warning")

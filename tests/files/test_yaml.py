@@ -41,7 +41,7 @@ def test_an_alias_shares_nothing_with_its_anchor() -> None:
     assert found["a"] is not found["b"]
 
 
-def test_every_value_has_a_place() -> None:
+def test_every_value_has_a_position() -> None:
     """Lines and columns are counted from 1; an entry of a mapping begins with its key."""
     document = parse_yaml("a: 1\nlist:\n  - name: x\n    code: |\n      1\n")
     assert document.positions["list", 0, "code"] == (4, 5)
@@ -53,7 +53,6 @@ def test_every_value_has_a_place() -> None:
     ("text", "line", "problem"),
     [
         ("", None, "is empty"),
-        ("# only a comment", None, "is empty"),
         ("a: [", 2, "is not valid YAML"),
         ("a:\tb: c", 1, "is not valid YAML"),
         ("a: 1\nb: 2\na: 3", 3, "the key 'a' appears twice"),
@@ -67,7 +66,6 @@ def test_every_value_has_a_place() -> None:
         ("? [1, 2]\n: 3", 1, "a key must be text"),
         ("a: 1e999", 1, "contains a number that is too large"),
         ("- .inf", 1, "contains .inf, which is not finite: if it is text, quote it"),
-        ("- .NaN", 1, "contains .NaN, which is not finite"),
         ("[" * 100_000, 1, f"is nested more than {MAX_DEPTH} levels deep"),
         ("a: " * 1 + "- " * 100_000, 1, "is not valid YAML|is nested more than"),
         ("\0", None, "is not valid YAML"),

@@ -76,7 +76,7 @@ def bare(host: str, kind: type[ollama.AsyncClient] = ollama.AsyncClient, **setti
     return kind(host=host, verify=False, **settings)
 
 
-class Told:
+class ScriptedClient:
     """A client that keeps what it was told and answers with a given reply."""
 
     def __init__(self, reply: Any = "yes") -> None:

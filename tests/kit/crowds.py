@@ -15,16 +15,7 @@ from prism.examples.rumour import Mind
 class Rumour(ArrayWorld):
     """The rumour of the examples; who hears it tells it from the next tick on."""
 
-    chart = ArrayChart(
-        Mind,
-        [
-            Transition("hears", Mind.IGNORANT, Mind.SPREADER),
-            Transition("hears", Mind.IGNORANT, Mind.IGNORANT),
-            Transition("tires", Mind.SPREADER, Mind.STIFLER),
-        ],
-        Mind.IGNORANT,
-        name="rumour",
-    )
+    chart = ArrayChart(Mind, rumour.Person.chart.transitions, Mind.IGNORANT, name="rumour")
     rounds = 40
     friends: int = 6
     rewired: float = 0.1
@@ -75,10 +66,7 @@ class Epidemic(ArrayWorld):
 
     chart = ArrayChart(
         Health,
-        [
-            Transition("infects", Health.SUSCEPTIBLE, Health.INFECTED),
-            Transition("recovers", Health.INFECTED, Health.RECOVERED),
-        ],
+        epidemic.Person.chart.transitions,
         Health.SUSCEPTIBLE,
         name="epidemic",
         final_states=[Health.RECOVERED],

@@ -54,6 +54,6 @@ def refusal(read: Callable[[Path], object], path: Path) -> InputError:
     return caught.value
 
 
-def place(error: InputError) -> tuple[str | None, int | None, str | None]:
+def position_of(error: InputError) -> tuple[str | None, int | None, str | None]:
     """Return the file, line and field that an error names."""
     return error.path, error.line, error.field

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 from prism.examples.epidemic import Health
 from prism.examples.epidemic import Person as Patient
+from prism.examples.rumour import Mind
+from prism.examples.rumour import Person as Hearer
 from prism.statechart import Statechart, Transition
 from prism.worlds import Agent, World, during, measure, state, uniform
 
@@ -67,22 +69,6 @@ class Moran(World[Voter]):
     def spread(self, voter: Voter) -> None:
         """Have a child, more or less often."""
         voter.random.choice(self.agents).take(Vote.BLUE)
-
-
-Mind = StrEnum("Mind", ["IGNORANT", "SPREADER", "STIFLER"])
-
-
-class Hearer(Agent):
-    """Somebody who may hear a rumour, tell it, and tire of it."""
-
-    chart = Statechart(
-        Mind,
-        [
-            Transition("hears", Mind.IGNORANT, Mind.SPREADER),
-            Transition("tires", Mind.SPREADER, Mind.STIFLER),
-        ],
-        initial=Mind.IGNORANT,
-    )
 
 
 class Gossip(World[Hearer]):

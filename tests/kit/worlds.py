@@ -50,7 +50,7 @@ class Done:
         lines = map(orjson.loads, self.log.splitlines())
         return [line for line in lines if not names or line["event"] in names]
 
-    def told(self, *names: str) -> list[tuple[Any, ...]]:
+    def steps(self, *names: str) -> list[tuple[Any, ...]]:
         """Return what happened to whom, without its time."""
         keys = ("agent_id", "event", "from_state", "to_state", "chosen", "round", "tick")
         return [tuple(line.get(key) for key in keys) for line in self.events(*names)]

@@ -63,7 +63,7 @@ def names_of(runs: Sequence[StepRun]) -> list[str]:
     return [run.step for run in runs]
 
 
-def said(events: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
+def events_named(events: Sequence[Mapping[str, Any]], name: str) -> list[Mapping[str, Any]]:
     """Return the logged events of a name."""
     return [event for event in events if event["event"] == name]
 

@@ -46,7 +46,7 @@ async def test_a_model_that_takes_the_first_place_is_found_out(serve: Serve) -> 
 
 
 @BOTH
-async def test_letters_that_say_little_are_told(serve: Serve) -> None:
+async def test_letters_that_say_little_are_reported(serve: Serve) -> None:
     """It says what runs then do, with few log-probabilities or none at all."""
     server = serve()
     server.fail_always(Fault.weighs({"A": 0.02, "Sure": 0.9}))

@@ -142,7 +142,7 @@ async def test_a_server_that_is_not_there_is_unreachable(
 OPENAI = pytest.mark.parametrize("dialect", ["openai"], indirect=True)
 
 
-def said(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
+def completion(content: Any, finish: Any = "stop", error: Any = None, **message: Any) -> Fault:
     """Return a reply with status 200."""
     choice: dict[str, Any] = {
         "index": 0,
@@ -180,12 +180,12 @@ OF_PROVIDERS: dict[str, tuple[Fault, type[LLMError], str]] = {
         "answered 429: Provider returned error$",
     ),
     "502 in a choice": (
-        said("", "error", {"code": 502, "message": "Upstream idle timeout exceeded"}),
+        completion("", "error", {"code": 502, "message": "Upstream idle timeout exceeded"}),
         OverloadedError,
         "answered 502: Upstream idle timeout exceeded$",
     ),
     "error in a choice without a status": (
-        said("I saw", "error", {"code": "cut", "message": "the provider broke off"}),
+        completion("I saw", "error", {"code": "cut", "message": "the provider broke off"}),
         OverloadedError,
         "answered 500: the provider broke off$",
     ),
@@ -206,12 +206,12 @@ OF_PROVIDERS: dict[str, tuple[Fault, type[LLMError], str]] = {
         "answered 400: Failed to generate JSON.$",
     ),
     "refusal": (
-        said(None, refusal="I'm sorry, I can't\nassist with that."),
+        completion(None, refusal="I'm sorry, I can't\nassist with that."),
         DeclinedError,
         "declined to answer: I'm sorry, I can't assist with that.$",
     ),
     "withheld": (
-        said("", "content_filter: PROHIBITED_CONTENT"),
+        completion("", "content_filter: PROHIBITED_CONTENT"),
         DeclinedError,
         "filter of the model's server withheld its reply$",
     ),
@@ -280,7 +280,7 @@ async def test_a_declined_decision_is_asked_once_more(
 
 @OPENAI
 @pytest.mark.parametrize("status", [301, 302, 303])
-async def test_a_redirect_that_loses_the_question_is_told(
+async def test_a_redirect_that_loses_the_question_is_reported(
     status: int, serve: Serve, connect: Connect
 ) -> None:
     """Clients follow such a redirect with GET, so the address that it names has to be given."""

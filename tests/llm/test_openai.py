@@ -52,7 +52,6 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
     ("think", "sent"),
     [
         (False, {"chat_template_kwargs": {"enable_thinking": False}}),
-        (True, {"chat_template_kwargs": {"enable_thinking": True}}),
         ("low", {"reasoning_effort": "low"}),
     ],
 )
@@ -72,7 +71,7 @@ PARTS = ["seed", "temperature", "response_format"]
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.sampled(5)
-async def test_what_a_server_refuses_is_told_once_and_left_out(
+async def test_what_a_server_refuses_is_reported_once_and_left_out(
     part: str, serve: Serve, connect: Connect, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A part that is refused by name costs one request more, and is left out from then on."""

@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism.randomness import RandomStream, total_of
-from prism.reasoner.questions import AgentStreams
 
 
 def test_a_key_fixes_the_numbers() -> None:
@@ -67,42 +65,6 @@ def test_a_total_of_weights_is_the_same_on_every_python() -> None:
     assert total_of([0.1] * 10) == 0.9999999999999999
     assert total_of(iter((0.5, 0.25))) == 0.75
     assert total_of([]) == 0
-
-
-def test_an_agents_own_stream_is_used() -> None:
-    """An agent with a stream draws from it."""
-    own = RandomStream(5)
-    assert AgentStreams(1).of(SimpleNamespace(random=own)) is own
-
-
-@pytest.mark.parametrize("own", [{}, {"random": None}, {"random": 4}])
-def test_other_agents_get_a_stream_by_name(own: dict[str, Any]) -> None:
-    """An agent without a stream gets one by seed and name, which continues from draw to draw."""
-    agent, other = SimpleNamespace(agent_id="a1", **own), SimpleNamespace(agent_id="a2", **own)
-    streams, expected = AgentStreams(1), RandomStream(1, "a1")
-    draws = [streams.of(agent).random() for _ in range(20)]
-    assert draws == [expected.random() for _ in range(20)]
-    assert AgentStreams(1).of(other).random() != AgentStreams(2).of(other).random() != draws[0]
-
-
-class Walker:
-    """Has no name."""
-
-
-class Stone:
-    """Has no name, and allows no weak reference."""
-
-    __slots__ = ()
-
-
-@pytest.mark.parametrize("kind", [Walker, Stone])
-def test_nameless_agents_get_streams_in_order(kind: type) -> None:
-    """Nameless agents get streams in the order of their first decisions."""
-    one, two = AgentStreams(1), AgentStreams(1)
-    draws = [one.of(kind()).random() for _ in range(50)]
-    crowd = [kind() for _ in range(50)]
-    assert [two.of(agent).random() for agent in crowd] == draws
-    assert len(set(draws)) == 50
 
 
 @given(st.integers(1, 30), st.data())

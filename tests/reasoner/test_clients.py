@@ -10,7 +10,7 @@ import pytest
 from prism.reasoner import Decision, Reasoner
 from prism.statechart.states import AgentState as S
 from prism.testing import FakeOllama, FakeOpenAI, Fault
-from tests.kit.clients import Told
+from tests.kit.clients import ScriptedClient
 from tests.kit.modules import Later
 from tests.kit.reasoners import answer, ask
 from tests.kit.servers import Connect
@@ -30,7 +30,7 @@ async def decide(client: Any, **settings: Any) -> Decision:
     return (await Reasoner(client, mode="chat", **settings).decide_many([ask()]))[0]
 
 
-class OllamaLike(Told):
+class OllamaLike(ScriptedClient):
     async def chat(
         self,
         model: str = "",
@@ -38,42 +38,44 @@ class OllamaLike(Told):
         *,
         stream: bool = False,
         format: Any = None,  # noqa: A002 - as Ollama names it
+        options: Any = None,
     ) -> Any:
-        self.told = (messages, {"model": model, "stream": stream, "format": format})
+        arguments = {"model": model, "stream": stream, "format": format, "options": options}
+        self.told = (messages, arguments)
         return self.reply
 
 
-class Open(Told):
+class Open(ScriptedClient):
     async def chat(self, *, messages: Any, **arguments: Any) -> Any:
         self.told = (messages, arguments)
         return self.reply
 
 
-class MessagesOnly(Told):
+class MessagesOnly(ScriptedClient):
     async def chat(self, messages: Any) -> Any:
         self.told = (messages, {})
         return self.reply
 
 
-class PromptOnly(Told):
+class PromptOnly(ScriptedClient):
     async def chat(self, question: str) -> Any:
         self.told = (question, {})
         return self.reply
 
 
-class Responder(Told):
+class Responder(ScriptedClient):
     async def get_response(self, prompt: str) -> Any:
         self.told = (prompt, {})
         return self.reply
 
 
-class FrameworkAgent(Told):
+class FrameworkAgent(ScriptedClient):
     async def run(self, messages: Any = None, *, options: Any = None, **more: Any) -> Any:
         self.told = (messages, {**options, **more})
         return self.reply
 
 
-class Blocking(Told):
+class Blocking(ScriptedClient):
     def run(self, prompt: str) -> Any:
         self.told = (prompt, {})
         return self.reply
@@ -94,7 +96,7 @@ class Blocking(Told):
 async def test_a_client_gets_the_arguments_that_it_takes(
     kind: Any, model: str | None, arguments: Any, is_chat: bool
 ) -> None:
-    """Each kind of client gets the prompt in its form, and schema and model if it takes them."""
+    """Each kind of client gets the prompt in its form, and schema, model and seed if it can."""
     client = kind(YES)
     client.temperature = 0
     decision = await decide(client, model=model)
@@ -105,9 +107,11 @@ async def test_a_client_gets_the_arguments_that_it_takes(
     assert {name: each for name, each in others.items() if name not in ("options", "seed")} == (
         arguments
     )
+    has_seed = "seed" in others.get("options", others)
+    assert has_seed == (kind in (OllamaLike, FrameworkAgent))
 
 
-class Runner(Told):
+class Runner(ScriptedClient):
     async def run(self, prompt: str) -> Any:
         return self.reply
 

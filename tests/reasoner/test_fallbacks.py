@@ -74,15 +74,6 @@ async def test_the_model_is_told_what_was_wrong(
     assert (heard[0]["repaired"], heard[0]["attempts"]) == (True, 2)
 
 
-async def test_a_fallback_is_never_silent(caplog: pytest.LogCaptureFixture) -> None:
-    """Without structlog the warning about a fallback goes to standard logging."""
-    await decide(Model("nonsense"))
-    assert [(entry.name, entry.levelname) for entry in caplog.records] == [
-        ("prism.statechart", "WARNING")
-    ]
-    assert "reasoner.decision" in caplog.text
-
-
 def test_a_run_that_no_log_hears_shows_each_kind_of_fallback_once(
     server: FakeOllama, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -96,6 +96,7 @@ async def test_a_junk_rotation_says_nothing_of_letters(server: FakeOllama, conne
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_all_rotations_are_asked_and_averaged(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:
@@ -168,7 +169,7 @@ async def test_a_run_counts_the_places_that_a_model_takes(
         ({}, None),
     ],
 )
-def test_a_position_that_explains_the_choices_is_told(
+def test_a_position_that_explains_the_choices_is_reported(
     positions: Any, explained: str | None
 ) -> None:
     """A chi-square test finds it in many choices, an exact one in few, both at p < .001."""

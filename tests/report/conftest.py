@@ -125,7 +125,7 @@ def page(html: str) -> Page:
 
 
 @pytest.fixture
-def shown(browser: Any, html: str, tmp_path: Path) -> Any:
+def browser_page(browser: Any, html: str, tmp_path: Path) -> Any:
     """Return a browser that shows the report of the real run."""
     browser.open(html, tmp_path)
     return browser

@@ -102,52 +102,52 @@ def test_texts_can_be_read(
 
 
 @pytest.mark.parametrize("scheme", ["dark"], indirect=True)
-def test_a_figure_saved_from_a_dark_page_is_for_paper(scheme: str, shown: Any) -> None:
+def test_a_figure_saved_from_a_dark_page_is_for_paper(scheme: str, browser_page: Any) -> None:
     """The menu offers SVG and PNG, and saves the figure in light colours with its legend."""
     from selenium.webdriver.common.by import By
 
-    figure = shown.driver.find_element(By.ID, "figure-states")
+    figure = browser_page.driver.find_element(By.ID, "figure-states")
     links = figure.find_elements(By.CSS_SELECTOR, ".vega-actions a")
     names = [link.get_attribute("textContent") for link in links]
     assert names == ["Save as SVG", "Save as PNG"]
-    shown.run("""
+    browser_page.run("""
         const made = URL.createObjectURL;
         URL.createObjectURL = (blob) => { window.saved = blob.text(); return made(blob); };
     """)
     figure.find_element(By.TAG_NAME, "summary").click()
     figure.find_element(By.CSS_SELECTOR, "[download='states.svg']").click()
-    shown.wait("window.saved !== undefined")
-    saved = shown.run("return window.saved")
+    browser_page.wait("window.saved !== undefined")
+    saved = browser_page.run("return window.saved")
     assert ">composing<" in saved
     assert "#332288" in saved
     assert "#0d1117" not in saved
 
 
-def test_the_table_of_agents_is_searched_and_sorted(shown: Any) -> None:
+def test_the_table_of_agents_is_searched_and_sorted(browser_page: Any) -> None:
     """A search keeps the agents that match all its words; headings sort, numbers falling."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.common.keys import Keys
 
-    box = shown.driver.find_element(By.CSS_SELECTOR, "#agents input")
-    assert len(shown.run(ROWS)) == AGENTS
+    box = browser_page.driver.find_element(By.CSS_SELECTOR, "#agents input")
+    assert len(browser_page.run(ROWS)) == AGENTS
     box.send_keys("AGENT_000")
-    assert len(shown.run(ROWS)) == 9
-    assert shown.driver.find_element(By.CSS_SELECTOR, "#agents [role=status]").text == (
+    assert len(browser_page.run(ROWS)) == 9
+    assert browser_page.driver.find_element(By.CSS_SELECTOR, "#agents [role=status]").text == (
         f"9 of {AGENTS}"
     )
     box.send_keys(" nobody")
-    assert len(shown.run(ROWS)) == 0
+    assert len(browser_page.run(ROWS)) == 0
     box.clear()
     box.send_keys(" ")
-    heads = shown.driver.find_elements(By.CSS_SELECTOR, "#table-agents th")
+    heads = browser_page.driver.find_elements(By.CSS_SELECTOR, "#table-agents th")
     place = next(n for n, head in enumerate(heads) if head.text.startswith("likes"))
     values = f"{ROWS}.map(row => Number(row.cells[{place}].dataset.value))"
     heads[place].find_element(By.TAG_NAME, "button").send_keys(Keys.ENTER)
-    falling = shown.run(values)
+    falling = browser_page.run(values)
     assert falling == sorted(falling, reverse=True)
     assert heads[place].get_attribute("aria-sort") == "descending"
     heads[place].find_element(By.TAG_NAME, "button").send_keys(Keys.SPACE)
-    assert shown.run(values) == falling[::-1]
+    assert browser_page.run(values) == falling[::-1]
 
 
 @pytest.mark.parametrize("width", [1400, 390])

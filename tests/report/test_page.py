@@ -205,7 +205,8 @@ def test_a_log_without_rounds_is_drawn_by_time(page_of: PageOf) -> None:
 @pytest.mark.parametrize(
     ("positions", "is_noted"), [([40, 0, 0], True), ([14, 13, 13], False)], ids=["first", "chance"]
 )
-def test_the_place_in_the_list_is_told_if_it_explains_choices(
+@pytest.mark.sampled(2)
+def test_the_place_in_the_list_is_reported_if_it_explains_choices(
     positions: list[int], is_noted: bool, page_of: PageOf
 ) -> None:
     """A model that takes what comes first is named at the top; one that chooses is not."""

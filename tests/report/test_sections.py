@@ -30,7 +30,7 @@ def lines() -> alt.Chart:
 
 
 @pytest.fixture
-def made() -> Page:
+def page() -> Page:
     """Return a page of a figure, a drawing and a table."""
     drawing = '<svg xmlns="http://www.w3.org/2000/svg"><text>drawn</text></svg>'
     parts = [
@@ -40,9 +40,9 @@ def made() -> Page:
     return Page("A & B", parts, subtitle="2 runs", notes=["a note"], sources=["here"])
 
 
-def test_a_page_has_its_sections_and_the_rows_of_their_tables(made: Page) -> None:
+def test_a_page_has_its_sections_and_the_rows_of_their_tables(page: Page) -> None:
     """Texts are escaped, numbers exact in an attribute, and empty sections left out."""
-    html = made.html()
+    html = page.html()
     assert "<h1>A &amp; B</h1>" in html
     assert html.count("<h2 ") == 1
     assert '<a href="#what-we-saw">What we saw</a>' in html
@@ -53,10 +53,10 @@ def test_a_page_has_its_sections_and_the_rows_of_their_tables(made: Page) -> Non
 
 
 @pytest.mark.parametrize("kind", ["svg", "png", "pdf"])
-def test_figures_are_files(made: Page, tmp_path: Path, kind: FigureFormat) -> None:
+def test_figures_are_files(page: Page, tmp_path: Path, kind: FigureFormat) -> None:
     """Each figure is a file of its name, also with names that Vega would take for its own."""
     begins = {"svg": b"<svg", "png": b"\x89PNG", "pdf": b"%PDF"}[kind]
-    paths = made.save_figures(tmp_path / "figures", kind)
+    paths = page.save_figures(tmp_path / "figures", kind)
     assert [path.name for path in paths] == [f"lines.{kind}", f"drawing.{kind}"]
     assert all(path.read_bytes().startswith(begins) for path in paths)
 

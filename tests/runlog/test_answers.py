@@ -20,7 +20,7 @@ def test_the_last_line_of_an_id_counts_and_one_that_is_cut_off_does_not(tmp_path
     assert find_answers(tmp_path, ["ada:1"]) == {"ada:1": expected[-1]}
 
 
-def test_a_damaged_record_is_told_with_its_line(tmp_path: Path) -> None:
+def test_a_damaged_record_is_reported_with_its_line(tmp_path: Path) -> None:
     """With file and line; a folder without answers is refused by name."""
     with pytest.raises(InputError, match=r"answers\.jsonl: there is no such file"):
         list(read_answers(tmp_path))

@@ -128,7 +128,6 @@ def test_a_run_that_fails_is_closed(path: Path) -> None:
 @pytest.mark.parametrize(
     ("ending", "state", "problem"),
     [
-        ("", "complete", None),
         ("sys.exit(3)", "complete", None),
         ("os._exit(3)", "stopped", None),
         ("raise ValueError('no ink')", "stopped", "ValueError: no ink"),

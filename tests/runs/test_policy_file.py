@@ -20,7 +20,7 @@ SHARES = {"composing": 0.1, "engaging_like": 0.2, "scrolling": 0.7}
 POLICY = Policy({"evaluating": {"decides": SHARES}})
 
 
-def asked(state: Any = AgentState.EVALUATING, options: tuple[Any, ...] = OPTIONS) -> Question:
+def question_in(state: Any = AgentState.EVALUATING, options: tuple[Any, ...] = OPTIONS) -> Question:
     """Return a question of an agent."""
     archetype = SimpleNamespace(name="lurker", inclinations={})
     agent = SimpleNamespace(
@@ -35,7 +35,7 @@ async def answered(question: Question) -> Any:
 
 async def test_the_options_that_are_open_share_the_probability() -> None:
     """All have what the file says, and some of them the same in proportion."""
-    all_open, two = await answered(asked()), await answered(asked(options=OPTIONS[:2]))
+    all_open, two = await answered(question_in()), await answered(question_in(options=OPTIONS[:2]))
     assert list(all_open.probabilities.values()) == pytest.approx([0.1, 0.2, 0.7])
     assert list(two.probabilities.values()) == pytest.approx([1 / 3, 2 / 3], abs=1e-6)
     assert {all_open.source, two.source} == {"policy"}
@@ -43,7 +43,7 @@ async def test_the_options_that_are_open_share_the_probability() -> None:
 
 async def test_a_question_without_an_answer_falls_back() -> None:
     """Where the policy has no estimate the built-in one decides, and the decision says so."""
-    question = asked(AgentState.RESTING)
+    question = question_in(AgentState.RESTING)
     decision = await answered(question)
     assert (decision.source, decision.reason) == ("fallback", "not in the policy")
     assert list(decision.probabilities.values()) == pytest.approx(

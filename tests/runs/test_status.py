@@ -110,7 +110,7 @@ def test_a_stopped_run_says_why_until_it_goes_on(
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"prism": 1}', b"\xff"])
-def test_a_damaged_summary_is_told(content: bytes, cut: Path) -> None:
+def test_a_damaged_summary_is_reported(content: bytes, cut: Path) -> None:
     """A run whose summary cannot be read is damaged, and the status says where."""
     (cut / "run.json").write_bytes(content)
     status = run_status(cut)

@@ -52,7 +52,7 @@ def test_the_policy_has_the_shares_of_what_was_chosen(log_of: LogOf) -> None:
     }
 
 
-def test_too_few_decisions_and_what_was_never_chosen_are_told(log_of: LogOf) -> None:
+def test_too_few_decisions_and_what_was_never_chosen_are_reported(log_of: LogOf) -> None:
     """A situation with too few has no probabilities; an option that nobody chose has 0."""
     rows = [*by_shares({"lurker": (0, 40, 60)})]
     rows += [{**row, "state": "idle"} for row in by_shares({"lurker": (1, 2, 1)})]

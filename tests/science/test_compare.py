@@ -58,7 +58,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def found(runs: Path) -> Comparison:
+def result(runs: Path) -> Comparison:
     """Return the comparison of all runs."""
     return compare(runs / "plain", runs / "warned")
 
@@ -78,16 +78,16 @@ def last(run: Path) -> float:
     return float(ends[-1]["measures"]["reached"])
 
 
-def test_pairs_are_compared_as_scipy_would(runs: Path, found: Comparison) -> None:
+def test_pairs_are_compared_as_scipy_would(runs: Path, result: Comparison) -> None:
     """The world's own measure comes first, from its last round, in pairs of the same seed."""
-    row = found.differences[0]
+    row = result.differences[0]
     first, second = ([last(runs / name / f"seed-{seed}") for seed in SEEDS] for name in BOTH)
     assert (row.measure, row.kind, row.paired, row.runs_first) == ("reached", "own", True, 5)
     expected = stats.ttest_rel(second, first)
     assert (row.low, row.high) == pytest.approx(tuple(expected.confidence_interval(0.95)))
     assert row.p == pytest.approx(expected.pvalue)
     assert row.difference == pytest.approx(sum(second) / 5 - sum(first) / 5)
-    remarks = {each.remark for each in found.differences if each.p is None}
+    remarks = {each.remark for each in result.differences if each.p is None}
     assert remarks == {"the same in every run"}
 
 
@@ -130,12 +130,12 @@ def test_sums_that_differ_in_their_last_bits_are_the_same(runs: Path, tmp_path: 
     assert (row.low, row.high, row.p) == (None, None, None)
 
 
-def test_p_values_are_corrected_as_statsmodels_would(found: Comparison) -> None:
+def test_p_values_are_corrected_as_statsmodels_would(result: Comparison) -> None:
     """Holm's correction covers the measures that have a test, and no others."""
     from statsmodels.stats.multitest import multipletests
 
-    tested = [row for row in found.differences if row.p is not None]
-    assert 1 < len(tested) < len(found.differences)
+    tested = [row for row in result.differences if row.p is not None]
+    assert 1 < len(tested) < len(result.differences)
     wanted = multipletests([row.p for row in tested], method="holm")[1]
     assert [row.p_holm for row in tested] == pytest.approx(list(wanted))
 
@@ -144,17 +144,17 @@ def test_p_values_are_corrected_as_statsmodels_would(found: Comparison) -> None:
 def test_fewer_than_three_runs_have_no_interval_and_no_p(runs: Path, number: int) -> None:
     """What differs is reported, and that there is no test, on the page as in data."""
     few = [[runs / name / f"seed-{seed}" for seed in range(number)] for name in BOTH]
-    found = compare(*few)
-    assert {(row.p, row.low, row.effect) for row in found.differences} == {(None, None, None)}
-    assert "fewer than 3 runs" in {row.remark for row in found.differences if row.difference}
-    assert "fewer than 3 runs" in found.html()
+    result = compare(*few)
+    assert {(row.p, row.low, row.effect) for row in result.differences} == {(None, None, None)}
+    assert "fewer than 3 runs" in {row.remark for row in result.differences if row.difference}
+    assert "fewer than 3 runs" in result.html()
 
 
-def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, found: Comparison) -> None:
+def test_a_folder_of_groups_and_patterns_name_the_same_runs(runs: Path, result: Comparison) -> None:
     """The folders that hold runs are groups; a pattern names several runs of one."""
     below = compare(runs, measures=["reached"])
     assert list(below.groups) == list(BOTH)
-    assert below.differences[0].difference == found.differences[0].difference
+    assert below.differences[0].difference == result.differences[0].difference
     one = compare(runs / "plain" / "seed-3", str(runs / "war*" / "seed-[0-4]"))
     assert [[run.seed for run in group] for group in one.groups.values()] == [[3], list(SEEDS)]
 
@@ -194,27 +194,27 @@ def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
     summary.write_text(json.dumps({"prism": told["prism"], "config": told["config"]}))
     plain = [runs / "plain" / "seed-1", tmp_path / "seed-4"]
     warned = [runs / "warned" / name for name in ("seed-1", "seed-4")]
-    found = compare(plain, warned, measures=["reached"])
-    assert found.differences[0].runs_first == 1
-    assert any("seed-4 is left out: it has not ended" in note for note in found.notes)
+    result = compare(plain, warned, measures=["reached"])
+    assert result.differences[0].runs_first == 1
+    assert any("seed-4 is left out: it has not ended" in note for note in result.notes)
 
 
-def test_rounds_are_means_of_the_runs(runs: Path, found: Comparison) -> None:
+def test_rounds_are_means_of_the_runs(runs: Path, result: Comparison) -> None:
     """The last round of a group is the mean of its runs, within its band."""
-    table = found.rounds(["reached"]).filter("\"group\" = 'warned' and round = 8")
+    table = result.rounds(["reached"]).filter("\"group\" = 'warned' and round = 8")
     ((mean, low, high),) = table.project("mean, low, high").fetchall()
     ends = [last(runs / "warned" / f"seed-{seed}") for seed in SEEDS]
     assert mean == pytest.approx(sum(ends) / 5)
     assert (low, high) == pytest.approx(tuple(stats.ttest_1samp(ends, 0).confidence_interval(0.95)))
-    assert len(found.table().fetchall()) == len(found.differences)
+    assert len(result.table().fetchall()) == len(result.differences)
 
 
 def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> None:
     """Pairs of a batch have the same parameters and the same seed."""
-    found = compare(done.folder)
-    assert list(found.groups) == ["plain", "warned"]
-    assert [row.setting for row in found.differences] == ["friends=2", "friends=6"]
-    for row, friends in zip(found.differences, (2, 6), strict=True):
+    result = compare(done.folder)
+    assert list(result.groups) == ["plain", "warned"]
+    assert [row.setting for row in result.differences] == ["friends=2", "friends=6"]
+    for row, friends in zip(result.differences, (2, 6), strict=True):
         reached = {
             arm: done.results().filter(f"arm = '{arm}' and friends = {friends}").df()["reached"]
             for arm in BOTH
@@ -225,20 +225,20 @@ def test_each_arm_is_compared_with_its_control_at_each_setting(done: Batch) -> N
 
 def test_the_levels_of_a_parameter_are_compared(done: Batch) -> None:
     """Another factor than the arms is named; the arms are then settings."""
-    found = compare(done.folder, by="friends", measures=["reached"], from_round=2, to_round=4)
-    assert list(found.groups) == ["friends=2", "friends=6"]
-    assert [row.setting for row in found.differences] == ["arm=plain", "arm=warned"]
+    result = compare(done.folder, by="friends", measures=["reached"], from_round=2, to_round=4)
+    assert list(result.groups) == ["friends=2", "friends=6"]
+    assert [row.setting for row in result.differences] == ["arm=plain", "arm=warned"]
     with pytest.raises(InputError, match="names 'tiring', but the runs vary arm, friends"):
         compare(done.folder, by="tiring")
 
 
 def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> None:
     """Figures as PDF, a table as LaTeX and CSV, and methods that say only what the runs had."""
-    found = compare(done.folder)
-    html = found.html()
+    result = compare(done.folder)
+    html = result.html()
     assert "<h1>warned against plain</h1>" in html
     assert re.findall(r'<section id="([\w-]+)"', html) == ["effects", "differences", "rounds"]
-    names = {path.name for path in found.save_paper(tmp_path)}
+    names = {path.name for path in result.save_paper(tmp_path)}
     assert names > {"methods.md", "differences.csv", "differences.tex", "effects.pdf"}
     assert (tmp_path / "effects.pdf").read_bytes().startswith(b"%PDF-")
     methods = (tmp_path / "methods.md").read_text()
@@ -262,7 +262,7 @@ from prism.examples.rumour import Rumour
 from prism.worlds import measure
 
 
-class Told(Rumour):
+class Labelled(Rumour):
     @measure(label="Share who know <100 % & {more}_", unit="%")
     def known(self) -> float:
         return 1e9 * self.reached()
@@ -319,19 +319,19 @@ def test_measures_have_the_words_of_their_world(
     Its name is its own, also where a share or a mean would have it, and its value the last round's.
     """
     monkeypatch.chdir(tmp_path)
-    Path("told.py").write_text(LABELLED)
+    Path("named.py").write_text(LABELLED)
     with ThreadPoolExecutor(1) as threads:
-        plan = Plan({**FACTORIAL, "world": "told.py:Told"})
+        plan = Plan({**FACTORIAL, "world": "named.py:Labelled"})
         done = batch(plan, "out", keep="tables", executor=threads)
-    found = compare(done.folder)
-    rows = {row.measure: row for row in found.differences}
+    result = compare(done.folder)
+    rows = {row.measure: row for row in result.differences}
     assert [*rows] == ["reached", "known", "share_spreader"]
     assert rows["known"].title == "Share who know <100 % & {more}_ (%)"
     assert rows["share_spreader"].difference == pytest.approx(-rows["reached"].difference)
-    assert r"Share who know \textless{}100 \% \& \{more\}\_ (\%), friends=2" in found.latex()
-    assert r" \times 10^{" in found.latex()
+    assert r"Share who know \textless{}100 \% \& \{more\}\_ (\%), friends=2" in result.latex()
+    assert r" \times 10^{" in result.latex()
     if pdflatex := shutil.which("pdflatex"):
-        document = rf"\documentclass{{article}}\begin{{document}}{found.latex()}\end{{document}}"
+        document = rf"\documentclass{{article}}\begin{{document}}{result.latex()}\end{{document}}"
         Path("all.tex").write_text(document)
         subprocess.run([pdflatex, "-halt-on-error", "all.tex"], stdout=subprocess.PIPE, check=True)
 

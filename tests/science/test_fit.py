@@ -125,7 +125,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_target_out_of_reach_is_said_wherever_the_estimate_stands(
+def test_a_target_out_of_reach_is_reported_wherever_the_estimate_stands(
     tmp_path: Path, prism: Prism
 ) -> None:
     """The screen and the table say that the interval means nothing."""

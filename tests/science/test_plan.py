@@ -107,7 +107,7 @@ def test_files_are_looked_for_beside_the_plan(tmp_path: Path) -> None:
     assert plan.data["reasoner"]["policy"] == f"{tmp_path}/chances.toml"
 
 
-def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> None:
+def test_what_is_wrong_is_reported_with_lines_and_keys(tmp_path: Path) -> None:
     """All mistakes of a plan are one error, which names the line and the key of each."""
     text = PLAN.replace("seeds = [3, 5]", "sedes = 3").replace("rounds = 4", "rounds = 0")
     with pytest.raises(InputError) as caught:
@@ -125,11 +125,9 @@ def test_what_is_wrong_is_said_together_with_lines_and_keys(tmp_path: Path) -> N
     ("data", "said"),
     [
         ({"reasoner": {"policy": "p.json", "model": "m"}}, "'policy': decides instead"),
-        ({"reasoner": {"host": "h"}}, "'reasoner': needs the name of a model"),
         ({"arm": [{"name": "a", "reasoner": {"host": "h"}}]}, "needs the name of a model, as"),
         ({"reasoner": {"model": "m", "host": ["http://a:secret@127.0.0.1:1"]}}, "environment v"),
         ({"vary": {"agents": [0]}}, "'vary.agents[0]': Input should be greater than or equal to 1"),
-        ({"world": "rumour", "preset": "twitter"}, "Rumour has no parameter 'preset'"),
     ],
 )
 def test_impossible_settings_are_refused(data: dict[str, Any], said: str) -> None:
@@ -162,11 +160,9 @@ def test_sizes_and_presets_are_varied_like_parameters(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("rewired", "rewird", "field 'parameters': Rumour has no parameter 'rewird'"),
         ("[4, 8]", '[4, "many"]', "unable to parse string as an integer, got 'many'"),
         ("@2", "@9", "treatment warning@9: the run has the rounds 1 to 4 (in warned,friends=4)"),
         ("warning", "alarm", "Rumour has no treatment 'alarm'"),
-        ("agents = 60", 'agents = "who.csv"', "who.csv"),
         ("[vary]", "[reasoner]\npolicy = 'how.json'\n[vary]", "how.json"),
         ("[3, 5]", "[3, 3]", "field 'seeds': must not have 3 twice"),
         ("[4, 8]", "[4, 4.0]", "field 'vary.friends': must not have 4.0 twice"),

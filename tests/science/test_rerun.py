@@ -40,7 +40,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FakeOll
 
 
 @pytest.fixture
-def asked(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
+def server(tmp_path: Path, recorded: tuple[FakeOllama, Path]) -> FakeOllama:
     """Return the server, with a copy of the run that a test may change."""
     server, folder = recorded
     copytree(folder, tmp_path / "run")
@@ -63,10 +63,10 @@ def test_without_a_change_a_policys_run_is_the_run(tmp_path: Path, options: Any)
 @pytest.mark.parametrize("stops", [(1, 2, 3), pytest.param((), marks=pytest.mark.slow)])
 @pytest.mark.slow
 def test_the_model_is_asked_from_the_round_on_that_is_changed(
-    tmp_path: Path, asked: FakeOllama, stops: tuple[int, ...]
+    tmp_path: Path, server: FakeOllama, stops: tuple[int, ...]
 ) -> None:
     """Rounds before are the same bytes, also where the new run is killed after every round."""
-    before, due = asked.asked, list(stops)
+    before, due = server.asked, list(stops)
 
     def stop(summary: Any) -> None:
         if summary.number in due:
@@ -96,20 +96,20 @@ def test_the_model_is_asked_from_the_round_on_that_is_changed(
     is_old = [json.dumps(each) in recorded for each in events_of(folder)]
     new = is_old.count(False)
     assert is_old == sorted(is_old, reverse=True)
-    assert asked.asked - before == new > 0
+    assert server.asked - before == new > 0
 
 
 @pytest.mark.slow
-def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) -> None:
+def test_the_policy_may_decide_from_there_on(tmp_path: Path, server: FakeOllama) -> None:
     """Nobody is asked then, and the new run is repeated without the first."""
-    before = asked.asked
+    before = server.asked
     again, policy = tmp_path / "again", tmp_path / "policy.json"
     policy.write_text('{"evaluating": {"decides": {"scrolling": 1, "engaging_reply": 1}}}')
     rerun(tmp_path / "run", again, from_round=3, reasoner=PolicyOptions(policy))
     sources = [(each["round"] > 2, each["source"]) for each in events_of(again)]
     assert {late for late, source in sources if source == "model"} == {False}
     assert {source for late, source in sources if late} <= {"policy", "fallback"}
-    assert asked.asked == before
+    assert server.asked == before
     (tmp_path / "run").rename(tmp_path / "moved")
     replay(again, tmp_path / "third")
     assert log_of(tmp_path / "third") == log_of(again)
@@ -118,18 +118,18 @@ def test_the_policy_may_decide_from_there_on(tmp_path: Path, asked: FakeOllama) 
 @pytest.mark.slow
 @pytest.mark.parametrize("model", ["large", {"prompt": "Shorter.\n\n{situation}"}])
 def test_another_model_or_prompt_answers_from_a_round_on(
-    tmp_path: Path, asked: FakeOllama, model: Any
+    tmp_path: Path, server: FakeOllama, model: Any
 ) -> None:
     """Its round and later ones are asked anew, earlier answers are those of the journal."""
-    before, again = asked.asked, tmp_path / "again"
-    other = Model(model, hosts=(asked.host,)) if isinstance(model, str) else model
+    before, again = server.asked, tmp_path / "again"
+    other = Model(model, hosts=(server.host,)) if isinstance(model, str) else model
     rerun(tmp_path / "run", again, from_round=3, model=other)
     was, now = events_of(tmp_path / "run"), events_of(again)
     early = [each for each in was if each["round"] < 3]
     assert now[: len(early)] == early
     late = [each for each in now if each["round"] >= 3]
     # equal questions are asked once
-    assert 0 < asked.asked - before <= len(late)
+    assert 0 < server.asked - before <= len(late)
     asked_now = {each["model"] for each in late if each["source"] == "model"}
     assert asked_now == {"large" if isinstance(model, str) else "small"}
 
@@ -185,22 +185,6 @@ def test_a_policy_decides_after_a_client_that_is_gone(tmp_path: Path) -> None:
     rerun(tmp_path / "run", tmp_path / "b", from_round=3, reasoner=PolicyOptions(policy))
     chosen = [(each["round"] > 2, each["chosen"]) for each in events_of(tmp_path / "b")]
     assert {*chosen} == {(False, "ignorant"), (True, "spreader")}
-
-
-@pytest.mark.slow
-def test_another_prompt_is_a_difference(tmp_path: Path) -> None:
-    """A parameter that only a prompt names makes the model be asked."""
-    with FakeOllama() as server:
-        model = Model("llama3.2", hosts=(server.host,), prompt="{world.rewired} {situation}")
-        Run(Rumour, 20, rounds=6, reasoner=model).keep(tmp_path / "run")
-        before = server.asked
-        change = "rewired=0.2@4"
-        rerun(tmp_path / "run", tmp_path / "again", from_round=4, treatments=[change])
-        assert server.asked > before
-
-    was, now = events_of(tmp_path / "run"), events_of(tmp_path / "again")
-    early = [each for each in was if each["round"] < 4]
-    assert now[: len(early)] == early
 
 
 @pytest.mark.slow

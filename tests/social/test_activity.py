@@ -95,7 +95,7 @@ class Growing(Feed):
             self.add(agent)
 
 
-def place(reader: Reader, others: Sequence[Reader]) -> float:
+def share_above(reader: Reader, others: Sequence[Reader]) -> float:
     """Return the share of others who are more active."""
     return sum(each.activity > reader.activity for each in others) / len(others)
 
@@ -113,7 +113,8 @@ def test_who_joins_is_as_active_as_those_of_its_rank() -> None:
         same = whole_by_id[reader.agent_id]
         assert reader.interests == same.interests
         assert reader.activity in {each.activity for each in first}
-        assert place(reader, first) == pytest.approx(place(same, whole.agents), abs=0.02)
+        share = share_above(same, whole.agents)
+        assert share_above(reader, first) == pytest.approx(share, abs=0.02)
 
 
 def test_no_time_passes_for_those_who_sleep(tmp_path: Path) -> None:

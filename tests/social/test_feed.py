@@ -7,13 +7,12 @@ from typing import Any
 import orjson
 import pytest
 
-from prism import Run, replay
+from prism import Run
 from prism.agents import SeedPost, SocialAgent, load_population
 from prism.errors import FieldValueError, InputError
 from prism.social import Feed, Post, Reader
 from prism.statechart import AgentState
 from prism.worlds import measure, state, treatment
-from tests.kit.worlds import run_in
 
 
 def parameters_of(feed: Feed) -> dict[str, Any]:
@@ -99,16 +98,6 @@ def test_a_feed_of_ones_own_is_a_world(tmp_path: Path) -> None:
         return sum(event["round"] in rounds for event in decisions)
 
     assert weighed(4) < weighed(2)
-
-
-def test_a_feed_that_is_stopped_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
-    """Stopped after rounds and resumed, a feed of one's own ends with the same files."""
-    run = Run(Warned, 20, treatments=("warning@2",), seed=1)
-    whole = run_in(tmp_path / "whole", run)
-    assert run_in(tmp_path / "stopped", run, stops=(1, 3)) == whole
-    replay(tmp_path / "whole", tmp_path / "again")
-    logs = [tmp_path / name / "events.jsonl" for name in ("whole", "again")]
-    assert logs[0].read_bytes() == logs[1].read_bytes()
 
 
 # Files

@@ -20,7 +20,7 @@ def follows(agents: Any, seed: int = 1, **parameters: Any) -> dict[str, tuple[st
     return {reader.agent_id: tuple(reader.follows) for reader in feed.agents}
 
 
-def made(size: int = 200, **parameters: Any) -> Any:
+def network_of(size: int = 200, **parameters: Any) -> Any:
     """Return a network as a graph of networkx."""
     found = follows(synthetic_population(size, seed=1).agents, **parameters)
     graph = networkx.DiGraph()
@@ -32,7 +32,7 @@ def made(size: int = 200, **parameters: Any) -> Any:
 @pytest.mark.parametrize(("mean", "reciprocity"), [(4.5, 0.0), (10.0, 0.36), (6.0, 1.0)])
 def test_mean_and_reciprocity_are_met(mean: float, reciprocity: float) -> None:
     """networkx measures the mean degree and the reciprocity that were asked for."""
-    graph = made(follow_network="scale_free", mean_follows=mean, reciprocity=reciprocity)
+    graph = network_of(follow_network="scale_free", mean_follows=mean, reciprocity=reciprocity)
     assert graph.number_of_edges() / 200 == pytest.approx(mean, abs=0.01)
     assert networkx.overall_reciprocity(graph) == pytest.approx(reciprocity, abs=0.01)
 
@@ -48,7 +48,7 @@ def test_the_order_of_agents_changes_no_network() -> None:
 
 def test_few_follow_as_many_as_there_are() -> None:
     """Of three who would follow 20 each, every two are connected."""
-    graph = made(3, follow_network="scale_free", mean_follows=20).to_undirected()
+    graph = network_of(3, follow_network="scale_free", mean_follows=20).to_undirected()
     assert graph.number_of_edges() == 3
 
 

@@ -19,7 +19,7 @@ POCKET, ENGAGING, READING, SENT = Phone.POCKET, Phone.ENGAGING, Phone.READING, P
 INSIDE = (READING, Phone.REPLYING, SENT, Phone.BROKEN)
 
 
-async def asked_elsewhere(agent: Any, context: Any) -> bool:
+async def asks_elsewhere(agent: Any, context: Any) -> bool:
     """Stand for a guard that cannot run inside a move."""
     return True
 
@@ -65,9 +65,9 @@ def shares(*values: float) -> Any:
         *((go(each), "source and target must name a state each") for each in ([], None)),
         (go(guard=True), "guard True must be callable as guard(agent, context)"),
         (go(guard=one_argument), "guard 'one_argument' must be callable"),
-        (go(guard=asked_elsewhere), "guard 'asked_elsewhere' is async"),
+        (go(guard=asks_elsewhere), "guard 'asks_elsewhere' is async"),
         (go(guard=AsyncMock()), "is async"),
-        (go(action=partial(asked_elsewhere)), "is async"),
+        (go(action=partial(asks_elsewhere)), "is async"),
         (go(action=len), "action 'len' must be callable as action(agent,"),
         # a chart
         (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),

@@ -77,13 +77,13 @@ class Kind(str, Enum):  # noqa: UP042 - the older kind of enum, whose str() is n
     NEWS = "news"
 
 
-def made(name: str, base: str = "Thing", **fields: Any) -> Any:
+def thing(name: str, base: str = "Thing", **fields: Any) -> Any:
     """Return an object of a class of that name, whose base class has another one."""
     return type(name, (type(base, (SimpleNamespace,), {}),), {})(**fields)
 
 
-POST = made("Post", post_id="p1", text="a long text that no record needs")
-NOTHING = made("Nothing")
+POST = thing("Post", post_id="p1", text="a long text that no record needs")
+NOTHING = thing("Nothing")
 DETACHED = type("Detached", (), {"id": property(lambda row: 1 / 0)})()
 
 CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
@@ -101,19 +101,19 @@ CONTEXTS: list[tuple[Any, dict[str, Any] | None]] = [
     ("p1", {"value": "p1"}),
     (AgentState.RESTING, {"value": "resting"}),
     (POST, {"post_id": "p1"}),
-    (made("FeedItem", id=4, post=POST), {"feed_item_id": 4}),
-    (made("DirectMessage", direct_message_id="d9", id="row 7"), {"direct_message_id": "d9"}),
-    (made("Walker", unique_id=3), {"walker_id": 3}),
-    (made("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (made("RankedRepost", "Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
-    (made("UrgentTicket", "Ticket", ticket_id=7), {"ticket_id": 7}),
+    (thing("FeedItem", id=4, post=POST), {"feed_item_id": 4}),
+    (thing("DirectMessage", direct_message_id="d9", id="row 7"), {"direct_message_id": "d9"}),
+    (thing("Walker", unique_id=3), {"walker_id": 3}),
+    (thing("Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
+    (thing("RankedRepost", "Repost", post_id="p1", id="r1"), {"post_id": "p1"}),
+    (thing("UrgentTicket", "Ticket", ticket_id=7), {"ticket_id": 7}),
     (SimpleNamespace(id=("a", 1)), {"simple_namespace_id": "('a', 1)"}),
     (NOTHING, {"type": "Nothing"}),
     ({"share": Fraction(1, 2)}, {"share": 0.5}),
     ({"rich": np.bool_(True), "poor": [np.bool_(False)]}, {"rich": True, "poor": [False]}),
     ({"prices": np.array([1, 2]), "now": np.array(1.5)}, {"prices": [1, 2], "now": 1.5}),
     ({"day": np.datetime64("2026-01-02")}, {"day": "2026-01-02"}),
-    (made("Row", row_id=np.int64(3)), {"row_id": 3}),
+    (thing("Row", row_id=np.int64(3)), {"row_id": 3}),
     ({"thing": NOTHING}, {"thing": "Nothing"}),
     ({"row": DETACHED, "post": POST}, {"row": "Detached", "post": "p1"}),
     ({"at": datetime(2026, 1, 2, 3, 4, 5)}, {"at": "2026-01-02T03:04:05"}),

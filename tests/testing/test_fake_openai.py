@@ -112,16 +112,6 @@ async def test_what_it_does_not_take_is_refused(
             assert set(caught.value.body or {}) == {"message", "type", "param", "code"}  # type: ignore[call-overload]
 
 
-async def test_a_tool_call_has_no_content(server: FakeOpenAI, client: openai.AsyncOpenAI) -> None:
-    """A fault that calls a tool is a valid reply, whose message says nothing."""
-    server.fail(Fault.calls_tool("look"))
-    reply = await client.chat.completions.create(model="llama3.2", messages=HELLO)
-    message = reply.choices[0].message
-    assert message.content is None
-    assert message.tool_calls is not None
-    assert message.tool_calls[0].function.name == "look"  # type: ignore[union-attr]
-
-
 async def test_other_paths_are_not_found(server: FakeOpenAI) -> None:
     """A path of Ollama's is not there, and a request that lacks a part is refused."""
     async with httpx.AsyncClient(base_url=server.host) as client:

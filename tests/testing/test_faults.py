@@ -5,48 +5,8 @@ import ollama
 import pytest
 
 from prism.testing import FakeOllama, Fault
-from tests.kit.clients import bare
-from tests.kit.waiting import MOST_SECONDS
 
 HELLO = [{"role": "user", "content": "hello"}]
-
-
-@pytest.mark.parametrize(
-    ("fault", "raised"),
-    [
-        (Fault.status(500), ollama.ResponseError),
-        (Fault.body(b"not gzip", headers={"Content-Encoding": "gzip"}), httpx.DecodingError),
-        (Fault.status(418, body=b"teapot"), ollama.ResponseError),
-        (Fault.body(b"<html>"), ValueError),
-        (Fault.body(b'{"error": "oops"}'), ValueError),
-        (Fault.hang(), httpx.ReadTimeout),
-        (Fault.stall(), httpx.ReadTimeout),
-        (Fault.drop(), httpx.NetworkError | httpx.RemoteProtocolError),
-        (Fault.drop_midway(), httpx.NetworkError | httpx.RemoteProtocolError),
-    ],
-    ids=lambda value: value.name if isinstance(value, Fault) else "",
-)
-@pytest.mark.sampled(9)
-async def test_each_fault_is_what_the_client_raises_for_it(
-    server: FakeOllama, fault: Fault, raised: type
-) -> None:
-    """The real client fails as it does on a real server, and the next question is answered."""
-    server.fail(fault)
-    kinds = getattr(raised, "__args__", raised)
-    seconds = 0.1 if raised is httpx.ReadTimeout else MOST_SECONDS
-    async with bare(server.host, timeout=seconds) as client:
-        with pytest.raises(kinds):
-            await client.chat("llama3.2", HELLO)
-    async with bare(server.host, timeout=MOST_SECONDS) as client:
-        assert (await client.chat("llama3.2", HELLO)).message.content == "Hello."
-
-
-async def test_a_tool_call_has_no_content(server: FakeOllama) -> None:
-    """A fault that calls a tool is a valid reply, whose message says nothing."""
-    server.fail(Fault.calls_tool("look"))
-    async with bare(server.host) as client:
-        message = (await client.chat("llama3.2", HELLO)).message
-    assert (message.content, message.tool_calls[0].function.name) == ("", "look")
 
 
 async def test_a_status_carries_text_and_header(server: FakeOllama) -> None:

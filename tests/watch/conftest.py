@@ -13,7 +13,7 @@ from tests.kit.visits import Visitor, visiting
 
 
 @pytest.fixture
-def shown() -> Iterator[Callable[[Path], Watching]]:
+def show_run() -> Iterator[Callable[[Path], Watching]]:
     """Return a function that shows runs, until the test ends."""
     with ExitStack() as stack:
 

@@ -62,14 +62,14 @@ def simulate(folder: Path, *options: object, pauses_at: int) -> Popen[bytes]:
 
 
 def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
-    browser: Any, shown: Show, tmp_path: Path
+    browser: Any, show_run: Show, tmp_path: Path
 ) -> None:
     """Rounds come by themselves; a kill and a resume are seen, and nothing is lost."""
     folder = tmp_path / "run"
     options = ("--agents", 300, "--rounds", 8, "--seed", 3)
     first = simulate(folder, *options, pauses_at=2)
     wait_until(lambda: (folder / "events.jsonl").exists() or has_ended(first))
-    see(browser, shown(folder))
+    see(browser, show_run(folder))
     browser.wait("Number(document.getElementById('at').dataset.round) >= 2")
     first.kill()
     first.wait()
@@ -88,10 +88,10 @@ def test_a_run_is_seen_from_its_first_round_to_its_end_killed_and_resumed(
 
 
 def test_the_slider_the_keys_and_the_fragment_choose_the_round(
-    browser: Any, shown: Show, folder: Path
+    browser: Any, show_run: Show, folder: Path
 ) -> None:
     """Any round can be looked at, kept as an address, and left again for the last."""
-    watching = shown(folder)
+    watching = show_run(folder)
     see(browser, watching, "#round=2")
     wait_for_round(browser, 2)
     browser.run(PRESS % "ArrowRight")
@@ -105,10 +105,10 @@ def test_the_slider_the_keys_and_the_fragment_choose_the_round(
 
 
 def test_a_heading_sorts_all_agents_and_leads_to_one_and_its_post(
-    browser: Any, shown: Show, folder: Path
+    browser: Any, show_run: Show, folder: Path
 ) -> None:
     """Who composed most is found by a click, opens at the chosen round, and leads to a post."""
-    see(browser, shown(folder), "#round=2")
+    see(browser, show_run(folder), "#round=2")
     heading = """[...document.querySelectorAll('#time-agents th button')]
         .find((one) => one.textContent === 'posts')"""
     browser.wait(heading)
@@ -146,10 +146,10 @@ CLICKED_BAR = """
 
 @pytest.mark.parametrize(("click", "words"), [(CLICKED_STATE, ""), (CLICKED_BAR, "tick")])
 def test_from_agents_in_a_state_to_one_and_back(
-    browser: Any, shown: Show, folder: Path, click: str, words: str
+    browser: Any, show_run: Show, folder: Path, click: str, words: str
 ) -> None:
     """A state of the chart, and a bar over time, lead to the agents that they count."""
-    see(browser, shown(folder))
+    see(browser, show_run(folder))
     browser.wait("document.querySelector('#figure-states .mark-rect path')")
     name = "document.querySelector('#panel .names [role=button]')"
 
@@ -167,12 +167,12 @@ def test_from_agents_in_a_state_to_one_and_back(
 
 
 def test_a_phone_shows_where_agents_start_and_what_one_did(
-    browser: Any, shown: Show, folder: Path
+    browser: Any, show_run: Show, folder: Path
 ) -> None:
     """Neither has to be scrolled to, in any round."""
     try:
         browser.be_a_phone(390)
-        see(browser, shown(folder), "#round=2")
+        see(browser, show_run(folder), "#round=2")
         start = "document.querySelector('#at-the-chart .start').getBoundingClientRect()"
         assert 0 < (left := browser.run(f"return {start}.left")) < 390
         browser.run("location.hash = '#round=3'")
@@ -209,11 +209,11 @@ def hostile_events() -> list[make.Event]:
 
 
 def test_forty_hostile_names_stay_texts_in_the_picture_and_its_tooltips(
-    browser: Any, shown: Show, write_log: WriteLog
+    browser: Any, show_run: Show, write_log: WriteLog
 ) -> None:
     """Names are drawn, pointed at, chosen and found again, and nothing of them runs."""
     assert len(MORE_HOSTILE) >= 40
-    see(browser, shown(write_log(hostile_events(), "hostile/events.jsonl").parent))
+    see(browser, show_run(write_log(hostile_events(), "hostile/events.jsonl").parent))
     browser.wait("document.querySelectorAll('#at-the-world .figure path').length > 40")
     browser.run("location.hash = '#'")
     browser.wait("!document.getElementById('panel').open")

@@ -129,7 +129,7 @@ def test_a_played_run_is_kept_resumed_and_replayed(game: Any, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("mode", "words"), [(1, "ValueError: oh dear"), (3, "ended by itself, with status 9")]
 )
-def test_a_fault_of_the_world_is_told_with_its_line_and_the_next_run_is_whole(
+def test_a_fault_of_the_world_is_reported_with_its_line_and_the_next_run_is_whole(
     game: Any, mode: int, words: str
 ) -> None:
     """Neither an exception nor a process that dies takes the page with it."""

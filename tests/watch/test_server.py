@@ -45,9 +45,9 @@ def copied(folder: Path, tmp_path: Path) -> Path:
     return log
 
 
-def test_the_token_is_good_once_and_becomes_a_cookie(shown: Show, folder: Path) -> None:
+def test_the_token_is_good_once_and_becomes_a_cookie(show_run: Show, folder: Path) -> None:
     """No guess and no request that is refused spends it, and no script reads the cookie."""
-    url = shown(folder).url
+    url = show_run(folder).url
     base = url.partition("/?")[0]
     assert httpx.get(f"{base}/?token=guess").status_code == 403
     assert httpx.get(url, headers={"Host": "evil.example"}).status_code == 403
@@ -171,7 +171,7 @@ def test_what_there_is_not_is_refused(
     assert (answer.status_code, words in answer.json()["problem"]) == (400, True)
 
 
-def test_a_round_that_has_not_begun_is_told(client: Visitor) -> None:
+def test_a_round_that_has_not_begun_is_reported(client: Visitor) -> None:
     """An address may name a later round, and a run that is resumed loses some: that is no error."""
     answer = client.get("/round", params={"round": "99"})
     assert answer.status_code == 200
@@ -235,7 +235,7 @@ def test_an_interruption_ends_open_streams_whole(folder: Path, visit: Visit) -> 
 )
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 @pytest.mark.slow
-def test_a_log_that_is_damaged_meanwhile_is_told_on_the_page(
+def test_a_log_that_is_damaged_meanwhile_is_reported_on_the_page(
     copied: Path, visit: Visit, change: Callable[[Path], object], said: str
 ) -> None:
     """A log that is damaged meanwhile is told on the page."""

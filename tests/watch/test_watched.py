@@ -23,7 +23,9 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("prism.watch._watched._SECONDS_OF_STATUS", 0.02)
 
 
-def test_only_a_line_that_is_cut_off_is_told(folder: Path, visit: Visit, tmp_path: Path) -> None:
+def test_only_a_line_that_is_cut_off_is_reported(
+    folder: Path, visit: Visit, tmp_path: Path
+) -> None:
     """A complete run has nothing that is wrong, unless its last line has no end."""
     client = visit(shutil.copytree(folder, tmp_path / "run"))
     head = client.ask("/head")
@@ -35,7 +37,7 @@ def test_only_a_line_that_is_cut_off_is_told(folder: Path, visit: Visit, tmp_pat
     assert note.endswith("events.jsonl: the last line is cut off and left out")
 
 
-def test_what_was_read_again_is_told_once(write_log: WriteLog, visit: Visit) -> None:
+def test_what_was_read_again_is_reported_once(write_log: WriteLog, visit: Visit) -> None:
     """However often a log is replaced, one note says that it was read again."""
     log = write_log([make.started(), make.joined("a", "x")])
     client = visit(log)
@@ -75,6 +77,7 @@ def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
         ("workflow.step", "ab", "round"),
     ],
 )
+@pytest.mark.sampled(2)
 def test_an_agent_that_runs_alone_has_turns_or_cycles(
     event: str, agents: str, unit: str, visit: Visit
 ) -> None:

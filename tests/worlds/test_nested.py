@@ -15,7 +15,7 @@ from tests.kit.days import TREE, Day, person
 from tests.kit.worlds import run_logged
 
 
-def told(agent: Any, *what: str) -> None:
+def note(agent: Any, *what: str) -> None:
     """Note what an agent has done."""
     agent.said = [*agent.said, *what]
 
@@ -82,15 +82,15 @@ class House(World[Any]):
 
     @during(Day.AWAKE)
     def live(self, agent: Any) -> None:
-        told(agent, "live")
+        note(agent, "live")
 
     @during(Day.PHONE)
     def hold(self, agent: Any) -> None:
-        told(agent, "hold")
+        note(agent, "hold")
 
     @during(Day.WORK)
     def work(self, agent: Any) -> None:
-        told(agent, "work")
+        note(agent, "work")
 
 
 class Bare(House):
@@ -98,7 +98,7 @@ class Bare(House):
 
     @during(Day.FEED)
     def scroll(self, agent: Any) -> None:
-        told(agent, "scroll")
+        note(agent, "scroll")
 
     hold = None  # type: ignore[assignment]
 
@@ -122,13 +122,13 @@ def test_a_region_that_has_moved_has_no_step_any_more() -> None:
 
         @during(Day.PLACE)
         def live(self, agent: Any) -> None:
-            told(agent, f"live {agent.state}")
+            note(agent, f"live {agent.state}")
             if self.round == 3:
                 agent.fire("closes")
 
         @during(Day.PHONE)
         def hold(self, agent: Any) -> None:
-            told(agent, f"hold {agent.state}")
+            note(agent, f"hold {agent.state}")
 
     agents = [kind()]
     Run(House, agents, seed=1).run()
@@ -155,12 +155,12 @@ def test_a_step_that_waits_lets_the_next_region_wait(together: bool) -> None:
 
         @during(Day.HOME)
         async def leave(self, agent: Any) -> None:
-            told(agent, str(await agent.decide("picks", weights={to("work+pocket"): 1})))
+            note(agent, str(await agent.decide("picks", weights={to("work+pocket"): 1})))
 
         @during(Day.POCKET)
         async def look(self, agent: Any) -> None:
             weights = {to("work+feed"): 0.0, to("work+writing"): 2, to("home+writing"): 2}
-            told(agent, str(await agent.decide("looks", weights=weights)))
+            note(agent, str(await agent.decide("looks", weights=weights)))
 
     House.together = together  # type: ignore[misc]
     agents = [kind() for _ in range(3)]
@@ -186,8 +186,8 @@ def test_an_answer_holds_while_its_own_region_does_not_move(
 ) -> None:
     """Another agent moves another region while the answer, be it to stay, is on its way."""
     kind = person(
-        Transition("looks", Day.POCKET, Day.POCKET, action=lambda agent, _: told(agent, "stays")),
-        Transition("looks", Day.POCKET, Day.FEED, action=lambda agent, _: told(agent, "looks")),
+        Transition("looks", Day.POCKET, Day.POCKET, action=lambda agent, _: note(agent, "stays")),
+        Transition("looks", Day.POCKET, Day.FEED, action=lambda agent, _: note(agent, "looks")),
         Transition("shuts", Day.FEED, Day.POCKET),
         decision_states=[Day.POCKET],
     )
@@ -227,7 +227,7 @@ def test_agents_enter_the_state_in_which_they_begin(tmp_path: Path) -> None:
     """Entry actions run once, what they fire follows, and then the agent settles."""
 
     def entered(agent: Any, context: Any) -> None:
-        told(agent, "entered")
+        note(agent, "entered")
         agent.fire("leaves")
 
     def is_home(agent: Any, context: Any) -> bool:
@@ -345,7 +345,7 @@ class Calls(World[Any]):
     @during(Day.PLACE)
     def live(self, agent: Any) -> None:
         """Draw something that has nothing to do with the chart."""
-        told(agent, *(str(agent.random.random()) for _ in range(self.draws)))
+        note(agent, *(str(agent.random.random()) for _ in range(self.draws)))
 
     @during(Day.FEED, Day.WRITING)
     def end(self, agent: Any) -> None:
@@ -360,6 +360,6 @@ def test_the_chart_draws_from_numbers_of_its_own(tmp_path: Path) -> None:
         for given in ({}, {"draws": 3}, {"rings": 9.0})
     )
     moves = "statechart.transition"
-    assert once.told(moves) == often.told(moves) != more.told(moves)
+    assert once.steps(moves) == often.steps(moves) != more.steps(moves)
     assert sum(each["trigger"] == "ends" for each in once.events(moves)) > 20
     assert [agent.said for agent in once.run.agents] == [agent.said for agent in more.run.agents]

@@ -47,7 +47,7 @@ def test_a_resumed_run_asks_what_it_would_have_asked(tmp_path: Path) -> None:
         assert any(told in prompt for prompt in whole), told
 
 
-def test_notes_are_told_in_the_order_in_which_they_came() -> None:
+def test_notes_stand_in_the_order_in_which_they_came() -> None:
     """What was noted before the first round comes before what was noted in it."""
     seen: list[Any] = []
 

@@ -16,7 +16,7 @@ from prism.randomness import RandomStream
 class Counted(World[Person]):
     """A world in which people hear something."""
 
-    heard: int = np.int64(1)
+    days: tuple[int, ...] = (np.int64(1),)
     is_open: bool = np.bool_(True)
 
     @during(Mind.IGNORANT, rate=np.float32(0.5))
@@ -37,7 +37,7 @@ def test_a_run_of_numbers_of_numpy_is_kept(tmp_path: Path) -> None:
     kept = Run(Counted, np.int64(9), rounds=np.int64(1), seed=np.int64(3)).keep(tmp_path / "kept")
     assert kept.results == Run(Counted, 9, rounds=1, seed=3).run()
     assert kept.results.rounds[0].measures == {"is_known": True}
-    assert kept.summary["config"]["parameters"] == {"heard": 1, "is_open": True}
+    assert kept.summary["config"]["parameters"] == {"days": [1], "is_open": True}
     lines = map(json.loads, (tmp_path / "kept" / "events.jsonl").read_text().splitlines())
     ended = [line for line in lines if line["event"] == "world.ended"]
     assert [(line["values"], line["is_open"]) for line in ended] == [([0, 1], True)]

@@ -44,8 +44,6 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
         ({"world": f"{__name__}:MADE"}, "names 'MADE', but .* no such .*: known are Rumour"),
         ({"world": "Rumour"}, "file.py:Name or the name of a world, .* mean 'rumour'"),
         ({"world": "missing.py:World"}, "there is no such file"),
-        ({"parameters": {"tirng": "1"}}, "'parameters': Rumour has no parameter 'tirng'"),
-        ({"parameters": {"friends": "many"}}, "Rumour.friends: .* got 'many'"),
         ({"seed": 2**60}, "field 'seed': must be a whole number from -9,007"),
         ({"rounds": 0}, "field 'rounds': must be a whole number from 1 to"),
         ({"memory": "m"}, "field 'memory': is no argument of a run of <class .*Rumour"),

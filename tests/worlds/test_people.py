@@ -107,13 +107,12 @@ def test_attributes_are_in_the_log(tmp_path: Path) -> None:
         ("agent_id\na\na\n", "line 3, field 'agent_id': 'a' is already used on line 2"),
         ("agent_id;trust\na;0,5\n", "line 2, field 'trust': .* as a number, got '0,5'"),
         ("agent_id,Trust\na,0.5\n", "field 'Trust': is no field; did you mean 'trust'"),
-        ("agent_id,trsut\na,0.5\n", "field 'trsut': is no field; did you mean 'trust'"),
         ("kind,trust\nPerson,0.5\nPersn,1\n", "line 3, field 'kind': there is no kind 'Persn'"),
         ("agent_id,state\na,asleep\n", "state 'asleep' is not in chart .*ignorant, spreader"),
         ("agent_id\n", "holds no agents"),
     ],
 )
-def test_what_a_table_has_wrong_is_told_by_row_and_column(
+def test_what_a_table_has_wrong_is_reported_by_row_and_column(
     text: str, problem: str, tmp_path: Path
 ) -> None:
     """A cell that is no value of its field's type, and the like, are refused where they stand."""

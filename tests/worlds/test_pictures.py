@@ -32,7 +32,7 @@ def test_cells_and_positions_are_those_of_the_agents(tmp_path: Path) -> None:
     assert sky["places"][:2] == [[0, 0.5], [0.1, 0.5]]
 
 
-def test_connections_are_told_again_once_they_change(tmp_path: Path) -> None:
+def test_connections_are_logged_again_once_they_change(tmp_path: Path) -> None:
     """A network that stays as it is costs its edges once."""
     found = [each.get("edges") for each in pictures(tmp_path, Chain())]
     assert found[1] is None

@@ -17,7 +17,7 @@ _MANY = 1000
 LOUDER = ("louder@2",)
 
 
-def made(
+def random_run(
     random: RandomWorld, path: Path, order: Sequence[int] | None = None
 ) -> tuple[Run[Any], list[str]]:
     """Run a world; return the run and its log."""
@@ -74,12 +74,12 @@ def check(seed: int, folder: Path, way: str | None = None) -> None:
     """Resume anywhere, and permute a world."""
     random = random_world(seed, way)
     path = folder / "straight.jsonl"
-    run, log = made(random, path)
+    run, log = random_run(random, path)
     whole, draw = path.read_bytes(), Random(seed)
     for cut in {draw.randrange(len(whole)) for _ in range(ROUNDS)}:
         assert again(random, path, cut) == whole, (seed, cut)
     order = draw.sample(range(random.number), random.number)
-    other, permuted = made(random, folder / "permuted.jsonl", order)
+    other, permuted = random_run(random, folder / "permuted.jsonl", order)
     assert condition(other) == condition(run), seed
     # who joined, and the charts, are logged in the order of the list
     assert happened(permuted) == happened(log), seed

@@ -167,7 +167,7 @@ def test_what_is_added_shifts_nobody_elses_draws(tmp_path: Path) -> None:
     names = ("statechart.transition", "reasoner.decision")
     plain = run_logged(tmp_path, Rumour(), 60, seed=5, rounds=15)
     wider = run_logged(tmp_path, WiderRumour(), 60, seed=5, rounds=15)
-    assert wider.told(*names) == plain.told(*names) != []
+    assert wider.steps(*names) == plain.steps(*names) != []
 
 
 def test_a_reasoner_that_draws_more_shifts_no_step(tmp_path: Path) -> None:

@@ -54,37 +54,6 @@ def test_who_comes_too_late_asks_nothing(tmp_path: Path) -> None:
     assert not done.events("statechart.answer_discarded")
 
 
-class Interrupting(Room):
-    """The second lamp, which is on, switches the first one on and off again while it is asked."""
-
-    def setup(self) -> None:
-        """Begin with the second lamp on."""
-        self.agents[1].begin_in(Light.ON)
-
-    @during(Light.OFF)
-    async def press(self, lamp: Lamp) -> None:
-        """Decide."""
-        lamp.heard.append(await lamp.decide("pressed"))
-
-    @during(Light.ON)
-    def meddle(self, lamp: Lamp) -> None:
-        """Switch the other lamp on and off."""
-        first = self.other(lamp)
-        first.fire("pressed")
-        first.fire("pressed")
-
-
-def test_an_answer_is_not_applied_to_an_agent_that_has_moved(tmp_path: Path) -> None:
-    """An agent that moved while it was asked keeps its state, even if it came back."""
-    reasoner = ScriptedReasoner({"pressed": Light.BROKEN})
-    done = run_logged(tmp_path, Interrupting(), 2, reasoner=reasoner)
-    first = done.run.agents[0]
-    assert (first.state, first.heard) == (Light.OFF, [None])
-    (discarded,) = done.events("statechart.answer_discarded")
-    assert (discarded["agent_id"], discarded["chosen"]) == ("lamp_1", "broken")
-    assert discarded["reason"] == "moved"
-
-
 class Talking(Room):
     """The first lamp asks, the second one answers, and the first hears it, in one tick."""
 
@@ -123,7 +92,7 @@ class Passing(Room):
     """The last lamp tells the one before it, which tells the first."""
 
     @during(Light.OFF)
-    async def tell(self, lamp: Lamp) -> None:
+    async def pass_on(self, lamp: Lamp) -> None:
         """Hear, and tell on."""
         place = self.agents.index(lamp)
         if place < 2:

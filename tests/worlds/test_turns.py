@@ -51,7 +51,7 @@ class Street(World[Lamp]):
             other.fire("light")
 
 
-def _reach(seed: int) -> tuple[int, int]:
+def _lit_around(seed: int) -> tuple[int, int]:
     """Return how far light comes in one tick on either side of the first lamp of a ring."""
     run = Run(Street(), 101, seed=seed)
     run.run()
@@ -64,7 +64,7 @@ def _reach(seed: int) -> tuple[int, int]:
 @pytest.mark.slow
 def test_a_ring_has_no_side_that_comes_first() -> None:
     """In one tick light comes as far forward as backward, and as far as chance has it: e - 1."""
-    reached = [_reach(seed) for seed in range(120)]
+    reached = [_lit_around(seed) for seed in range(120)]
     apart = [forward - backward for forward, backward in reached]
     assert abs(mean(apart)) < 4 * stdev(apart) / 120**0.5
     # of k further lamps all have their places in order with probability 1 / (k + 1)!
@@ -388,20 +388,10 @@ def test_numbers_of_agents_and_rounds_are_independent() -> None:
         assert abs(products.mean()) * products.size**0.5 < 4, shift
 
 
-Glow = StrEnum("Glow", ["DARK", "LIT"])
+Lantern = lamp_of(Transition("dim", Light.ON, Light.OFF))
 
 
-class Lantern(Agent):
-    """Something that acts while it is lit."""
-
-    chart = Statechart(
-        Glow,
-        [Transition("lights", Glow.DARK, Glow.LIT), Transition("dims", Glow.LIT, Glow.DARK)],
-        Glow.DARK,
-    )
-
-
-class Avenue(World[Lantern]):
+class Avenue(World[Any]):
     """Lanterns of which the first that acts lights all others, those that are lit anew."""
 
     rounds = 1
@@ -411,22 +401,23 @@ class Avenue(World[Lantern]):
     def setup(self) -> None:
         """Light some."""
         for lantern in self.agents[: self.lit_at_first]:
-            lantern.begin_in(Glow.LIT)
+            lantern.begin_in(Light.ON)
 
-    @during(Glow.LIT)
-    def shine(self, lantern: Lantern) -> None:
+    @during(Light.ON)
+    def shine(self, lantern: Any) -> None:
         """Note who acts."""
         self.acted.append(lantern.agent_id)
         for other in () if len(self.acted) > 1 else self.agents:
             if other is not lantern:
-                other.fire("dims")
-                other.fire("lights")
+                other.fire("dim")
+                other.fire("light")
 
 
 def test_who_gets_something_to_do_has_its_turn_once_at_its_place() -> None:
     """Agents whose place in the tick is to come act there, others from the next tick on."""
-    all_lit, some_lit = Run(Avenue(lit_at_first=10), 10), Run(Avenue(), 10)
-    for run in (all_lit, some_lit):
+    runs = [Run(Avenue(lit_at_first=lit), [Lantern() for _ in range(10)]) for lit in (10, 5)]
+    all_lit, some_lit = runs
+    for run in runs:
         run.run()
     order = all_lit.world.acted
     assert some_lit.world.acted == order[order.index(some_lit.world.acted[0]) :]

@@ -78,7 +78,7 @@ def test_a_log_does_not_tell_which_answers_came_first(tmp_path: Path) -> None:
     assert len(logs) == 1
 
 
-def test_without_a_writer_the_template_is_taken_and_told(tmp_path: Path) -> None:
+def test_without_a_writer_the_template_is_used_and_reported(tmp_path: Path) -> None:
     """A run without a writer says of every text that it is a template."""
     done = run_logged(tmp_path, Signing(), 2, rounds=1)
     texts = [(each["key"], each["text"], each["source"]) for each in done.events("text.written")]
@@ -90,7 +90,7 @@ def test_without_a_writer_the_template_is_taken_and_told(tmp_path: Path) -> None
     assert done.events("run.ended")[0]["texts"] == {"template": 3}
 
 
-def test_a_writer_that_fails_is_told_as_a_fallback(tmp_path: Path) -> None:
+def test_a_writer_that_fails_is_reported_as_a_fallback(tmp_path: Path) -> None:
     """The template stands for a text that did not come, as a warning with its reason."""
     with FakeOllama(models=["tiny"], write=lambda prompt, schema: {"text": " \x07 "}) as server:
         server.fail(Fault.status(500, "no"))

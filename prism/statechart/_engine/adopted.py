@@ -142,9 +142,11 @@ class AdoptedEngine(Driving[Any]):
 
 
 def _require_adoptable(machine: Any) -> None:
+    kinds = {each.__name__ for each in type(machine).__mro__}
+    if "Machine" not in kinds:
+        raise DefinitionError(f"from_machine takes a Machine of transitions, got {machine!r}")
     if isinstance(machine, adapter.ChartMachine) or ismethod(vars(machine).get("set_state")):
         raise DefinitionError("the Machine belongs to a chart already: use that one")
-    kinds = {each.__name__ for each in type(machine).__mro__}
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
         raise DefinitionError(
             f"from_machine takes no {kind}: write a Statechart, which has composites and afire"

@@ -107,7 +107,7 @@ def test_every_event_has_a_sentence(log_of: LogOf) -> None:
         ),
     ],
 )
-def test_programs_are_told_in_their_order(
+def test_steps_of_programs_stand_in_their_order(
     program: str, sentences: list[str], logs: dict[str, Path]
 ) -> None:
     """Steps, texts, thoughts and what was paged have sentences, too; the last ends the story."""

@@ -44,7 +44,7 @@ def closes(event: Event, ticks: int | None) -> bool:
     return event.get("trigger") == "round_ends" or (ends_act and is_short)
 
 
-def place_of(event: Event, ticks: int | None) -> tuple[int, int, bool]:
+def moment_of(event: Event, ticks: int | None) -> tuple[int, int, bool]:
     """Return when a step counts: its round, its tick, and whether after that tick."""
     number, tick = event.get("round") or 0, event.get("tick") or 0
     comes_or_goes = event["event"] != "statechart.transition" and number > 0
@@ -83,7 +83,7 @@ def test_states_at_every_tick(both: Both) -> None:
             where[state] = where.get(state, 0) + agents
             shares[number, tick] += share
     ticks = next((each.get("ticks_per_round") for each in events), None)
-    steps = [(place_of(step, ticks), step) for step in named(events, *STEPS)]
+    steps = [(moment_of(step, ticks), step) for step in named(events, *STEPS)]
     charts = {step.get("chart") for step in named(events, "statechart.transition")}
     assert found
     for moment, counts in found.items():

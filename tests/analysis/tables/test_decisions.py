@@ -17,7 +17,7 @@ CUTS = quantiles([*LATENCIES, 1.0], n=100, method="inclusive")
 FELL_BACK = {"source": "fallback", "reason": "timed out"}
 
 
-def asked(**keys: Any) -> make.Event:
+def decision(**keys: Any) -> make.Event:
     """Return a decision that a model was asked for."""
     return make.decision("x", ["b", "c"], "b", **{**CALL, **COST, **keys})
 
@@ -70,7 +70,7 @@ STATES: dict[str, tuple[list[dict[str, Any]], dict[str, float]]] = {
 
 def test_columns(log_of: LogOf) -> None:
     """Decisions of a state and a model are a row."""
-    lines = [asked(state=state, **keys) for state, (own, _) in STATES.items() for keys in own]
+    lines = [decision(state=state, **keys) for state, (own, _) in STATES.items() for keys in own]
     rows = {row["state"]: row for row in log_of(lines).rows("decisions")}
     assert rows.keys() == STATES.keys()
     for state, (_, columns) in STATES.items():
@@ -79,15 +79,15 @@ def test_columns(log_of: LogOf) -> None:
 
 
 DECIDED = [
-    asked(**FELL_BACK),
-    asked(**FELL_BACK, round=2),
-    asked(),
+    decision(**FELL_BACK),
+    decision(**FELL_BACK, round=2),
+    decision(),
     make.decision("x", ["b", "c"], "c"),
 ]
 COSTS = [
-    asked(money=1.5),
-    asked(source="fallback", attempts=3),
-    asked(source="fallback", model=None, attempts=0),
+    decision(money=1.5),
+    decision(source="fallback", attempts=3),
+    decision(source="fallback", model=None, attempts=0),
     make.decision("x", ["b", "c"], "b"),
     text(model="large", **NO_TOKENS),
     text(model="large", source="failed", **NO_TOKENS),

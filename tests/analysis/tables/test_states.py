@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from prism import Agent, Run, Statechart, Transition, World, during
 from prism.analysis import Log, read_log
-from prism.examples import Day
 from prism.worlds import state
 from tests.kit import make
 from tests.kit.logs import LogOf, WriteLog, events_in
@@ -146,42 +145,34 @@ def test_every_agent_is_counted_in_any_log(
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run."""
-    folder = tmp_path_factory.mktemp("day") / "run"
-    Run(Day, 20, seed=2, rounds=2).keep(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def log(folder: Path) -> Log:
-    """Return its log."""
-    return read_log(folder)
+def log(logs: dict[str, Path]) -> Log:
+    """Return the log of twelve agents with regions."""
+    return read_log(logs["regions"])
 
 
 @pytest.fixture
-def moves(folder: Path) -> list[Event]:
+def moves(logs: dict[str, Path]) -> list[Event]:
     """Return its transitions."""
-    return [each for each in events_in(folder) if each["event"] == "statechart.transition"]
+    return [each for each in events_in(logs["regions"]) if "to_state" in each]
 
 
 def at_noon(log: Log, *table: str | int) -> dict[str, int]:
     """Return the agents in each state at one tick, whose shares are those of everybody."""
     rows = [row for row in log.rows(*table) if (row["round"], row["tick"]) == (2, 5)]
-    assert [row["share"] for row in rows] == pytest.approx([row["agents"] / 20 for row in rows])
+    assert [row["share"] for row in rows] == pytest.approx([row["agents"] / 12 for row in rows])
     return {row["state"]: row["agents"] for row in rows}
 
 
 def test_states_are_counted_on_a_level(log: Log) -> None:
     """Whoever is in two regions is in both, and a state without others is on every level."""
-    assert at_noon(log, "states_at", 1) == {"awake": 20, "asleep": 0}
-    assert at_noon(log, "states_at", 2) == {"place": 20, "phone": 20, "asleep": 0}
+    assert at_noon(log, "states_at", 1) == {"awake": 12, "asleep": 0}
+    assert at_noon(log, "states_at", 2) == {"place": 12, "phone": 12, "asleep": 0}
     leaves = at_noon(log, "states_at", 3)
-    assert (leaves["work"], leaves["home"], leaves["asleep"]) == (20, 0, 0)
-    assert leaves["pocket"] + leaves["feed"] == 20
+    assert (leaves["work"], leaves["home"], leaves["asleep"]) == (12, 0, 0)
+    assert leaves["pocket"] + leaves["feed"] == 12
     assert at_noon(log, "states_at", 9) == leaves
     by_configuration = at_noon(log, "states")
-    assert sum(by_configuration.values()) == 20
+    assert sum(by_configuration.values()) == 12
     assert {*by_configuration} >= {"work+feed", "work+pocket", "asleep"}
 
 

@@ -66,7 +66,7 @@ def test_a_configuration_is_written_and_read() -> None:
         ('"goal": ', "is not valid JSON"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(settings: str, problem: str) -> None:
+def test_what_is_wrong_is_reported_with_its_position(settings: str, problem: str) -> None:
     """The message names the file and the key."""
     text = f'{{\n "agent": {{\n  {settings}\n }}\n}}\n'
     with pytest.raises(InputError, match=problem) as raised:

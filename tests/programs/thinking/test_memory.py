@@ -1,10 +1,6 @@
 """The memory: one file, written whole, with a backup, a lock, versions and a search."""
 
 import json
-import multiprocessing
-import os
-import signal
-import time
 from pathlib import Path
 from typing import Any
 
@@ -212,34 +208,3 @@ def test_a_search_ranks_what_shares_words(text: str, best: str | None) -> None:
     }
     found = Memory.in_memory({"storage": storage}).search(text, 3)
     assert (found[0].tag if found else None) == best
-
-
-def _write_for_ever(path: Path, started: Any) -> None:
-    with Memory.open(path) as memory:
-        for number in range(10**6):
-            memory.save("n", number)
-            memory.save(f"k{number % 50}", "x" * 2000)
-            memory.end_cycle()
-            memory.commit()
-            started.value = number
-
-
-@pytest.mark.slow
-def test_whatever_is_killed_while_it_writes_leaves_a_whole_memory(tmp_path: Path) -> None:
-    """At least what was committed last before the kill, and everything of one commit."""
-    path = tmp_path / "memory.json"
-    context = multiprocessing.get_context("fork")
-    for attempt in range(20):
-        committed = context.Value("q", -1, lock=False)
-        process = context.Process(target=_write_for_ever, args=(path, committed))
-        process.start()
-        while committed.value < 0:
-            time.sleep(0.001)
-        time.sleep(0.003 * attempt)
-        assert process.pid is not None
-        os.kill(process.pid, signal.SIGKILL)
-        process.join()
-        with Memory.open(path) as memory:
-            assert committed.value <= memory.stored("n") <= committed.value + 1
-            memory.replace({})
-            memory.commit()

@@ -64,7 +64,7 @@ async def context_after(step: dict[str, Any], context: dict[str, Any]) -> dict[s
 
 
 @pytest.mark.parametrize(("key", "context", "text"), CASES)
-@pytest.mark.sampled(15)
+@pytest.mark.sampled(30)
 async def test_nothing_escapes(key: str, context: dict[str, Any], text: str) -> None:
     """An attack is refused, fails or ends in time; nothing but its own variables is changed."""
     before = dict(context)
@@ -87,8 +87,9 @@ SLOW = "sum([sum([m for m in range(1000)]) for n in range(10**6)])"
 
 @pytest.mark.parametrize(
     ("step", "condition"),
-    [({"run_if": SLOW}, "1"), ({"code": SLOW}, "1"), ({"transition_to": "a"}, SLOW)],
+    [({"code": SLOW}, "1"), ({"run_if": SLOW}, "1"), ({"transition_to": "a"}, SLOW)],
 )
+@pytest.mark.sampled(3)
 async def test_all_of_a_turn_ends_in_time(step: dict[str, str], condition: str) -> None:
     """However many steps and conditions take almost a second each."""
     both = {"code": "y = 1", "on_failure": "skip", **step}
@@ -96,12 +97,11 @@ async def test_all_of_a_turn_ends_in_time(step: dict[str, str], condition: str) 
     machine = {"states": ["a"], "transitions": [{"from": "a", "to": "a", "condition": condition}]}
     text = json.dumps({"state_machine": machine, "steps": steps})
     agent = WorkflowAgent(Workflow.from_text(text), writer_of())
-    for _ in range(2):
-        began = seconds()
-        turn = await agent.turn()
-        assert seconds() - began < MOST_SECONDS
-        reasons = [run.reason or "" for run in turn.steps]
-        assert any("have taken 2.5 s already" in each for each in reasons) or "run_if" in step
+    began = seconds()
+    turn = await agent.turn()
+    assert seconds() - began < MOST_SECONDS
+    reasons = [run.reason or "" for run in turn.steps]
+    assert any("have taken 2.5 s already" in each for each in reasons) or "run_if" in step
 
 
 def workers() -> list[Path]:
@@ -159,8 +159,8 @@ sys.exit(int(sys.argv[1]))
 
 
 @pytest.mark.parametrize("number", range(25))
-@pytest.mark.parametrize(("ending", "status"), [("0", 0), ("3", 3), ("raise", 1), ("fork", 0)])
-@pytest.mark.sampled(25)
+@pytest.mark.parametrize(("ending", "status"), [("fork", 0), ("0", 0), ("3", 3), ("raise", 1)])
+@pytest.mark.sampled(50)
 def test_a_process_ends_with_its_own_status(ending: str, status: int, number: int) -> None:
     """Whether it ends by itself, with a status, or with an error; a fork refuses to run code."""
     del number

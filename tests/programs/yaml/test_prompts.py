@@ -10,7 +10,7 @@ pytest.importorskip("pydantic_monty")
 from prism.errors import FieldTypeError
 from prism.programs.yaml import WorkflowAgent
 from tests.kit.structlogs import capture_logs
-from tests.kit.writers import agent_of, prompts_of, said, turns_of, writer_of
+from tests.kit.writers import agent_of, events_named, prompts_of, turns_of, writer_of
 
 COMPONENTS = """
 steps:
@@ -41,7 +41,7 @@ async def test_an_unknown_variable_stays_and_is_logged() -> None:
         turn = await agent.turn()
     assert "Be {mood}." in prompts_of(writer)[0]
     assert turn.steps[0].unknown == ("mood", "balance")
-    (event,) = said(events, "workflow.step")
+    (event,) = events_named(events, "workflow.step")
     assert event["unknown_variables"] == ["mood", "balance"]
 
 

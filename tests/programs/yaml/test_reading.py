@@ -51,7 +51,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("text", "problems"), WRONG)
-def test_every_problem_is_told_with_its_place(
+def test_every_problem_is_reported_with_its_position(
     text: str, problems: list[str], tmp_path: Path
 ) -> None:
     """A file that is wrong lists all that is, as file:line:column: key: message, in order."""
@@ -229,7 +229,7 @@ def test_a_missing_component_is_a_warning(folder: Path, name: str) -> None:
         ("", "w.yaml:2:29: components.traits[1]: {folder}/traits/bad.yaml: is empty"),
     ],
 )
-def test_what_is_wrong_with_a_component_is_told_in_its_file(
+def test_what_is_wrong_with_a_component_is_reported_in_its_file(
     folder: Path, text: str, problem: str
 ) -> None:
     """Its file, line and column; where it is no YAML at all, also the place that names it."""

@@ -12,7 +12,7 @@ from prism.testing import FakeOllama
 from tests.kit.clients import Client
 from tests.kit.servers import Serve
 from tests.kit.structlogs import capture_logs
-from tests.kit.writers import ACT, agent_of, prompts_of, said, turns_of, writer_of
+from tests.kit.writers import ACT, agent_of, events_named, prompts_of, turns_of, writer_of
 
 TEXT = "steps: [{name: s, type: llm, on_failure: skip, prompt: p, output: text}]\n"
 ACTION = "steps: [{name: s, type: llm, on_failure: skip, prompt: p}]\n"
@@ -203,7 +203,7 @@ async def test_a_reply_outside_the_map_leaves_the_state(reply: str) -> None:
     assert (turn.state, run.moved_to, run.outcome) == ("reflecting", None, "done")
     assert "the answer is none of continue, pivot, Hand  OVER" in str(run.reason)
     assert agent.context["reflect"]["decision"] is None
-    (refused,) = said(events, "workflow.refused")
+    (refused,) = events_named(events, "workflow.refused")
     assert (refused["step"], refused["target"]) == ("reflect", None)
     assert refused["reason"] == run.reason
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from tests.kit.structlogs import capture_logs
-from tests.kit.writers import agent_of, said
+from tests.kit.writers import agent_of, events_named
 
 ASKS = "steps: [{name: s, code: '', in_state: %s, transition_to: %s}]\n"
 
@@ -57,7 +57,7 @@ async def test_the_first_transition_of_a_pair_whose_condition_holds_is_made() ->
     )
     with capture_logs() as events:
         assert (await agent.turn()).state == "b"
-    assert said(events, "workflow.refused") == []
+    assert events_named(events, "workflow.refused") == []
 
 
 # Conditions
@@ -105,7 +105,7 @@ async def test_one_that_does_not_hold_is_refused(condition: str, reason: str) ->
     assert (turn.state, run.outcome, run.moved_to) == ("a", "done", None)
     assert str(run.reason).startswith(reason)
     assert agent.context["ready"]["action"] == {"kind": "wait"}
-    (event,) = said(events, "workflow.refused")
+    (event,) = events_named(events, "workflow.refused")
     assert (event["step"], event["target"], event["log_level"]) == ("ready", "b", "warning")
     assert event["reason"] == run.reason
 
@@ -124,7 +124,7 @@ steps:
         await agent.turn()
         await agent.turn()
     assert agent.context == {"c": 1}
-    failed = said(events, "workflow.run_if_failed")
+    failed = events_named(events, "workflow.run_if_failed")
     assert [(each["turn"], each["step"]) for each in failed] == [(1, "lost"), (2, "lost")]
     assert failed[0]["reason"] == "'nowhere' failed: NameError: name 'nowhere' is not defined"
-    assert said(events, "workflow.refused") == []
+    assert events_named(events, "workflow.refused") == []

@@ -126,7 +126,7 @@ async def test_an_agent_is_at_one_turn_at_a_time() -> None:
 # Steps that ask in one state take turns, and the place is kept with the state
 
 
-async def asked(text: str, turns: int, context: Any = None) -> list[str]:
+async def prompts_after(text: str, turns: int, context: Any = None) -> list[str]:
     """Return the prompts of so many turns."""
     writer = writer_of()
     await turns_of(agent_of(text, writer, context), turns)
@@ -136,7 +136,7 @@ async def asked(text: str, turns: int, context: Any = None) -> list[str]:
 async def test_on_entering_a_state_its_first_is_next() -> None:
     """Wherever the state before had got to, also if a step of both states asked last."""
     expected = ["one", "two", "three", "one", "of_b", "one", "two", "three"]
-    assert await asked(THREE, 8, {"go": True}) == expected
+    assert await prompts_after(THREE, 8, {"go": True}) == expected
 
 
 @given(
@@ -151,7 +151,7 @@ async def test_nobody_asks_twice_before_all_have_asked_once(asking: list[bool], 
         for number, asks in enumerate(asking)
     )
     once = [str(number) for number, asks in enumerate(asking) if asks]
-    assert await asked(f"steps:\n{steps}", turns * len(once)) == once * turns
+    assert await prompts_after(f"steps:\n{steps}", turns * len(once)) == once * turns
 
 
 async def test_an_agent_goes_on_as_if_it_had_never_stopped() -> None:

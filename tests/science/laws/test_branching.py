@@ -3,6 +3,7 @@
 from collections import Counter
 from enum import StrEnum
 from math import comb, exp, factorial, lgamma, log
+from typing import Any
 
 import pytest
 
@@ -103,32 +104,21 @@ def sizes(world: Families, seed: int) -> list[int]:
 
 
 @on_fixed_seeds
-@pytest.mark.parametrize("founders", [1, 2])
-def test_poisson_families(founders: int, seeds: range) -> None:
-    """Sizes of families whose children are Poisson with mean m have the law of Borel and Tanner.
+@pytest.mark.parametrize(
+    ("families", "founders", "law"),
+    [
+        (PoissonFamilies, 1, lambda size: borel_tanner(size, 1)),
+        (PoissonFamilies, 2, lambda size: borel_tanner(size, 2)),
+        (GeometricFamilies, 1, otter),
+    ],
+)
+def test_sizes_of_families(families: Any, founders: int, law: Any, seeds: range) -> None:
+    """Sizes have the laws of Borel and Tanner, and of Otter and Dwass.
 
-    k founders have n descendants, themselves included, with k/n P(S = n - k), where S is Poisson
-    with mean m n (Otter 1949 and Dwass 1969, The Total Progeny in a Branching Process).
+    Where children are Poisson with mean m, k founders have n descendants, themselves included, with
+    k/n P(S = n - k), where S is Poisson with mean m n (Otter 1949 and Dwass 1969, The Total Progeny
+    in a Branching Process); where they are geometric, with C(2n - 2, n - 1)/n b^(n - 1) (1 - b)^n.
     """
     assert_follows(
-        [
-            p_of_outcomes(
-                sizes(PoissonFamilies(founders=founders), seed),
-                lambda size: borel_tanner(size, founders),
-                most=100,
-            )
-            for seed in seeds
-        ]
-    )
-
-
-@on_fixed_seeds
-def test_geometric_families(seeds: range) -> None:
-    """Sizes of families that decide between birth (b) and death have Catalan numbers in their law.
-
-    One founder has n descendants with C(2n - 2, n - 1)/n b^(n - 1) (1 - b)^n: the theorem of Otter
-    and Dwass for geometric children.
-    """
-    assert_follows(
-        [p_of_outcomes(sizes(GeometricFamilies(), seed), otter, most=100) for seed in seeds]
+        [p_of_outcomes(sizes(families(founders=founders), seed), law, most=100) for seed in seeds]
     )

@@ -18,7 +18,7 @@ from tests.kit.laws import ALL, assert_follows, follows, on_fixed_seeds, p_of_co
 pytest.importorskip("scipy")
 
 
-class Way(StrEnum):
+class Activity(StrEnum):
     """Where one can go, by names for which archetypes have an inclination."""
 
     SCROLLING = "scrolling"
@@ -30,12 +30,12 @@ class Walker(Agent):
     """Somebody who goes one way after the other."""
 
     chart = Statechart(
-        Way,
-        [Transition("turns", source, target) for source in Way for target in Way],
-        Way.SCROLLING,
-        decision_states=list(Way),
+        Activity,
+        [Transition("turns", source, target) for source in Activity for target in Activity],
+        Activity.SCROLLING,
+        decision_states=list(Activity),
     )
-    turns: dict[Way, int] = state(dict)
+    turns: dict[Activity, int] = state(dict)
 
 
 class Crossing(World[Walker]):
@@ -46,15 +46,15 @@ class Crossing(World[Walker]):
     likes: float = 3.0
 
     @property
-    def weights(self) -> Mapping[Way, float] | None:
+    def weights(self) -> Mapping[Activity, float] | None:
         """How likely each way is."""
-        return {Way.SCROLLING: 2.0, Way.LIKING: self.likes, Way.COMPOSING: 1.0}
+        return {Activity.SCROLLING: 2.0, Activity.LIKING: self.likes, Activity.COMPOSING: 1.0}
 
-    @during(*Way)
+    @during(*Activity)
     async def turn(self, walker: Walker) -> None:
         """Choose, and take note of it."""
-        way = await walker.decide("turns", weights=self.weights)
-        walker.turns[way] = walker.turns.get(way, 0) + 1
+        activity = await walker.decide("turns", weights=self.weights)
+        walker.turns[activity] = walker.turns.get(activity, 0) + 1
 
 
 class Reader(Walker):
@@ -81,11 +81,11 @@ def turns(world: Crossing, agents: int, seed: int, **options: Any) -> list[int]:
     """Return how often each way was chosen."""
     run = Run(world, agents, seed=seed, **options)
     run.run()
-    chosen: Counter[Way] = Counter()
+    chosen: Counter[Activity] = Counter()
     for walker in run.agents:
         chosen.update(walker.turns)
 
-    return [chosen[way] for way in Way]
+    return [chosen[activity] for activity in Activity]
 
 
 def p_of_weights(seed: int, likes: float, agents: int = 400) -> float:
@@ -98,8 +98,9 @@ def p_of_policy(seed: int, agents: int) -> float:
     temperature = 0.8
     # 2.0 is what relevance speaks for liking and composing, and 0 for scrolling
     utilities = [
-        Reader.archetype.inclinations[way] + (0.0 if way is Way.SCROLLING else 2.0) * 0.4
-        for way in Way
+        Reader.archetype.inclinations[activity]
+        + (0.0 if activity is Activity.SCROLLING else 2.0) * 0.4
+        for activity in Activity
     ]
     odds = [exp(utility / temperature) for utility in utilities]
     reasoner = PolicyReasoner(seed, temperature=temperature)

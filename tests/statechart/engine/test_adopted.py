@@ -112,6 +112,7 @@ def outcome(call: Callable[..., Any], *arguments: Any) -> Any:
 @pytest.mark.parametrize("sends", [False, True])
 @pytest.mark.parametrize("queued", [False, True])
 @pytest.mark.parametrize("cls", [Machine, GraphMachine, LockedMachine])
+@pytest.mark.sampled(5)
 def test_a_machine_behaves_as_before(
     cls: type[Machine], queued: bool, sends: bool, ignores: bool, logger: Any, capture: Any
 ) -> None:
@@ -315,6 +316,9 @@ def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     for cls in (AsyncMachine, HierarchicalMachine):
         with pytest.raises(DefinitionError, match=f"takes no {cls.__name__}"):
             Statechart.from_machine(two_states(cls=cls))
+    for no_machine in (None, Machine, Model()):
+        with pytest.raises(DefinitionError, match="takes a Machine of transitions, got"):
+            Statechart.from_machine(no_machine)
     for name in ("afire", "begin", "bound", "extended", "fire_to"):
         with pytest.raises(DefinitionError, match="runs an application's own Machine"):
             getattr(chart, name)(Model())

@@ -245,7 +245,7 @@ def test_an_error_that_is_handled_after_the_move_leaves_it_made(
 # Both ways
 
 
-def both_ways(seed: int) -> None:
+def compare_machines(seed: int) -> None:
     """Compare what 80 events leave behind by fire and by the Machine's own way."""
     make, changes = (Lamp, plain_lamp, text_lamp)[seed % 3], seed % 4 > 0
     first, second = (_driven(seed, make, stock=stock, changes=changes) for stock in (False, True))
@@ -259,7 +259,7 @@ def test_fire_and_the_stock_way_leave_the_same(seed: int) -> None:
 
     Hooks, conditions, transitions, states and settings change at random between events.
     """
-    both_ways(seed)
+    compare_machines(seed)
 
 
 @pytest.mark.long
@@ -267,7 +267,7 @@ def test_fire_and_the_stock_way_leave_the_same(seed: int) -> None:
 def test_a_hundred_thousand_events_leave_the_same_by_both_ways(block: int) -> None:
     """As above: 25 times 50 charts of 80 events."""
     for seed in range(100 + 50 * block, 150 + 50 * block):
-        both_ways(seed)
+        compare_machines(seed)
 
 
 def _driven(seed: int, make: Any, *, stock: bool, changes: bool) -> tuple[Any, ...]:

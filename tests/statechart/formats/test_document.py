@@ -59,8 +59,6 @@ def test_two_functions_of_one_name_are_refused() -> None:
 WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schema": True}, "schema: must be 2"),
     ({"name": 5}, "name: cannot be 5"),
-    ({"name": [*"ab"]}, "name: cannot be ['a', 'b']"),
-    ({"description": True}, "description: cannot be True"),
     ({"state": []}, "state: is no key; did you mean 'states'?"),
     ({"transitions": ["go"]}, "transitions[0]: cannot be 'go'"),
     ({"final_states": "calm"}, "final_states: must be a list, got 'calm'"),
@@ -69,7 +67,6 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"decision_states": ["y"], "timeouts": {"z": 2}}, "'y' is not among the states (calm, ang"),
     ({"decision_states": ["y"], "timeouts": {"z": 2}}, "timeouts: 'z' is not among the states"),
     ({"decision_states": [{}]}, "decision_states[0]: cannot be {}"),
-    ({"timeouts": 5}, "timeouts: cannot be 5"),
     ({"logger": "x"}, "logger: is no key: known are states, transitions, initial, name, dec"),
     ({"states": ["calm", {"state": "angry", "parallel": 1}]}, "states.angry.parallel: cannot be 1"),
     (
@@ -86,7 +83,6 @@ WRONG_MOVES: list[tuple[dict[str, Any], str]] = [
     ({"gaurd": "g"}, "transitions[0].gaurd: is no key; did you mean 'guard'?"),
     ({"internal": "no"}, "transitions[0].internal: cannot be 'no'"),
     ({"trigger": {"event": "x"}}, ".trigger: cannot be {'event': 'x'}"),
-    ({"trigger": 1}, "transitions[0]: transition 1: trigger must be a non-empty string, got 1"),
     ({"trigger": ""}, ": transition '': trigger must be a non-empty string"),
     ({"deep": True}, "transitions[0].deep: is no key: known are trigger, source, target, guard,"),
     ({"guard": "os.system"}, ".guard: unknown function 'os.system': pass it in guards=, which has"),

@@ -110,7 +110,6 @@ TWICE = "<transition target='s'/><transition target='s'/>"
     [
         ("<state/>", 'intial="no"', "line 1: intial of <scxml> is not supported"),
         ("<state>x</state>", "", "text of <state>"),
-        ("<state><transition event='e' cnd='x'/></state>", "", "cnd of <transition>"),
         ("<state><transition prism:afther='3'/></state>", PRISM, "prism:afther of <transition>"),
         ("<state/>\n<script>x</script>", "", "line 3: <script> in <scxml>"),
         ("<state><transition><raise event='x'/></transition></state>", "", "<raise> in <transi"),
@@ -140,11 +139,6 @@ TWICE = "<transition target='s'/><transition target='s'/>"
             "<state id='s' initial='t'/>\n<state id='t'/>",
             "",
             "line 2: states.s: state 's': has no s",
-        ),
-        (
-            "<state>\n<transition cond='x'/></state>",
-            "",
-            "line 3: transitions[0].guard: unknown fun",
         ),
         (
             "<state id='s'><state id='t'/>\n<transition event='e' target='s t'/>\n"

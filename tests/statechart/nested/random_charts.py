@@ -140,10 +140,10 @@ def _chart(root: Element, states: list[Element], trace: list[str]) -> Statechart
     def target(element: Element) -> Any:
         if element.tag == "history":
             assert element.parent is not None
-            return History(enum(element.parent.id), deep=element.deep, default=_given(element))
+            return History(enum(element.parent.id), deep=element.deep, default=_default_of(element))
         return enum(element.id)
 
-    def _given(element: Element) -> Any:
+    def _default_of(element: Element) -> Any:
         given = tuple(enum(each.id) for each in element.initial)
         return given if len(given) > 1 else given[0]
 

@@ -37,12 +37,6 @@ def test_each_guard_is_asked_once_a_step() -> None:
     assert len(asked) == 1
 
 
-# Order
-
-
-# Internal
-
-
 # Self-transitions
 
 

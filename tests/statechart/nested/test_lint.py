@@ -13,7 +13,7 @@ PLAIN = [Phone.POCKET, USED]
 BREAKS = Transition("breaks", "*", Phone.BROKEN)
 
 
-def found(chart: Statechart[Any]) -> set[tuple[str, Any]]:
+def findings_of(chart: Statechart[Any]) -> set[tuple[str, Any]]:
     return {(each.kind, each.state) for each in chart.check()}
 
 
@@ -48,7 +48,7 @@ def test_a_region_is_left_together_with_the_others() -> None:
 
     def flaws(*more: Transition[Day]) -> set[tuple[str, Any]]:
         states = day().definition.arguments["states"]
-        return found(Statechart(states, [*moves, *more], Day.ASLEEP))
+        return findings_of(Statechart(states, [*moves, *more], Day.ASLEEP))
 
     assert flaws() == {("no_way_out", Day.WRITING), ("no_way_out", Day.TIRED)}
     assert flaws(Transition("sleeps", Day.WRITING, Day.ASLEEP)) == set()
