@@ -394,9 +394,8 @@ class Writer(AsksModel, BaseWriter):
             schema = dict(call.schema)
             how = call.how or f"Respond with JSON only, of this schema:\n{json.dumps(schema)}"
         variation = call.variation + self._seed_of(call)
-        most = _most_tokens(call)
-        limits: Any = {"limit": call.limit, "attempts": call.tries}
-        return Request(prompted(call.prompt), schema, read, how, variation, most, **limits)
+        more: Any = {"limit": call.limit, "attempts": call.tries, "most_tokens": _most_tokens(call)}
+        return Request(prompted(call.prompt), schema, read, how, variation, **more)
 
     def _seed_of(self, call: TextCall) -> int:
         """Return the number added to the seed, so that a model that samples writes anew."""

@@ -38,8 +38,10 @@ class OllamaLike(ScriptedClient):
         *,
         stream: bool = False,
         format: Any = None,  # noqa: A002 - as Ollama names it
+        options: Any = None,
     ) -> Any:
-        self.told = (messages, {"model": model, "stream": stream, "format": format})
+        arguments = {"model": model, "stream": stream, "format": format, "options": options}
+        self.told = (messages, arguments)
         return self.reply
 
 
@@ -94,7 +96,7 @@ class Blocking(ScriptedClient):
 async def test_a_client_gets_the_arguments_that_it_takes(
     kind: Any, model: str | None, arguments: Any, is_chat: bool
 ) -> None:
-    """Each kind of client gets the prompt in its form, and schema and model if it takes them."""
+    """Each kind of client gets the prompt in its form, and schema, model and seed if it can."""
     client = kind(YES)
     client.temperature = 0
     decision = await decide(client, model=model)
@@ -105,6 +107,8 @@ async def test_a_client_gets_the_arguments_that_it_takes(
     assert {name: each for name, each in others.items() if name not in ("options", "seed")} == (
         arguments
     )
+    has_seed = "seed" in others.get("options", others)
+    assert has_seed == (kind in (OllamaLike, FrameworkAgent))
 
 
 class Runner(ScriptedClient):

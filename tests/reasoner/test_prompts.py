@@ -61,11 +61,13 @@ def ask(agent: Any = ADA) -> Question:
 
 
 async def test_the_prompt_is_that_of_the_contract() -> None:
-    """The prompt is the contract's template to the letter, also where a reasoner builds it."""
+    """A reasoner builds the contract's template to the letter, unless the agent has a persona."""
     told = build_reasoner_prompt(
         "Ada", ["chess", "climate"], "patient and dry", S.EVALUATING, "decides", OPTIONS, POST
     )
     assert told == await prompt_of(ask()) == PROMPT
+    described = SimpleNamespace(**PROFILE, persona=lambda: "You are Ada.")
+    assert "social media user" not in await prompt_of(ask(described))
 
 
 def test_states_are_described_as_in_the_contract() -> None:
