@@ -90,7 +90,7 @@ class PolicyReasoner(BaseReasoner):
             chosen.append(choice)
             if listens:
                 how = {"reason": None, "probabilities": _rounded(question.options, weights)}
-                announce(logger or self._logger, question, choice, "policy", how, _NEUTRAL)
+                announce(logger or self._logger, question, choice, "policy", how)
         return chosen
 
     def skip(self, question: Question, decision: Decision | None = None) -> None:  # noqa: ARG002

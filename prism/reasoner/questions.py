@@ -195,8 +195,8 @@ class BaseReasoner(ABC):
         decisions = await self.answer(questions)
         logger = logger or self._logger
         for question, decision in to_log(logger, questions, decisions):
-            how, more = _keys_of(decision)
-            announce(logger, question, decision.chosen, decision.source, how, more)
+            how = _keys_of(decision)
+            announce(logger, question, decision.chosen, decision.source, how)
 
         return decisions
 
@@ -211,13 +211,13 @@ def to_log(
             yield question, answer
 
 
-def _keys_of(decision: Decision) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the keys of a decision before its context in the log, and those after it."""
+def _keys_of(decision: Decision) -> dict[str, Any]:
+    """Return the keys in the log that say how a decision was made."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
     how |= without_none(**{name: getattr(decision, name) for name in QUESTION_KEYS})
     cost = {} if decision.cost is None else keys_of_cost(decision.cost)
     ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
-    return how, {**cost, **ids}
+    return {**how, **cost, **ids}
 
 
 def hash_of(prompt: str) -> str:

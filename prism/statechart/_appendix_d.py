@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from prism.statechart._hierarchy import CHART, Arc, Hierarchy, HistoryAt
+from prism.statechart._hierarchy import CHART, Arc, Hierarchy, HistoryAt, Target
 from prism.statechart.transitions import ANY_STATE, Transition
 
 Memory = Mapping[int, tuple[int, ...]]
@@ -21,7 +21,7 @@ BEGIN: Transition[Any] = Transition("begin", ANY_STATE, None, internal=True)
 # What a transition leaves
 
 
-def effective(tree: Hierarchy, targets: Iterable[int | HistoryAt], memory: Memory) -> list[int]:
+def effective(tree: Hierarchy, targets: Iterable[Target], memory: Memory) -> list[int]:
     """Return the states that targets stand for now (``getEffectiveTargetStates``)."""
     states: list[int] = []
     for target in targets:
@@ -85,11 +85,7 @@ def entered(tree: Hierarchy, arcs: Iterable[Arc], memory: Memory) -> set[int]:
 
 
 def _enter(
-    tree: Hierarchy,
-    come: set[int],
-    targets: Sequence[int | HistoryAt],
-    until: int | None,
-    memory: Memory,
+    tree: Hierarchy, come: set[int], targets: Sequence[Target], until: int | None, memory: Memory
 ) -> None:
     """Enter targets, what is inside, and what is around them up to a state left out."""
     for target in targets:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -13,18 +13,11 @@ from typing import Any, Generic
 
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
-from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem
-from prism.statechart._parts import (
-    State,
-    as_state,
-    as_tuple,
-    as_written,
-    in_order,
-    with_insides,
-)
+from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem, Target
+from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
 from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
-from prism.statechart.transitions import ALWAYS, DEFAULT_NAME, StateT, Transition, is_any_state
+from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transition, trigger_text
 
 MOST_TRANSITIONS = 100_000
 """Transitions of a chart, of which a wildcard makes as many as there are states."""
@@ -53,6 +46,7 @@ class Definition(Generic[StateT]):
 
     Attributes:
         arguments: What it was made from, by name.
+        state_type: The enum of the states.
         is_nested: Whether it says something that a flat chart cannot.
         hierarchy: The same in numbers; a flat chart is a tree of depth one.
 
@@ -99,15 +93,14 @@ class Definition(Generic[StateT]):
         self._refuse(_tree_problems(tree, limits, final))
 
         self.hierarchy: Hierarchy = tree
-        self.name: str = name
-        self.strict: bool = strict
-        self.description: str = description
+        self.name, self.strict, self.description = name, strict, description
         # what may react in each state, which the engine keeps here (`rows_of`)
         self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
         self.states: tuple[StateT, ...] = tree.members(tree.leaves)
+        self.state_type: type[StateT] = type(self.states[0])
         self.initial: StateT = tree.state_at(first_leaves(tree))
         self.decision_states: frozenset[StateT] = frozenset(tree.members(tree.decides))
         # an agent is done in those at the top alone
@@ -120,11 +113,6 @@ class Definition(Generic[StateT]):
             listing = joined([problem for _, problem in first], "; ")
             paths = dict.fromkeys(path for path, _ in first)
             raise DefinitionError(f"chart {self.arguments['name']!r}: {listing}", *paths)
-
-    @property
-    def state_type(self) -> type[StateT]:
-        """The enum of the states."""
-        return type(self.states[0])
 
     def leaves_of(self, state: Any) -> tuple[StateT, ...]:
         """Return the leaves inside a state, or the leaf itself; empty for another chart's state."""
@@ -166,14 +154,13 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
     )
 
 
-def _one_source_each(
-    transitions: Iterable[Transition[Any]], anywhere: tuple[Any, ...]
-) -> Iterator[Transition[Any]]:
+def _one_source_each(transitions: Iterable[Transition[Any]], anywhere: Any) -> Iterator[Any]:
     """Replace each transition of several sources, or of any, by one for each of them."""
     for item in transitions:
-        source = item.source if isinstance(item, Transition) else None
-        if is_any_state(source) or isinstance(source, tuple):
-            sources = source if isinstance(source, tuple) else anywhere
+        # a state may have the text of the wildcard
+        is_any = item.source == ANY_STATE and not isinstance(item.source, Enum)
+        sources = anywhere if is_any else item.source
+        if isinstance(sources, tuple):
             yield from (replace(item, source=each) for each in sources)
         else:
             yield item
@@ -202,44 +189,33 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     if len(transitions) > MOST_TRANSITIONS:
         problem = f"it has more than {MOST_TRANSITIONS:,} transitions: split it into several charts"
         yield ("transitions",), problem
-    for index, item in enumerate(transitions):
-        if not isinstance(item, Transition):
-            problem = f"transition {index + 1} must be a Transition, got {item!r}"
-            yield ("transitions", index), problem
 
 
-def _tree_problems(
-    tree: Hierarchy, timeouts: Mapping[Any, object], final: Collection[Any]
-) -> Iterator[Problem]:
+def _tree_problems(tree: Hierarchy, limits: Mapping[Any, Any], ends: Set[Any]) -> Iterator[Problem]:
     """Yield what is wrong with a chart whose names are right."""
-    for state, ticks in timeouts.items():
+    for state, ticks in limits.items():
         if type(ticks) is not int or ticks < 1:
             must = "must be a whole number of ticks, 1 or more"
             yield ("timeouts",), f"timeouts[{state_text(state)}] {must}, got {ticks!r}"
     for node in tree.nodes:
-        for problem in _state_problems(tree, node, final):
+        for problem in _state_problems(tree, node, ends):
             text = tree.texts[node.number]
             # the chart itself is no state
             yield ("states", text), f"state {text!r}: {problem}" if node.number else problem
 
-    shares: dict[tuple[str | None, int], float] = {}
+    shares: dict[tuple[str, str], float] = {}
     for arc in tree.arcs:
-        trigger, key = arc.written.trigger, (arc.written.trigger, arc.source)
+        path, trigger = ("transitions", arc.number), trigger_text(arc.written.trigger)
         for problem in _arc_problems(tree, arc):
-            yield (
-                ("transitions", arc.number),
-                f"transition {arc.number + 1} ({arc.written}): {problem}",
-            )
+            yield path, f"transition {arc.number + 1} ({arc.written}): {problem}"
+        key = trigger, tree.texts[arc.source]
         total = shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
         if total > 1 + _ROUNDING:
-            problem = (
-                f"the probabilities of {trigger or ALWAYS!r} in {tree.texts[arc.source]!r} "
-                f"add up to {total:g}, which is more than 1: lower them"
-            )
-            yield ("transitions", arc.number), problem
+            what = f"the probabilities of {trigger!r} in {tree.texts[arc.source]!r}"
+            yield path, f"{what} add up to {total:g}, which is more than 1: lower them"
 
 
-def _state_problems(tree: Hierarchy, node: Node, final: Collection[Any]) -> Iterator[str]:
+def _state_problems(tree: Hierarchy, node: Node, final: Set[Any]) -> Iterator[str]:
     if node.children and node.state in final:
         yield "it is final, but has substates: make one of these final"
     if node.kind == "final" and tree.nodes[node.parent].kind == "parallel":
@@ -254,9 +230,7 @@ def _arc_problems(tree: Hierarchy, arc: Arc) -> Iterator[str]:
     yield from _target_problems(tree, arc.targets)
 
 
-def _target_problems(
-    tree: Hierarchy, targets: Sequence[int | HistoryAt], around: int = 0
-) -> Iterator[str]:
+def _target_problems(tree: Hierarchy, targets: Sequence[Target], around: int = 0) -> Iterator[str]:
     """Yield why targets cannot be entered together, those of a composite inside it."""
     for target in targets:
         # the own history of a composite leads inside
@@ -271,11 +245,7 @@ def _target_problems(
             yield from _target_problems(tree, target.default, target.composite)
     # in document order, neighbours tell of all others
     for one, other in pairwise(sorted(map(_number, targets))):
-        around = next(
-            each
-            for each in (one, *tree.ancestors(one))
-            if each == other or tree.is_inside(other, each)
-        )
+        around = next(each for each in (one, *tree.ancestors(one)) if tree.inside([other], each))
         if around == one or tree.nodes[around].kind != "parallel":
             yield (
                 f"{tree.texts[one]!r} and {tree.texts[other]!r} do not lie in different regions, "
@@ -283,5 +253,5 @@ def _target_problems(
             )
 
 
-def _number(target: int | HistoryAt) -> int:
+def _number(target: Target) -> int:
     return target.composite if isinstance(target, HistoryAt) else target

@@ -41,11 +41,8 @@ _SCALARS |= {"name": str, "description": str, "timeouts": Mapping}
 def to_data(chart: Definition[Any]) -> dict[str, Any]:
     """Write a chart as plain data: see `Statechart.to_dict`."""
     functions: dict[tuple[str, str], object] = {}
-    arguments = chart.arguments.items()
-    return {
-        "schema": _SCHEMA,
-        **{key: _plain(value, key, chart.name, functions) for key, value in arguments},
-    }
+    data = {key: _plain(each, key, chart.name, functions) for key, each in chart.arguments.items()}
+    return {"schema": _SCHEMA, **data}
 
 
 def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str], object]) -> Any:
@@ -80,8 +77,7 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
     name, kind = function_name(value), _FUNCTIONS[key]
     if name is None:
         raise DefinitionError(
-            f"the {key} of {owner} has no name of its own ({brief(value)}): define it with 'def', "
-            "or set its __name__"
+            f"the {key} of {owner} has no name ({brief(value)}): use 'def', or set its __name__"
         )
     if functions.setdefault((kind, name), value) != value:
         raise DefinitionError(f"two {kind} are called {name!r}, one of them in {owner}")
@@ -110,9 +106,7 @@ def read_chart(
     for key in _LISTS:
         if not isinstance(value := data.get(key, ()), (list, tuple)):
             raise _wrong((key,), f"must be a list, got {brief(value)}")
-    reader = _Reader(
-        guards={} if guards is None else guards, actions={} if actions is None else actions
-    )
+    reader = _Reader(guards=guards, actions=actions)
     rest = {key: value for key, value in data.items() if key != "schema"}
     arguments: dict[str, Any] = reader.part(Definition, rest, ()).arguments
     states = [each.state for each in with_insides(arguments["states"])]
@@ -137,8 +131,8 @@ class _Reader:
         functions: The functions by name, as ``guards`` and ``actions``.
     """
 
-    def __init__(self, **functions: Functions) -> None:
-        self._functions = functions
+    def __init__(self, **functions: Functions | None) -> None:
+        self._functions = {kind: {} if each is None else each for kind, each in functions.items()}
 
     def part(self, make: Callable[..., Any], data: Mapping[str, Any], where: Where) -> Any:
         """Make a part of the chart from its fields; bind those of the chart itself."""
@@ -165,7 +159,8 @@ class _Reader:
                 return self.part(_PARTS[key], value, where)
             case str() if key in _FUNCTIONS:
                 return self._function(_FUNCTIONS[key], value, where)
-        if isinstance(value, _SCALARS.get(key, (str, int, float, type(None)))):
+        kinds = _SCALARS.get(key, (str, int, float, type(None)))
+        if isinstance(value, kinds) and key != "transitions":
             return value
         raise _wrong(where, f"cannot be {brief(value)}")
 
@@ -176,9 +171,8 @@ class _Reader:
             return functions[name]
         except KeyError:
             names = joined([*map(brief, functions)]) or "nothing"
-            raise _wrong(
-                where, f"unknown function {brief(name)}: pass it in {kind}=, which has {names}"
-            ) from None
+            problem = f"unknown function {brief(name)}: pass it in {kind}=, which has {names}"
+            raise _wrong(where, problem) from None
 
 
 def _wrong(where: Where, problem: str) -> DefinitionError:

@@ -12,12 +12,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard, History, State, in_order, with_insides
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import (
-    Transition,
-    source_text,
-    target_text,
-    trigger_text,
-)
+from prism.statechart.transitions import Transition, target_text, trigger_text
 
 TransitionName = tuple[str | None, Any, Any]
 """``(trigger, source, target)`` of transitions as written; text stands for a state or a history.
@@ -71,10 +66,8 @@ def _enum(base: Definition[Any], added: Sequence[Any]) -> Iterable[Any]:
 def with_members(arguments: Mapping[str, Any], enum: Iterable[Any]) -> dict[str, Any]:
     """Return a chart's arguments with the members of an enum for all states of their texts."""
     members = {state_text(member): member for member in enum}
-    return {
-        name: _translated(value, members) if name in _NAMING else value
-        for name, value in arguments.items()
-    }
+    naming = arguments.keys() & _NAMING
+    return {**arguments, **{name: _translated(arguments[name], members) for name in naming}}
 
 
 def _translated(value: Any, members: Mapping[str, Any]) -> Any:
@@ -117,6 +110,6 @@ def _former(
 def _is_named(item: Transition[Any], name: Any) -> bool:
     if not isinstance(name, tuple) or len(name) != 3:
         return bool(item == name)
-    texts = trigger_text(item.trigger), source_text(item.source), target_text(item.target)
+    texts = trigger_text(item.trigger), target_text(item.source), target_text(item.target)
     pairs = zip(name, texts, strict=True)
     return all(part is None or target_text(part) == text for part, text in pairs)

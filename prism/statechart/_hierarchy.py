@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from itertools import chain
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from prism.statechart._parts import Action, History, State, as_state, as_tuple
 from prism.statechart.states import Configuration, joined, state_text
@@ -24,6 +24,10 @@ Path = tuple[str | int, ...]
 
 Problem = tuple[Path, str]
 """What is wrong, and where."""
+
+
+Target: TypeAlias = "int | HistoryAt"
+"""A state, or a history, in numbers."""
 
 
 @dataclass(slots=True)
@@ -50,7 +54,7 @@ class Node:
     entry: tuple[Action, ...] = ()
     exit: tuple[Action, ...] = ()
     children: list[int] = field(default_factory=list)
-    initial: tuple[int | HistoryAt, ...] = ()
+    initial: tuple[Target, ...] = ()
     last: int = 0
 
 
@@ -75,7 +79,7 @@ class Arc:
 
     number: int
     source: int
-    targets: tuple[int | HistoryAt, ...]
+    targets: tuple[Target, ...]
     written: Transition[Any]
 
 
@@ -96,6 +100,7 @@ class Hierarchy:
         arcs: The transitions in numbers.
         triggers: The events that the chart knows, in definition order.
         eventless: The states that have eventless transitions.
+        has_shares: Whether any transition has a probability.
         decides: The leaves in which a reasoner may have to choose.
         histories: The histories to which transitions and composites lead.
         kept: The composites that they refer to.
@@ -124,12 +129,9 @@ class Hierarchy:
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
-        self.triggers: dict[str, None] = {
-            item.trigger: None for item in transitions if item.trigger is not None
-        }
-        self.eventless: frozenset[int] = frozenset(
-            arc.source for arc in self.arcs if arc.written.trigger is None
-        )
+        self.triggers = dict.fromkeys(filter(None, (each.trigger for each in transitions)))
+        self.eventless = frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
+        self.has_shares: bool = any(arc.written.probability for arc in self.arcs)
 
         deciding, limited, _ = (
             [self._number(each, (key,), key) for each in written[key]]
@@ -137,9 +139,7 @@ class Hierarchy:
         )
         self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
         every = chain(*(arc.targets for arc in self.arcs), *(node.initial for node in self.nodes))
-        self.histories: dict[HistoryAt, None] = dict.fromkeys(
-            each for each in every if isinstance(each, HistoryAt)
-        )
+        self.histories = dict.fromkeys(each for each in every if isinstance(each, HistoryAt))
         self.kept: frozenset[int] = frozenset(each.composite for each in self.histories)
         has_composites = len(self.leaves) < len(self.nodes) - 1
         after = (arc.source for arc in self.arcs if arc.written.after is not None)
@@ -173,10 +173,10 @@ class Hierarchy:
             self.problems.append((path, problem))
         return number
 
-    def _targets(self, targets: Any, *about: Any) -> tuple[int | HistoryAt, ...]:
+    def _targets(self, targets: Any, *about: Any) -> tuple[Target, ...]:
         return tuple(self._target(each, *about) for each in as_tuple(targets))
 
-    def _target(self, target: Any, *about: Any) -> int | HistoryAt:
+    def _target(self, target: Any, *about: Any) -> Target:
         if not isinstance(target, History):
             return self._number(target, *about)
 

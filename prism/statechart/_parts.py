@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass
 from enum import Enum
-from math import inf
 from typing import Any, Generic, TypeVar
 
 from prism.errors import DefinitionError
@@ -20,16 +19,6 @@ Guard = Callable[[Any, Any], object]
 
 Action = Callable[[Any, Any], object]
 """``action(agent, context)``: side effect that runs just before the transition commits."""
-
-Rate = Callable[[Any, Any], float]
-"""``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
-
-Delay = Callable[[Any], int]
-"""``after(agent)``: after how many ticks a transition is made."""
-
-
-TIMING = ("after", "rate", "probability")
-"""The fields that say when, or with which probability, a transition is made."""
 
 
 def as_tuple(value: Any) -> tuple[Any, ...]:
@@ -67,21 +56,6 @@ def call_problems(kind: str, *functions: Any) -> Iterator[str]:
         # an instance is called by the code of its class
         if any(map(inspect.iscoroutinefunction, (each, type(each).__call__))):
             yield f"{kind} {name!r} is async, but runs without an event loop: use 'def'"
-
-
-def timing_problems(item: Any) -> Iterator[str]:
-    """Yield what is wrong with the times, rates and shares of a transition."""
-    timing = {name: getattr(item, name) for name in TIMING if getattr(item, name) is not None}
-    if len(timing) > 1:
-        yield f"{' and '.join(timing)} cannot be combined"
-    if item.trigger is None and timing.keys() - {"probability"}:
-        yield "after and rate need a trigger, under which the log has them"
-    for name, value in timing.items():
-        kind: Any = int if name == "after" else (int, float)
-        if callable(value) and name != "probability":
-            yield from call_problems(name, value)
-        elif type(value) is bool or not isinstance(value, kind) or not 0 < value < inf:
-            yield f"{name} must be a {'whole ' * (kind is int)}number above 0, got {value!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from xml.parsers import expat
 
 from prism.errors import DefinitionError, InputError
-from prism.statechart._parts import TIMING
-from prism.statechart.transitions import DEFAULT_NAME
+from prism.statechart.transitions import DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
@@ -222,8 +221,11 @@ class _Reader:
         paths = {id(each): ("transitions", index) for index, each in enumerate(transitions)}
         for data, key, extras in self._parts:
             line = data.pop("line")
+            path = paths.get(id(data), ("states", data.get("state", "")))
+            # two ids may stand for one text
+            self._refuse(f"a second {path[1]!r}", "state" in data and path in self.lines, line)
             # the first without a text is the document itself
-            self.lines.setdefault(paths.get(id(data), ("states", data.get("state", ""))), line)
+            self.lines.setdefault(path, line)
             for each in data[key]:
                 missing = f"{key} {each!r}, which no state has as its id,"
                 self._refuse(missing, each not in self._ids, line)
@@ -244,8 +246,8 @@ class _Reader:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
         kind = name.removeprefix(f"{_NAMESPACE}}}")
-        names = {each: each.replace(_PREFIX, "prism:") for each in attributes}
-        foreign = [each for each in (kind, *names.values()) if "}" in each]
+        values = {each.replace(_PREFIX, "prism:"): text for each, text in attributes.items()}
+        foreign = [each for each in (kind, *values) if "}" in each]
         self._foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
         if outer is None or kind in foreign:
             self._around.append((kind, None))
@@ -254,7 +256,6 @@ class _Reader:
         is_default = kind == "transition" and around in ("initial", "history")
         reading = "default transition" if is_default else kind
         self._refuse(f"<{kind}> in <{around}>", f"<{kind}>" not in _READ[around].split())
-        values = {names[each]: text for each, text in attributes.items()}
         for each in values:
             self._refuse(f"{each} of <{kind}>", each not in (*_READ[reading].split(), *foreign))
         types = ("shallow", "deep") if kind == "history" else ("external", "internal")
@@ -274,11 +275,10 @@ class _Reader:
         data: dict[str, Any] = {"line": self._parser.CurrentLineNumber}
         match kind:
             case "initial":
-                self._refuse("a second initial", bool(_led(outer)))
                 return outer
             case "default transition":
                 self._refuse("a transition without a target", not ids)
-                self._refuse("a second transition in <initial> or <history>", bool(_led(outer)))
+                self._refuse("a second initial or default state", bool(_led(outer)))
                 _led(outer).extend(ids)
             case "transition":
                 guard, is_internal = values.get("cond"), values.get("type") == "internal"
@@ -295,10 +295,11 @@ class _Reader:
                 data |= {"history": outer["state"], "deep": is_deep, "default": []}
                 self._histories[self._id(kind, values)] = data
             case _:
-                data |= {"state": _decoded(self._id(kind, values)), "states": [], "initial": ids}
+                text = _decoded(self._id(kind, values))
+                data |= {"state": text, "states": [], "initial": ids}
                 data["parallel"] = kind == "parallel"
                 outer["states"].append(data)
-                self._chart["final_states"] += [data["state"]] if kind == "final" else []
+                self._chart["final_states"] += [text] if kind == "final" else []
         if not kind.endswith("transition"):
             key = "default" if kind == "history" else "initial"
             self._parts.append((data, key, _extras(values)))
@@ -321,16 +322,12 @@ class _Reader:
         self._parts.append((data, "target", more))
 
 
-def _led(data: dict[str, Any]) -> list[str]:
-    """Return the ids to which a history, or the initial transition of a state, leads."""
-    ids: list[str] = data["default" if "history" in data else "initial"]
-    return ids
+def _led(data: dict[str, Any]) -> Any:
+    """Return the list of ids to which a history, or the initial transition of a state, leads."""
+    return data["default" if "history" in data else "initial"]
 
 
 def _extras(values: Mapping[str, str]) -> dict[str, Any]:
     """Return what prism's own attributes say."""
-    return {
-        name.removeprefix("prism:"): _value(text)
-        for name, text in values.items()
-        if name.startswith("prism:")
-    }
+    own = (name for name in values if name.startswith("prism:"))
+    return {name.removeprefix("prism:"): _value(values[name]) for name in own}

@@ -78,11 +78,7 @@ class Explanation:
 class _Trial(Moment):
     """The moment of an event that is only explained."""
 
-    has_drawn = False
-
-    def __init__(self, chart: Definition[Any], agent: Any, context: Any) -> None:
-        super().__init__(chart.hierarchy, agent, context)
-        self._is_strict = chart.strict
+    has_drawn = is_strict = False
 
     def passes(self, arc: Arc) -> bool:
         return not self.has_raised and super().passes(arc)
@@ -94,12 +90,10 @@ class _Trial(Moment):
     @property
     def has_raised(self) -> bool:
         """Whether a guard has raised an error that the chart lets through."""
-        return self._is_strict and any(verdict.error for verdict in self.verdicts.values())
+        return self.is_strict and any(verdict.error for verdict in self.verdicts.values())
 
 
-def explain(
-    chart: Definition[Any], agent: Any, trigger: str, context: Any, state: Any
-) -> Explanation:
+def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: Any) -> Explanation:
     """Explain what an event would do to an agent: see `Statechart.explain`.
 
     Args:
@@ -107,25 +101,26 @@ def explain(
         agent: The agent, which guards see as it is.
         trigger: Name of the event.
         context: What the event is about.
-        state: The state to explain for.
+        at: The state to explain for.
     """
     tree, rows = chart.hierarchy, rows_of(chart)
-    state, reaction = rows.resolve(state).state, rows.reaction(state, trigger)
-    trial = _Trial(chart, agent, context)
+    state, groups = rows.resolve(at).value, rows.groups(at, trigger)
+    trial = _Trial(tree, agent, context)
+    trial.is_strict = chart.strict
     outcome: FireOutcome = "no reaction"
-    target, options, arcs = None, dict[Any, None](), dict[Arc, None]()
-    if reaction is not None:
-        edge, arcs = reaction.first(trial), dict.fromkeys(chain(*reaction.groups))
+    target, options = None, dict[Any, None]()
+    if groups:
+        edge = rows.first(state, trigger, trial)
         if trial.has_raised or trial.has_drawn:
             outcome = "draws" if trial.has_drawn else "raises"
         else:
             target = edge and edge.to_state
             outcome = "refused" if edge is None else "stays" if target == state else "moves"
             decides = not chart.decision_states.isdisjoint(leaf_texts(state))
-            enabled = reaction.enabled(trial) if decides else ()
+            enabled = rows.enabled(state, trigger, trial) if decides else ()
             options = dict.fromkeys(each.to_state for each in enabled)
 
-    reacts_to = [each for each in tree.triggers if rows.reaction(state, each)]
+    reacts_to = [each for each in tree.triggers if rows.groups(state, each)]
     hint = "" if trigger in tree.triggers else unknown_trigger_problem(trigger, tree.triggers)
     others = f"only to {joined(reacts_to)}" if reacts_to else "nor to any other"
     summaries: dict[FireOutcome, str] = {
@@ -137,17 +132,11 @@ def explain(
         "no reaction": f"{state_text(state)!r} does not react to it, {others}"
         f"{hint and f' ({hint})'}",
     }
-    return Explanation(
-        chart.name,
-        agent_name(agent),
-        state,
-        trigger,
-        tuple(_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs),
-        outcome,
-        summaries[outcome],
-        target,
-        tuple(options) if len(options) > 1 and not trial.has_raised else (),
-    )
+    arcs = dict.fromkeys(chain(*groups))
+    lines = (_line(arc.written, *trial.verdicts.get(arc, ("not asked", None))) for arc in arcs)
+    asked = tuple(options) if len(options) > 1 and not trial.has_raised else ()
+    about = chart.name, agent_name(agent), state, trigger, tuple(lines)
+    return Explanation(*about, outcome, summaries[outcome], target, asked)
 
 
 def _line(item: Transition[Any], verdict: str, error: Exception | None) -> str:
@@ -184,12 +173,10 @@ def find_flaws(chart: Definition[Any]) -> Iterator[Finding]:
     left = {*_left(chart.hierarchy), *chart.arguments["final_states"]}
     lost = f"cannot be reached from {initial!r}: add a transition that leads to it, or remove it"
     trapped = "has no way out: add a transition that leaves it, or make it a final state"
-    for state in chart.states:
-        if state not in reached:
-            yield Finding("unreachable", state, f"state {state_text(state)!r} {lost}")
-    for state in chart.states:
-        if state not in left:
-            yield Finding("no_way_out", state, f"state {state_text(state)!r} {trapped}")
+    for state in (each for each in chart.states if each not in reached):
+        yield Finding("unreachable", state, f"state {state_text(state)!r} {lost}")
+    for state in (each for each in chart.states if each not in left):
+        yield Finding("no_way_out", state, f"state {state_text(state)!r} {trapped}")
 
 
 def _reached(chart: Definition[Any]) -> set[Any]:

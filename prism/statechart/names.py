@@ -170,11 +170,6 @@ def _names_of(cls: type) -> tuple[str, ...]:
     return ("agent_id", "unique_id", "id", *_class_keys(cls), "name")
 
 
-def id_text(agent: Any) -> str:
-    """Return the `agent_name` of an agent, which has a ``state``; anything else is an id."""
-    return agent_name(agent) if hasattr(agent, "state") else str(agent)
-
-
 # Guards and actions
 
 

@@ -11,11 +11,10 @@ from prism.drawing import Arrow, Box, Diagram, draw_svg, to_dot, to_mermaid
 from prism.statechart._definition import Definition
 from prism.statechart._document import to_data
 from prism.statechart._hierarchy import CHART, Hierarchy, HistoryAt
-from prism.statechart._parts import TIMING
 from prism.statechart._scxml import to_scxml
 from prism.statechart.names import function_label
 from prism.statechart.states import state_text
-from prism.statechart.transitions import Transition, trigger_text
+from prism.statechart.transitions import TIMING, Transition, trigger_text
 
 __all__ = ["label_of", "to_outline"]
 
@@ -29,11 +28,9 @@ def to_outline(chart: Definition[Any]) -> Diagram:
     A transition that all other states but the final ones have in common becomes one arrow without
     a source. A history has a mark in its composite.
     """
-    tree, written = chart.hierarchy, chart.arguments
-    decides, ends = (
-        frozenset(map(state_text, written[each])) for each in ("decision_states", "final_states")
-    )
-    name = partial(_name, tree)
+    tree, name = chart.hierarchy, partial(_name, chart.hierarchy)
+    decides = frozenset(map(state_text, chart.arguments["decision_states"]))
+    ends = frozenset(map(state_text, chart.arguments["final_states"]))
     marks = {name(each): each for each in tree.histories}
     boxes, notes = dict[str, Box](), dict[str, tuple[str, ...]]()
     for node in tree.nodes[1:]:
@@ -48,17 +45,10 @@ def to_outline(chart: Definition[Any]) -> Diagram:
             inside, is_parallel = (*map(name, node.children), *histories), node.kind == "parallel"
             initial = () if is_parallel else tuple(map(name, node.initial))
             boxes[name(node.number)] = Box(inside, initial, is_parallel)
-    return Diagram(
-        (*tree.texts[1:], *marks),
-        _arrows(tree, set(tree.texts[1:]) - ends),
-        name(tree.nodes[CHART].initial[0]),
-        chart.name,
-        decides,
-        ends,
-        boxes,
-        notes,
-        {mark: "H*" if at.deep else "H" for mark, at in marks.items()},
-    )
+    states, first = (*tree.texts[1:], *marks), name(tree.nodes[CHART].initial[0])
+    arrows = _arrows(tree, set(tree.texts[1:]) - ends)
+    signs = {mark: "H*" if at.deep else "H" for mark, at in marks.items()}
+    return Diagram(states, arrows, first, chart.name, decides, ends, boxes, notes, signs)
 
 
 def _name(tree: Hierarchy, target: int | HistoryAt) -> str:

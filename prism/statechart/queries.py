@@ -24,9 +24,7 @@ def agents_in_state(
         agents: Any objects with a ``state``.
         chart: Their chart, if the state may be a composite: agents in a state inside it are in it.
     """
-    return sum(
-        agent.state == state if chart is None else chart.is_in(agent, state) for agent in agents
-    )
+    return sum(one.state == state if chart is None else chart.is_in(one, state) for one in agents)
 
 
 def state_distribution(

@@ -105,12 +105,7 @@ class Reporter:
 
 
 def announce(
-    logger: EventLogger | None,
-    question: Any,
-    chosen: Any,
-    source: str,
-    how: Mapping[str, Any],
-    more: Mapping[str, Any],
+    logger: EventLogger | None, question: Any, chosen: Any, source: str, how: Mapping[str, Any]
 ) -> None:
     """Log a decision. A fallback is a warning, which is shown even without structlog.
 
@@ -121,7 +116,6 @@ def announce(
         chosen: What was chosen.
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
-        more: Further keys, which stand after the context.
     """
     chart = question.chart
     keys = {
@@ -132,8 +126,7 @@ def announce(
         "options": [*map(state_text, question.options)],
         "chosen": state_text(chosen),
         "source": source,
-        **how,
         "context": identify(question.context),
-        **more,
+        **how,
     }
     loggers.report(logger, "warning" if source == "fallback" else "info", DECISION, keys)

@@ -20,9 +20,9 @@ HAS_IDEA = "has_idea"
 
 RESTING_TICKS = 2
 
-ACTS: frozenset[str] = frozenset(
-    state.value for state in (AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE)
-)
+_ACTING = AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
+
+ACTS: frozenset[str] = frozenset(state.value for state in _ACTING)
 """The options of a chart in which agents decide between all that they may do about a post."""
 
 
@@ -82,7 +82,7 @@ def social_media_chart(
             arguments.
     """
     s = AgentState
-    further = (s.ENGAGING_REPLY, s.ENGAGING_RESHARE) if acts else ()
+    further = _ACTING if acts else ()
     engaging = (s.ENGAGING_LIKE, s.ENGAGING_REPLY, s.ENGAGING_RESHARE)
     transitions = [
         Transition(FEED_READY, s.IDLE, s.SCROLLING),

@@ -215,13 +215,13 @@ class Statechart(Driving[StateT]):
 
     def valid_targets(self, state: StateT, trigger: str) -> list[StateT]:
         """Return the distinct targets of a state and an event, guards ignored."""
-        outcomes = rows_of(self._as_it_runs).outcomes(self.state_of(state_text(state)), trigger)
+        outcomes = rows_of(self._as_it_runs).enabled(self.state_of(state_text(state)), trigger)
         return distinct(each.to_state for each in outcomes)
 
     def valid_triggers(self, state: StateT) -> list[str]:
         """Return the events that a state reacts to, in definition order, guards ignored."""
         rows, member = rows_of(self._as_it_runs), self.state_of(state_text(state))
-        return [trigger for trigger in self._triggers if rows.reaction(member, trigger)]
+        return [trigger for trigger in self._triggers if rows.groups(member, trigger)]
 
     # Documents and pictures
 

@@ -2,33 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
 from enum import Enum
 from functools import lru_cache
+from math import inf
 from operator import attrgetter
 from sys import intern
 from typing import Any, Generic, Literal, TypeVar
 
 from prism.errors import DefinitionError, FieldValueError
-from prism.statechart._parts import (
-    TIMING,
-    Action,
-    Delay,
-    Guard,
-    History,
-    Rate,
-    StateT_co,
-    as_tuple,
-    call_problems,
-    timing_problems,
-)
+from prism.statechart._parts import Action, Guard, History, StateT_co, as_tuple, call_problems
 from prism.statechart.memory import plain_number
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import joined, state_text
 
 StateT = TypeVar("StateT", bound=Enum)
+
+Rate = Callable[[Any, Any], float]
+"""``rate(agent, context)``: how often a tick a transition is made; 0 means never."""
+
+Delay = Callable[[Any], int]
+"""``after(agent)``: after how many ticks a transition is made."""
+
+TIMING = ("after", "rate", "probability")
+"""The fields that say when, or with which probability, a transition is made."""
 
 ANY_STATE: Literal["*"] = "*"
 
@@ -101,7 +100,7 @@ class Transition(Generic[StateT_co]):
         for name in TIMING:
             object.__setattr__(self, name, plain_number(getattr(self, name)))
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
-        problems = [*calls, *timing_problems(self)]
+        problems = [*calls, *_timing_problems(self)]
         if source in ([], (), None) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
@@ -115,9 +114,19 @@ class Transition(Generic[StateT_co]):
         return f"{source} --{trigger}--> {target_text(self.target)}"
 
 
-def is_any_state(source: object) -> bool:
-    """Return True for the wildcard, not for a state whose text is an asterisk."""
-    return source == ANY_STATE and not isinstance(source, Enum)
+def _timing_problems(item: Any) -> Iterator[str]:
+    """Yield what is wrong with the times, rates and shares of a transition."""
+    timing = {name: getattr(item, name) for name in TIMING if getattr(item, name) is not None}
+    if len(timing) > 1:
+        yield f"{' and '.join(timing)} cannot be combined"
+    if item.trigger is None and timing.keys() - {"probability"}:
+        yield "after and rate need a trigger, under which the log has them"
+    for name, value in timing.items():
+        kind: Any = int if name == "after" else (int, float)
+        if callable(value) and name != "probability":
+            yield from call_problems(name, value)
+        elif type(value) is bool or not isinstance(value, kind) or not 0 < value < inf:
+            yield f"{name} must be a {'whole ' * (kind is int)}number above 0, got {value!r}"
 
 
 def trigger_text(trigger: str | None) -> str:
@@ -219,12 +228,7 @@ class StateTransition:
     context: dict[str, Any] | None = read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
-        self,
-        from_state: Any,
-        to_state: Any,
-        trigger: str,
-        timestamp: datetime,
-        context: Mapping[str, Any] | object | None = None,
+        self, from_state: Any, to_state: Any, trigger: str, timestamp: datetime, context: Any = None
     ) -> None:
         aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
         self._edge: Edge = shared_edge(from_state, to_state, trigger)

@@ -13,8 +13,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 from prism.reasoner import BaseReasoner, BaseWriter, Decision, Question, TextCall, Written
 from prism.reasoner.prompts import chat_prompt
 from prism.reasoner.texts import or_fallback, read_as
-from prism.statechart.names import agent_name, id_text
+from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
+from prism.testing._stand_ins import id_text
 
 RequestT = TypeVar("RequestT")
 

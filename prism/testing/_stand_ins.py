@@ -12,7 +12,7 @@ from typing import Any
 from prism.agents import SocialAgent
 from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.runlog.writer import DEFAULT_START, SECONDS_PER_TICK
-from prism.statechart.names import id_text
+from prism.statechart.names import agent_name
 from prism.telemetry import Instrument, LogEvent
 from prism.telemetry.events import TRANSITION
 
@@ -20,6 +20,11 @@ Event = dict[str, Any]
 
 _MOST_TURNS = 20
 """Of the event loop, for which an answer waits."""
+
+
+def id_text(agent: Any) -> str:
+    """Return the name in the log of an agent, which has a ``state``; anything else is an id."""
+    return agent_name(agent) if hasattr(agent, "state") else str(agent)
 
 
 class AgentMaker:

@@ -75,7 +75,6 @@ def shares(*values: float) -> Any:
         (flat(initial="idle"), "engaging_reshare, resting): use AgentState.IDLE"),
         (flat(initial=OTHER("idle")), "initial: <Other.IDLE: 'idle'> is not among the states"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),
-        (flat(transitions=["go"]), "transition 1 must be a Transition, got 'go'"),
         (
             flat(transitions=[Transition("go", OTHER("idle"), S.RESTING)]),
             "idle --go--> resting: <Other.IDLE: 'idle'> is not among",

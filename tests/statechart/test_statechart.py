@@ -53,11 +53,6 @@ def test_charts_of_one_definition_are_equal() -> None:
     assert {moods(): 1}[moods(twin)] == 1
 
 
-def test_a_notebook_gets_a_picture() -> None:
-    """A notebook is offered the drawing."""
-    assert moods()._repr_svg_() == f"{moods():svg}"
-
-
 Plain = Enum("Plain", ["calm", "angry"], start=0)
 Number = IntEnum("Number", ["calm", "angry"], start=0)
 

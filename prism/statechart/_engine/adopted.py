@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import ismethod
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
@@ -16,42 +16,27 @@ from prism.statechart._engine.driving import Driving
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import Arguments, EventData, Machine
 from prism.statechart._engine.rows import NestedRows, rows_of
-from prism.statechart._engine.writing import add_missing_fields, depth_of, records_for
+from prism.statechart._engine.writing import add_missing_fields, keep_record, records_for
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
-from prism.statechart.transitions import (
-    DEFAULT_TIMEOUT_THRESHOLD,
-    Edge,
-    append_record,
-    make_record,
-    read_only,
-    shared_edge,
-)
+from prism.statechart.transitions import read_only, shared_edge
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
-from prism.telemetry.loggers import EventLogger
 
 
 class AdoptedEngine(Driving[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     def __init__(
-        self,
-        machine: Machine,
-        name: str | None,
-        timeouts: Mapping[Any, int],
-        timeout_trigger: str,
-        logger: EventLogger | None,
-        clock: Callable[[], float],
+        self, machine: Machine, name: str | None, timeouts: Mapping[Any, int], late: str, *more: Any
     ) -> None:
         _require_adoptable(machine)
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self._attribute = machine.model_attribute
-        self._timeout_trigger = timeout_trigger
-        self._usual_limit = None if timeouts else DEFAULT_TIMEOUT_THRESHOLD
+        self._attribute, self._timeout_trigger = machine.model_attribute, late
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
-        # past the constructor of a chart, which would make a Machine of its own
-        Engine.__init__(self, definition, logger, clock, machine)
+        self._machine = machine
+        # past the constructor of a chart, which would make a definition of its own
+        Engine.__init__(self, definition, *more)
         for model in machine.models:
             self.adopt(model)
 
@@ -61,7 +46,7 @@ class AdoptedEngine(Driving[Any]):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what cannot be pickled, and is only known while the chart is used."""
-        return {**vars(self), "_events": [], "_described": None, "_built": None}
+        return {**vars(self), "_under_way": [], "_described": None, "_built": None}
 
     definition: Definition[Any] = read_only(attrgetter("_as_it_runs"))
     """The Machine as it is now, as a definition."""
@@ -91,8 +76,8 @@ class AdoptedEngine(Driving[Any]):
 
     def _process(self, run: Any) -> Any:
         # the Machine reads the event from there if it drops those of a model
-        observed = partial(self._run_event, run.args[0], run)
-        return type(self._machine)._process(self._machine, observed)
+        machine = self._machine
+        return type(machine)._process(machine, partial(self._run_event, run.args[0], run))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""
@@ -100,14 +85,15 @@ class AdoptedEngine(Driving[Any]):
         if event is None:
             type(machine).set_state(machine, state, model)
             return
+        event.has_moved = True
         before, dwell = self._value(model), count_of(model, "ticks_in_state")
         type(machine).set_state(machine, state, model)
         edge = shared_edge(before, self._value(model), event.event.name)
-        self._write(model, edge, partial(_write, dwell), adapter.context_of(event))
+        self._write(model, edge, partial(keep_record, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
         if engine_hooks and data.error is None and data.state is not None:
-            made = data.transition if data.result else None
+            made = data.transition if adapter.is_made(data) else None
             # the event began in the state that the transition left
             arcs = data.event.transitions.get(made.source if made else data.state.name, [])
             for arc in arcs[: arcs.index(made) + 1 if made else None]:
@@ -132,14 +118,13 @@ class AdoptedEngine(Driving[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        before, made = self._value(agent), self._made
+        made = self._made
         if trigger not in self._machine.events:
             source = self._machine.get_model_state(agent)
-            self._refuse(agent, source, trigger, next(iter(args), kwargs or None))
+            self._refuse(agent, source, trigger, next(iter(args), kwargs or None), None)
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
-        now = self._value(agent)
         # a queue does not tell, nor does an event whose error `on_exception` has handled
-        return now if now != before or self._made != made else None
+        return self._value(agent) if self._made != made else None
 
     # Looking
 
@@ -150,15 +135,10 @@ class AdoptedEngine(Driving[Any]):
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(
-            f"chart {self.name!r} runs an application's own Machine: afire, begin, bound, extended "
-            "and fire_to are for charts that are written as a Statechart"
+            f"chart {self.name!r} runs an application's own Machine: write a Statechart for this"
         )
 
-    afire: Any = _is_not_for_it
-    begin: Any = _is_not_for_it
-    bound: Any = _is_not_for_it
-    extended: Any = _is_not_for_it
-    fire_to: Any = _is_not_for_it
+    afire = begin = bound = extended = fire_to = cast(Any, _is_not_for_it)
 
 
 def _require_adoptable(machine: Any) -> None:
@@ -169,14 +149,5 @@ def _require_adoptable(machine: Any) -> None:
         raise DefinitionError("the Machine belongs to a chart already: use that one")
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
         raise DefinitionError(
-            f"from_machine takes no {kind}: write its states and transitions as a Statechart, "
-            "which has composites (State) and awaits decisions (afire)"
+            f"from_machine takes no {kind}: write a Statechart, which has composites and afire"
         )
-
-
-def _write(dwell: int | None, agent: Any, edge: Edge, time: float, context: object) -> int | None:
-    """Record a transition that the Machine has made."""
-    if dwell is not None:
-        agent.ticks_in_state = 0
-    append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
-    return dwell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Set
 from functools import partial
-from itertools import takewhile
+from itertools import chain, takewhile
 from types import SimpleNamespace
 from typing import Any, Self
 
@@ -69,8 +69,7 @@ class Driving(Engine[StateT]):
         """Enter the current state of an agent, as `begin` enters the initial one."""
         if self.schedule is not None:
             self.schedule.begin(agent, context)
-        state: StateT = self._member(agent.state)
-        return state
+        return self._member(agent.state)
 
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
@@ -97,12 +96,10 @@ class Driving(Engine[StateT]):
             agent.ticks_in_state = ticks = ticks + 1
         if self.schedule is not None:
             # rates and composites need no count of the agent's
-            moved: StateT | None = self.schedule.tick(agent, ticks or 1, context)
-            return moved
+            return self.schedule.tick(agent, ticks or 1, context)  # type: ignore[no-any-return]
 
         limits: Any = self._definition.timeouts
-        threshold = count_of(agent, "timeout_threshold") or self._usual_limit
-        limit = limits.get(state_text(state), threshold)
+        limit = limits.get(state_text(state), count_of(agent, "timeout_threshold"))
         if not (ticks and limit and ticks > limit):
             return None
         if not self._arcs(self._machine.get_model_state(agent), self._timeout_trigger):
@@ -112,8 +109,7 @@ class Driving(Engine[StateT]):
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
             raise AgentError(
-                f"chart {self._definition.name!r}: {name} inside an action of the same agent "
-                f"would {problem} instead"
+                f"chart {self.name!r}: {name} inside an action of the agent would {problem} instead"
             )
 
     # Decisions
@@ -176,19 +172,17 @@ class Driving(Engine[StateT]):
         chosen = await reasoner.decide(agent, state, trigger, offered, context)
         # an answer outside the options is no decision, and an error of its own
         if not offered.are_announced and chosen in options:
-            question = SimpleNamespace(agent=agent, state=state, trigger=trigger, context=context)
-            question.options = options
-            question.chart = self._definition
+            about = {"agent": agent, "state": state, "trigger": trigger, "context": context}
+            question = SimpleNamespace(**about, options=options, chart=self._definition)
             how = {"reason": None, "probabilities": None}
-            announce(self._reporter.logger, question, chosen, "policy", how, {})
+            announce(self._reporter.logger, question, chosen, "policy", how)
         if self.has_moved(agent, state, trigger, record):
             self._reporter.discarded(agent, trigger, state, chosen, "moved")
             return None
         if chosen not in options:
             listing = ", ".join(map(state_text, options))
-            raise ReasonerError(
-                f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
-            )
+            problem = f"the reasoner chose {chosen!r}, which is not among the options ({listing})"
+            raise ReasonerError(problem)
         return self.fire_to(agent, trigger, chosen, context, asked_in=state)
 
     def fire_to(
@@ -217,8 +211,8 @@ class Driving(Engine[StateT]):
         Returns:
             As `fire`; None if no enabled transition leads to the target, or it was queued.
         """
-        again = partial(self.fire_to, agent, trigger, target, context, asked_in=asked_in)
-        if self._firing and self._is_queued(agent, trigger, again):
+        again = partial(self.fire_to, asked_in=asked_in)
+        if self._firing and self._is_queued(again, agent, trigger, target, context):
             return None
         leads: Any = target
         now = self._require_state(agent)
@@ -248,10 +242,8 @@ class Driving(Engine[StateT]):
         """
         about = self._deciding_leaves(asked_in, trigger)
         later = takewhile(lambda entry: entry is not record, reversed(history_of(agent)))
-        return not about <= {*leaf_texts(agent.state)} or any(
-            not about.isdisjoint({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)})
-            for each in later
-        )
+        moves = ({*leaf_texts(each.from_state)} ^ {*leaf_texts(each.to_state)} for each in later)
+        return not about <= {*leaf_texts(agent.state)} or not about.isdisjoint(chain(*moves))
 
     def _deciding_leaves(self, state: Any, trigger: str) -> Set[str]:
         """Return the texts of the leaves that an answer about an event depends on."""

@@ -9,9 +9,9 @@ leave the same agent, history and log.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
 from itertools import chain
 from types import CoroutineType
 from typing import Any, NamedTuple, NoReturn
@@ -25,18 +25,14 @@ from prism.statechart._definition import Definition
 from prism.statechart._parts import Guard
 from prism.statechart.names import function_name
 from prism.statechart.states import state_enum, state_text
-from prism.statechart.transitions import Transition
+from prism.statechart.transitions import Transition, shared_edge
 from prism.telemetry.instruments import GuardOutcome, engine_hooks
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
 MACHINE_HOOKS = (
-    "prepare_event",
-    "before_state_change",
-    "after_state_change",
-    "finalize_event",
-    "on_exception",
-    "on_final",
+    *("prepare_event", "before_state_change", "after_state_change"),
+    *("finalize_event", "on_exception", "on_final"),
 )
 """The lists of callbacks of a Machine itself."""
 
@@ -77,8 +73,7 @@ def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn
     """
     result.close()
     raise DefinitionError(
-        f"{who} returned the coroutine {result.__qualname__!r}, which nobody awaits: await it "
-        "before or after the event"
+        f"{who} returned the coroutine {result.__qualname__!r}: await it before or after the event"
     )
 
 
@@ -87,6 +82,11 @@ def context_of(event: EventData) -> Any:
     if "context" in event.kwargs:
         return event.kwargs["context"]
     return next(iter(event.args), event.kwargs or None)
+
+
+def is_made(event: EventData) -> bool:
+    """Return whether an event has made its transition, whatever failed afterwards."""
+    return bool(event.result) or "has_moved" in vars(event)
 
 
 class Arguments(NamedTuple):
@@ -121,27 +121,77 @@ class ActionCallback:
         chart._run_action(self.func, event_data.model, edge, context_of(event_data))
 
 
-# The hooks, of which fire asks only whether there are any
+# The Machine of a chart, which tells the chart of what `fire` does not look at
 
 
-def _telling(name: str) -> Callable[..., Any]:
-    """Return a method of a list that tells its Machine afterwards."""
+def _telling(change: Callable[..., Any]) -> Any:
+    """Return a method that adds to a part of a Machine, and tells the Machine."""
 
-    def change(self: Any, *args: Any) -> Any:
-        result = getattr(list, name)(self, *args)
+    def changing(self: Any, *args: Any) -> Any:
+        result = change(self, *args)
         self.machine.notice()
         return result
 
-    return change
+    return changing
 
 
-_CHANGES = ("append", "extend", "insert", "remove", "pop", "clear")
-_METHODS = ("__setitem__", "__delitem__", "__iadd__", *_CHANGES)
-_Hooks: Any = type("list", (list,), {name: _telling(name) for name in _METHODS})
+class _Hooks(list[Any]):
+    """The callbacks of a Machine at one point, which tell it when there are more of them.
+
+    `Statechart.fire` asks only whether there are any: to look at six lists would take a sixth of
+    its time. Where there are no longer any, it is as right, and slower.
+    """
+
+    machine: Any
+
+    append = _telling(list.append)
+    extend = _telling(list.extend)
+    insert = _telling(list.insert)
+    __iadd__ = _telling(list.__iadd__)
+    __setitem__ = _telling(list.__setitem__)
 
 
-class _ChartEvent(Event):
-    """An event of a chart, whose refusal the chart itself logs."""
+class _States(OrderedDict[str, State]):
+    """The states of a Machine by name, which tell it when there is another."""
+
+    machine: Any
+
+    __setitem__ = _telling(OrderedDict.__setitem__)
+
+
+_WATCHED: dict[str, Any] = {"states": _States, **{f"_{name}": _Hooks for name in MACHINE_HOOKS}}
+
+
+class ChartEvent(Event):
+    """An event of a chart, whose refusal the chart itself logs.
+
+    Attributes:
+        rows: What `Statechart.fire` has read of it, by the states of agents.
+    """
+
+    def __init__(self, name: str, machine: Machine) -> None:
+        super().__init__(name, machine)
+        self.rows: dict[Any, tuple[Any, ...]] = {}
+
+    def read(self, state: Any) -> bool:
+        """Read what `Statechart.fire` needs in one state; return whether it is anything new.
+
+        That is the name by which the event has the state's transitions, a copy of their list, each
+        with its target, edge and guard, the state, and its member. Where fire does not know a
+        class, which may do anything, the copy equals no list, so that the Machine itself runs.
+        """
+        source = self.machine.values[state]
+        listed: Any = self.transitions.get(source.name)
+        steps: list[tuple[Any, ...]] = []
+        for arc in listed or ():
+            end = source if arc.dest is None else self.machine.get_state(arc.dest)
+            edge = shared_edge(source.value, end.value, self.name)
+            steps.append((arc, arc.dest, end, edge, arc.conditions[:1]))
+        parts = (each for arc, _, end, _, guards in steps for each in (arc, end, *guards))
+        is_known = {*map(type, (self, source, *parts))} <= {ChartEvent, State, Arc, GuardCondition}
+        row = source.name, (listed and [*listed]) if is_known else (), steps, source, source.value
+        former, self.rows[state] = self.rows.get(state), row
+        return former != row
 
     def _is_valid_source(self, state: State) -> bool:
         """Return whether a state reacts to the event, without the warning of transitions."""
@@ -158,18 +208,18 @@ class ChartMachine(Machine):
         values: The states by their values, so by text, too.
     """
 
-    event_cls = _ChartEvent
+    event_cls = ChartEvent
     chart: Any = None
     values: dict[Any, State]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; a list of hooks tells of its changes from now on."""
-        is_hook = name[0] == "_" and name[1:] in MACHINE_HOOKS
-        if is_hook:
-            value = _Hooks(value)
+        """Set an attribute; the states, and lists of hooks, tell of changes from now on."""
+        kind = _WATCHED.get(name)
+        if kind is not None:
+            value = kind(value)
             value.machine = self
         super().__setattr__(name, value)
-        if is_hook or name == "chart":
+        if kind is not None or name in ("chart", "events"):
             self.notice()
 
     def notice(self) -> None:
@@ -179,7 +229,11 @@ class ChartMachine(Machine):
         states = self.states.values()
         # an agent may hold the text of a state whose value is no text
         self.values = {key: each for each in states for key in (each.value, state_text(each.value))}
-        self.chart._machine_changed(any(getattr(self, name) for name in MACHINE_HOOKS))
+        for event in self.events.values():
+            if isinstance(event, ChartEvent):
+                event.rows.clear()
+        has_hooks = any(getattr(self, name) for name in MACHINE_HOOKS)
+        self.chart._read_machine(has_hooks, self.events, self.values)
 
     def get_model_state(self, model: Any) -> State:
         """Return the state of an agent, which may hold it as text."""
@@ -190,29 +244,14 @@ class ChartMachine(Machine):
         """Return a state by name, member or text."""
         return self.states.get(state) or self.values.get(state) or super().get_state(state)
 
-    def add_states(self, *args: Any, **kwargs: Any) -> None:
-        """Add states, as every Machine does."""
-        super().add_states(*args, **kwargs)
-        self.notice()
-
-    def remove_transition(self, *args: Any, **kwargs: Any) -> None:
-        """Remove transitions, as every Machine does."""
-        super().remove_transition(*args, **kwargs)
-        self.notice()
-
 
 def build_machine(definition: Definition[Any]) -> ChartMachine:
     """Make the Machine of a flat chart."""
     ends = definition.final_states
-    machine = ChartMachine(
-        model=None,
-        states=[{"name": state, "final": state in ends} for state in definition.states],
-        initial=definition.initial,
-        auto_transitions=False,
-        send_event=True,
-        ignore_invalid_triggers=not definition.strict,
-        name=definition.name,
-    )
+    states = [{"name": state, "final": state in ends} for state in definition.states]
+    how: Any = {"name": definition.name, "send_event": True, "auto_transitions": False}
+    ignores = not definition.strict
+    machine = ChartMachine(None, states, definition.initial, ignore_invalid_triggers=ignores, **how)
     item: Any
     for number, item in enumerate(definition.transitions):
         # past `add_transition`, for which some texts of states and triggers mean something else
@@ -242,10 +281,8 @@ def passes(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -
 
 
 def callback_name(func: Any) -> str:
-    """Return what messages call a callback."""
-    while isinstance(func, (ActionCallback, partial)):
-        func = func.func
-    return func if isinstance(func, str) else function_name(func) or type(func).__name__
+    """Return what messages call a condition."""
+    return func if isinstance(func, str) else function_name(func) or "guard"
 
 
 def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
@@ -261,13 +298,10 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
         for arc in chain(*event.transitions.values())
         if {arc.source, arc.dest} <= ends
     ]
+    if not machine.auto_transitions:
+        return every
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    declared = [
-        (trigger, arc)
-        for trigger, arc in every
-        if not (machine.auto_transitions and trigger.removeprefix(added) == arc.dest)
-    ]
-    return declared or every
+    return [each for each in every if each[0].removeprefix(added) != each[1].dest] or every
 
 
 def snapshot_of(machine: Machine) -> list[Any]:
@@ -311,9 +345,8 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
         "final_states": [members[at] for at in final],
     }
     initial = members[machine.initial or next(iter(members))]
-    return Definition(
-        **{**rest, **changed, "states": values, "transitions": transitions, "initial": initial}
-    )
+    parts = {"states": values, "transitions": transitions, "initial": initial}
+    return Definition(**{**rest, **changed, **parts})
 
 
 def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
@@ -327,7 +360,6 @@ def _guard_of(machine: Machine, trigger: str, arc: Arc) -> Any:
     def guard(agent: Any, context: Any) -> bool:
         return passes(machine, trigger, arc, agent, context)
 
-    guard.__qualname__ = " and ".join(
-        ("" if each.target else "not ") + callback_name(each.func) for each in conditions
-    )
+    names = (("" if each.target else "not ") + callback_name(each.func) for each in conditions)
+    guard.__qualname__ = " and ".join(names)
     return guard

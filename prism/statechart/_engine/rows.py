@@ -1,13 +1,13 @@
 """What may react to an event in a chart with composites, and the steps that follow.
 
 That depends on the active leaves alone: the transitions of what lies around a leaf come behind its
-own. What only the moment decides, by guards, between regions, by chance and by history, is left to
-a `Reaction`. All is made on first use, and the latest is kept.
+own. It is read on first use, and the latest is kept. What only the moment decides, by guards,
+chance and histories, is left to a `Moment`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import lru_cache
@@ -20,7 +20,7 @@ from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
-from prism.statechart.states import SEPARATOR, leaf_texts, state_text
+from prism.statechart.states import SEPARATOR, state_text
 from prism.statechart.transitions import Edge, is_meant, trigger_text
 from prism.telemetry.instruments import engine_hooks
 
@@ -40,13 +40,13 @@ class Resolved(NamedTuple):
     """An agent's state as numbers of the tree.
 
     Args:
-        state: The leaf's member, or the configuration.
+        value: The leaf's member, or the configuration.
         leaves: The numbers of the active leaves, in document order.
         active: The numbers of all active states.
         around: Their members, outermost first.
     """
 
-    state: Any
+    value: Any
     leaves: tuple[int, ...]
     active: frozenset[int]
     around: tuple[Any, ...]
@@ -69,7 +69,6 @@ class Plan:
         stopped: The texts of states that are left and whose time is kept.
         started: The texts of states that are entered and whose time is kept.
         raised: What is done now: triggers, in order.
-        settles: Whether something may follow of itself: eventless transitions, or raised events.
     """
 
     arcs: tuple[Arc, ...]
@@ -80,7 +79,6 @@ class Plan:
     stopped: tuple[str, ...]
     started: tuple[str, ...]
     raised: tuple[str, ...]
-    settles: bool
 
 
 class NestedRows:
@@ -92,7 +90,8 @@ class NestedRows:
     Attributes:
         tree: As given.
         resolve: Returns an agent's state as numbers; raises a KeyError if it cannot be in it.
-        reaction: Returns what may react in a state to an event, or to none; None if nothing does.
+        groups: Returns what may react in a state to an event, or to none: for each leaf its own
+            transitions and those around it, inner ones first.
         step: Returns the step from a state that transitions make together under a trigger, with
             what histories stand for as pairs.
     """
@@ -103,7 +102,7 @@ class NestedRows:
         self._beyond: set[tuple[int, ...]] = set()
         keep = lru_cache(MOST_KEPT)
         self.resolve: Callable[[Any], Resolved] = keep(self._resolved)
-        self.reaction: Callable[[Any, Any], Reaction | None] = keep(self._reacting)
+        self.groups: Callable[[Any, Any], list[tuple[Arc, ...]]] = keep(self._groups)
         self.step: Callable[..., Edge] = keep(self._edge)
 
     def __getitem__(self, state: Any) -> Resolved:
@@ -129,39 +128,46 @@ class NestedRows:
         if type(state) is str:
             return self.resolve(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
-        around = tuple(self.tree.nodes[number].state for number in sorted(active))
+        around = self.tree.members(sorted(active))
         return Resolved(self.tree.state_at(leaves), leaves, active, around)
 
     # Reactions
 
-    def groups(self, leaves: Iterable[int], event: Any) -> list[tuple[Arc, ...]]:
-        """Return what may react to an event, by leaf: its own transitions, then those around it."""
-        around = map(self.tree.arcs_around, leaves)
-        by_leaf = (tuple(a for a in arcs if is_meant(event, a.written.trigger)) for arcs in around)
-        return [*dict.fromkeys(filter(None, by_leaf))]
+    def _groups(self, state: Any, event: Any) -> list[tuple[Arc, ...]]:
+        groups = (self._group(leaf, event) for leaf in self.resolve(state).leaves)
+        return [*dict.fromkeys(filter(None, groups))]
 
-    def _reacting(self, state: Any, event: Any) -> Reaction | None:
-        resolved, trigger = self.resolve(state), trigger_text(event)
-        groups = self.groups(resolved.leaves, event)
-        is_by_chance = _have_shares(chain(*groups))
-        return Reaction(self, resolved.state, trigger, groups, is_by_chance) if groups else None
-
-    def alone(self, state: Any, arc: Arc) -> Reaction | None:
-        """Return the reaction of one transition alone; None if its source is not active."""
-        resolved, trigger = self.resolve(state), trigger_text(arc.written.trigger)
-        is_there = arc.source in resolved.active
-        return Reaction(self, resolved.state, trigger, [(arc,)]) if is_there else None
+    def _group(self, leaf: int, event: Any) -> tuple[Arc, ...]:
+        arcs = self.tree.arcs_around(leaf)
+        return tuple(arc for arc in arcs if is_meant(event, arc.written.trigger))
 
     def deciding_leaves(self, state: Any, trigger: str) -> frozenset[str]:
         """Return the texts of the leaves that react to an event; of all leaves if none does."""
         leaves = self.resolve(state).leaves
-        reacting = [leaf for leaf in leaves if self.groups((leaf,), trigger)]
+        reacting = [leaf for leaf in leaves if self._group(leaf, trigger)]
         return frozenset(self.tree.texts[each] for each in reacting or leaves)
 
-    def outcomes(self, state: Any, trigger: str) -> Iterator[Edge]:
-        """Yield the steps that are possible from a state, guards and memory ignored."""
-        reaction = self.reaction(state, trigger)
-        return iter(()) if reaction is None else reaction.enabled()
+    def first(self, state: Any, event: Any, moment: Moment) -> Edge | None:
+        """Return the step of the transitions that are enabled now; None if none is."""
+        chosen: dict[Arc, None] = {}
+        for group in self.groups(state, event):
+            enabled = next(filter(moment.passes, moment.drawn(group)), None)
+            if enabled is not None:
+                chosen[enabled] = None
+        return self.together(state, event, chosen, moment) if chosen else None
+
+    def enabled(self, state: Any, event: Any, moment: Moment | None = None) -> Iterator[Edge]:
+        """Yield the steps of all transitions that pass now, or ever, in definition order."""
+        passes = None if moment is None else moment.passes
+        groups = self.groups(state, event)
+        passing = [arcs for group in groups if (arcs := [*filter(passes, group)])]
+        for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
+            yield self.together(state, event, chosen, moment)
+
+    def together(self, state: Any, event: Any, arcs: Iterable[Arc], moment: Moment | None) -> Edge:
+        """Return the step of transitions that are enabled together."""
+        memory = tuple(moment.histories().items()) if moment and self.tree.kept else ()
+        return self.step(state, trigger_text(event), tuple(dict.fromkeys(arcs)), memory)
 
     # Steps
 
@@ -169,9 +175,7 @@ class NestedRows:
         """Return the step that enters a state, and stays there."""
         return self._edge(None, "begin", [beginning(self.tree, self.resolve(state).leaves)])
 
-    def _edge(
-        self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Iterable[Any] = ()
-    ) -> Edge:
+    def _edge(self, state: Any, trigger: str, arcs: Iterable[Arc], kept: Any = ()) -> Edge:
         """Return the step that some transitions make together, those in conflict left out.
 
         Args:
@@ -192,10 +196,9 @@ class NestedRows:
         leaves = tree.leaves_among(now)
         if not tree.is_configuration(leaves):
             self._beyond.add(leaves)
-        state = self.resolve(tree.state_at(leaves)).state
-        edge = Edge(state if resolved is NOWHERE else resolved.state, state, trigger)
+        state = self.resolve(tree.state_at(leaves)).value
+        edge = Edge(state if resolved is NOWHERE else resolved.value, state, trigger)
 
-        raised = tuple(self._done(come, rest))
         leaving = [*chain(*(tree.nodes[each].exit for each in sorted(gone, reverse=True)))]
         actions = [arc.written.action for arc in exits if arc.written.action is not None]
         edge.plan = Plan(
@@ -206,8 +209,7 @@ class NestedRows:
             left={texts[each]: [texts[leaf] for leaf in at] for each, at in left.items()},
             stopped=tuple(texts[each] for each in sorted(gone & timed)),
             started=tuple(texts[each] for each in come if each in timed),
-            raised=raised,
-            settles=bool(raised or now & self.tree.eventless),
+            raised=tuple(self._done(come, rest)),
         )
         return edge
 
@@ -227,10 +229,8 @@ class NestedRows:
 
 def rows_of(definition: Definition[Any]) -> NestedRows:
     """Return what may react in the states of a chart; made once, and kept with its definition."""
-    if definition.rows is None:
-        definition.rows = NestedRows(definition.hierarchy)
-    rows: NestedRows = definition.rows
-    return rows
+    definition.rows = definition.rows or NestedRows(definition.hierarchy)
+    return definition.rows  # type: ignore[no-any-return]
 
 
 @dataclass
@@ -254,17 +254,38 @@ class Moment:
 
     def passes(self, arc: Arc) -> bool:
         """Return whether the guard of a transition passes."""
-        verdict = self.verdicts.get(arc)
-        if verdict is None:
-            verdict = evaluate(arc.written.guard, self.agent, self.context)
-            self.verdicts[arc] = verdict
+        if arc not in self.verdicts:
+            verdict = self.verdicts[arc] = evaluate(arc.written.guard, self.agent, self.context)
             if engine_hooks or verdict.error is not None:
                 self.judged(arc, verdict)
-        return verdict is PASSED
+        return self.verdicts[arc] is PASSED
 
     def draw(self) -> float:
         """Return a random number below 1."""
         return float(random_of(self.agent).random())
+
+    def drawn(self, group: Iterable[Arc]) -> Iterator[Arc]:
+        """Yield the transitions of one leaf; of rivals by chance only the one that is drawn."""
+        if not self.tree.has_shares:
+            yield from group
+            return
+        for _, same_source in groupby(group, lambda arc: arc.source):
+            rivals = [*same_source]
+            passing = [*filter(self.passes, rivals)] if any(map(share_of, rivals)) else []
+            if any(map(share_of, passing)):
+                yield from self._selected(passing)
+                return
+            yield from rivals
+
+    def _selected(self, rivals: list[Arc]) -> list[Arc]:
+        """Draw one of several transitions by its share; one without a share gets the rest."""
+        shares = [*map(share_of, rivals)]
+        arc = selected(rivals, shares, self.draw())
+        if arc is not None:
+            return [arc]
+        rest = [each for each in rivals if each.written.probability is None]
+        # ten shares of 0.1 are a little less than 1
+        return rest[:1] or (rivals[-1:] if sum(shares) > 1 - _ROUNDING else [])
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""
@@ -277,81 +298,15 @@ class Moment:
         return kept
 
 
-@dataclass(slots=True)
-class Reaction:
-    """Chooses the transitions of one configuration and one event.
-
-    It asks guards, draws where transitions have probabilities, and returns the step of what is
-    enabled: an edge with its plan.
-
-    Args:
-        rows: Makes the steps.
-        state: The configuration.
-        trigger: The event in logs.
-        groups: The transitions that may react, for each leaf: its own and those around it, inner
-            ones first.
-        is_by_chance: Whether any of them has a probability.
-    """
-
-    rows: NestedRows
-    state: Any
-    trigger: str
-    groups: Sequence[tuple[Arc, ...]]
-    is_by_chance: bool = False
-
-    def first(self, moment: Moment) -> Edge | None:
-        """Return the step of the transitions that are enabled now; None if none is."""
-        chosen: dict[Arc, None] = {}
-        for group in self.groups:
-            for arc in filter(moment.passes, _drawn(group, moment) if self.is_by_chance else group):
-                chosen[arc] = None
-                break
-        return self._together(tuple(chosen), moment) if chosen else None
-
-    def enabled(self, moment: Moment | None = None) -> Iterator[Edge]:
-        """Yield the steps of all transitions that pass now, or ever, in definition order."""
-        passes = None if moment is None else moment.passes
-        passing = [arcs for group in self.groups if (arcs := [*filter(passes, group)])]
-        for chosen in islice(product(*passing), MOST_OUTCOMES if passing else 0):
-            yield self._together(tuple(dict.fromkeys(chosen)), moment)
-
-    def leading(self, target: Any, moment: Moment) -> list[Arc]:
-        """Return the transitions that may lead to a target, be it together; to any for None."""
-        arcs = [*dict.fromkeys(chain(*self.groups))]
-        if target is None:
-            return arcs
-        before, after = {*leaf_texts(self.state)}, {*leaf_texts(target)}
-        ends = {arc: {*leaf_texts(self._together((arc,), moment).to_state)} for arc in arcs}
-        # in a chart with regions a change may be a part of several
-        return [a for a, end in ends.items() if end == after or before != end <= before | after]
-
-    def _together(self, arcs: tuple[Arc, ...], moment: Moment | None) -> Edge:
-        """Return the step of transitions that are enabled together."""
-        memory = tuple(moment.histories().items()) if moment and self.rows.tree.kept else ()
-        return self.rows.step(self.state, self.trigger, arcs, memory)
+def share_of(arc: Arc) -> float:
+    """Return the probability that a transition is written with."""
+    return arc.written.probability or 0.0
 
 
-def _have_shares(arcs: Iterable[Arc]) -> bool:
-    return any(arc.written.probability for arc in arcs)
-
-
-def _drawn(group: Sequence[Arc], moment: Moment) -> Iterator[Arc]:
-    """Yield the transitions of one leaf; of those that share a source by chance, the one drawn."""
-    for _, same_source in groupby(group, lambda arc: arc.source):
-        rivals = [*same_source]
-        passing = [*filter(moment.passes, rivals)] if _have_shares(rivals) else []
-        if _have_shares(passing):
-            yield from _at(passing, moment.draw())
-            return
-        yield from rivals
-
-
-def _at(arcs: Sequence[Arc], number: float) -> Sequence[Arc]:
-    """Return the transition that a number below 1 selects; one without a share gets the rest."""
-    for arc in arcs:
-        number -= arc.written.probability or 0.0
+def selected(arcs: Iterable[Arc], shares: Iterable[float], number: float) -> Arc | None:
+    """Return the transition in whose share a number falls; None if it is beyond all of them."""
+    for arc, share in zip(arcs, shares, strict=True):
+        number -= share
         if number < 0:
-            return [arc]
-    rest = [arc for arc in arcs if arc.written.probability is None]
-    # ten shares of 0.1 are a little less than 1
-    return rest[:1] or (arcs[-1:] if number < _ROUNDING else ())
+            return arc
+    return None

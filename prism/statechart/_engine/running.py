@@ -8,18 +8,17 @@ In a tick, time-outs come first, then ``after`` (both outermost first), rates, a
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import accumulate
+from itertools import chain
 from math import expm1, isfinite
 from operator import index
 from typing import Any
 
 from prism.errors import FieldValueError
-from prism.statechart._engine.machine import MachineError, Verdict
-from prism.statechart._engine.rows import Moment, NestedRows, Reaction, rows_of
+from prism.statechart._engine.machine import PASSED, MachineError, Verdict
+from prism.statechart._engine.rows import Moment, NestedRows, rows_of, selected
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.memory import count, count_of, forget, memory_of, random_of, remember
 from prism.statechart.names import function_label
@@ -45,8 +44,7 @@ class Steps:
         self.rows: NestedRows = rows_of(chart.definition)
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
-        limits = chart.definition.timeouts.items()
-        self._limits = {state_text(state): ticks for state, ticks in limits}
+        self._limits = {state_text(at): limit for at, limit in chart.definition.timeouts.items()}
         self._after: dict[str, dict[str, Arc]] = {}
         self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:
@@ -61,22 +59,22 @@ class Steps:
 
     def fire(self, agent: Any, trigger: str, context: Any, target: Any) -> Any:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
-        state = self._chart._require_state(agent)
-        reaction = self.rows.reaction(state, trigger) if self._chart._has_trigger(trigger) else None
+        chart, rows, state = self._chart, self.rows, agent.state
+        moment = self._moment(agent, context)
         if target is None:
-            step = self._first(reaction, agent, context)
+            step = rows.first(state, trigger, moment)
         else:
-            enabled = self.enabled(agent, trigger, context)
+            enabled = rows.enabled(state, trigger, moment)
             step = next((each for each in enabled if each.to_state == target), None)
         if step is not None:
             return self.run(agent, step, context)
 
-        arcs = reaction.leading(target, self._moment(agent, context)) if reaction else ()
-        guards = (function_label(arc.written.guard, "guard") for arc in arcs)
-        self._chart._reporter.refused(agent, state_text(state), trigger, guards, context)
-        if self._chart.definition.strict and reaction is target is None:
-            name, where = self._chart.name, state_text(state)
-            raise MachineError(f"{name}: Can't trigger event {trigger} from state {where}!")
+        refusing = [arc for arc, verdict in moment.verdicts.items() if verdict is not PASSED]
+        guards = (function_label(arc.written.guard, "guard") for arc in refusing)
+        chart._reporter.refused(agent, state_text(state), trigger, guards, context)
+        if chart.definition.strict and target is None and not rows.groups(state, trigger):
+            where = state_text(state)
+            raise MachineError(f"{chart.name}: Can't trigger event {trigger} from state {where}!")
         return None
 
     def run(self, agent: Any, step: Edge | None, context: Any) -> Any:
@@ -84,9 +82,8 @@ class Steps:
 
         Return the agent's state; None if nothing was enabled.
         """
-        if not self._chart._complete(agent, partial(self._settle, agent, step, context)):
-            return None
-        return self._chart._member(agent.state)
+        is_made = self._chart._complete(agent, partial(self._settle, agent, step, context))
+        return self._chart._member(agent.state) if is_made else None
 
     def begin(self, agent: Any, context: Any) -> None:
         """Enter the state in which an agent is."""
@@ -99,20 +96,18 @@ class Steps:
 
         None is made where a rate's function has moved the agent away.
         """
-        step = self._first(self.rows.alone(agent.state, arc), agent, context)
-        return None if step is None else self.run(agent, step, context)
+        state, moment = agent.state, self._moment(agent, context)
+        if arc.source not in self.rows.resolve(state).active or not moment.passes(arc):
+            return None
+        return self.run(
+            agent, self.rows.together(state, arc.written.trigger, [arc], moment), context
+        )
 
     # Choosing
 
-    def _first(self, reaction: Reaction | None, agent: Any, context: Any) -> Edge | None:
-        """Return the step that is enabled now; None if no guard passes, or by chance."""
-        return None if reaction is None else reaction.first(self._moment(agent, context))
-
     def enabled(self, agent: Any, trigger: str, context: Any) -> Iterator[Edge]:
         """Yield the steps that pass now, in order."""
-        reaction = self.rows.reaction(agent.state, trigger)
-        if reaction is not None:
-            yield from reaction.enabled(self._moment(agent, context))
+        return self.rows.enabled(agent.state, trigger, self._moment(agent, context))
 
     def _moment(self, agent: Any, context: Any) -> Moment:
         # a guard may move the agent before it fails
@@ -142,32 +137,32 @@ class Steps:
         """
         run, raised, is_made = self._chart._firing[id(agent)], deque[str](), False
         run.errors = None
-        if step is None:
-            step, context = self._next(raised, agent, context)
-        while step is not None:
-            self._chart._count_step(agent, run, step.trigger)
-            self._make(agent, step, context, run)
-            raised += step.plan.raised
+        first = [] if step is None else [(step, context)]
+        for each, about in chain(first, self._next(raised, agent, context)):
+            self._chart._count_step(agent, run, each.trigger)
+            self._make(agent, each, about, run)
+            raised += each.plan.raised
             is_made = True
-            if not (step.plan.settles or raised):
-                break
-            step, context = self._next(raised, agent, context)
         if run.errors:
             raise run.errors[0]
         return is_made
 
-    def _next(self, raised: deque[str], agent: Any, context: Any) -> tuple[Edge | None, Any]:
-        """Return the next step that needs no further event, and its context.
+    def _next(self, raised: deque[str], agent: Any, context: Any) -> Iterator[tuple[Edge, Any]]:
+        """Yield the steps that need no further event, each once the last is made, and its context.
 
         Eventless transitions come first, then those that what was raised enables.
         """
         event = None
         while True:
-            step = self._first(self.rows.reaction(agent.state, event), agent, context)
-            if step is not None or not raised:
-                return step, context
-            # nothing says what is done is about
-            event, context = raised.popleft(), None
+            step = self.rows.first(agent.state, event, self._moment(agent, context))
+            if step is not None:
+                yield step, context
+                event = None
+            elif raised:
+                # nothing says what is done is about
+                event, context = raised.popleft(), None
+            else:
+                return
 
     def _make(self, agent: Any, edge: Edge, context: Any, run: Any) -> None:
         """Run exit actions and the transition's own, commit, and run entry actions.
@@ -175,22 +170,20 @@ class Steps:
         An action that fails does not stop the others.
         """
         chart, plan = self._chart, edge.plan
-        # looked up before actions run, since it refuses what the chart cannot drive
-        write = chart._writer_of(agent)
+        chart._require_writer(agent)
         for action in plan.before:
             chart._run_action(action, agent, edge, context)
 
         if edge.leaves is not None or plan.exits:
-            chart._commit(agent, edge, write, context)
+            chart._commit(agent, edge, context)
         run.errors = run.errors or []
         if plan.left or plan.stopped or plan.started:
             remember(memory_of(agent), plan)
         for action in plan.after:
             chart._run_action(action, agent, edge, context)
-        if plan.started and agent.state == edge.to_state:
-            for state in plan.started:
-                for key, arc in self._after.get(state, {}).items():
-                    self._limit(agent, state, key, arc)
+        for state in plan.started if agent.state == edge.to_state else ():
+            for key, arc in self._after.get(state, {}).items():
+                self._limit(agent, state, key, arc)
         if engine_hooks:
             numbers = tuple(arc.number for arc in plan.arcs)
             observe("transition", TransitionDetails, chart.definition, numbers, agent, context)
@@ -227,7 +220,7 @@ class Steps:
             yield from (partial(self._chart.fire, agent, TIMEOUT, context) for _ in late)
         for state in active:
             for key, arc in self._after.get(state, {}).items():
-                yield partial(self._make_in_time, agent, ticks, context, state, key, arc)
+                yield partial(self._run_due, agent, ticks, context, state, key, arc)
         for state in active:
             if state in self._rates and state in self._active(agent):
                 yield partial(self._make_by_chance, agent, context, self._rates[state])
@@ -253,8 +246,7 @@ class Steps:
         """Return the ticks for which a state has been active; -1 if it is not."""
         if state not in self._active(agent):
             return -1
-        time: int = memory_of(agent).get("ticks", {}).get(state, ticks)
-        return time
+        return int(memory_of(agent).get("ticks", {}).get(state, ticks))
 
     # After a time
 
@@ -267,12 +259,9 @@ class Steps:
             if not ticks:
                 return 0
             limits[key] = ticks
-        limit: int = limits.get(key, after)
-        return limit
+        return int(limits.get(key, after))
 
-    def _make_in_time(
-        self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc
-    ) -> Any:
+    def _run_due(self, agent: Any, ticks: int, context: Any, state: str, key: str, arc: Arc) -> Any:
         """Make a transition if its time has come; unless it raises, it has then had its time."""
         time = self._time_in(agent, state, ticks)
         limit = 0 if time < 0 else self._limit(agent, state, key, arc)
@@ -292,21 +281,20 @@ class Steps:
         One number says both. The sum of the rates makes it happen with ``1 - exp(-sum)``, and each
         has the share of its rate, as for exponential times of which the first counts.
         """
-        sums = [*accumulate(self._rate_of(arc, agent, context) for arc in arcs)]
-        chance = -expm1(-sums[-1])
+        rates = [self._rate_of(arc, agent, context) for arc in arcs]
+        chance = -expm1(-sum(rates))
         # no number is drawn where nothing can happen
         number = random_of(agent).random() if chance > 0 else 1
         if number >= chance:
             return None
-        happening = min(bisect_right(sums, number / chance * sums[-1]), len(arcs) - 1)
-        return self.alone(arcs[happening], agent, context)
+        happening = selected(arcs, rates, number / chance * sum(rates))
+        return self.alone(happening or arcs[-1], agent, context)
 
     def _rate_of(self, arc: Arc, agent: Any, context: Any) -> float:
         """Return how often a tick a transition happens now."""
         rate: Any = arc.written.rate
-        if not callable(rate):
-            return float(rate)
-        return self._result_of(agent, arc, lambda: _checked(rate(agent, context)))
+        now = rate if callable(rate) else lambda *_: rate
+        return self._result_of(agent, arc, lambda: _checked(now(agent, context)))
 
     def _result_of(self, agent: Any, arc: Arc, function: Callable[[], float]) -> float:
         """Return what a function of a transition says; if it fails, report that, and return 0."""

@@ -41,6 +41,8 @@ FIELD_DEFAULTS: dict[str, Any] = {
     "max_history_depth": DEFAULT_MAX_HISTORY_DEPTH,
 }
 
+_FIELDS = (*FIELD_DEFAULTS, "state_history")
+
 Writer = Callable[[Any, Edge, float, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
@@ -103,10 +105,10 @@ _warned_of: WeakSet[type] = WeakSet()
 # Writing
 
 
-def writer_of(agent: Any) -> Writer:
+def writer_of(agent: Any) -> tuple[Writer, bool]:
     """Return the writer for agents of a class, of which one is at hand.
 
-    By `write_by_method` and `write_plain`, code of the application's may run.
+    The other result is whether code of the application's may run when it writes.
 
     Raises:
         AgentError: If the class has a ``transition_to`` that cannot be called with state, trigger
@@ -116,10 +118,10 @@ def writer_of(agent: Any) -> Writer:
     cls: Any = type(agent)
     writer: Writer | None = getattr(cls, "_prism_writer", None)
     if writer is not None:
-        return writer
+        return writer, False
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
-        return write_by_method
+        return write_by_method, True
     fields = [inspect.getattr_static(cls, name, None) for name in ("state", "ticks_in_state")]
     # slots run no code
     fields = [each for each in fields if not inspect.ismemberdescriptor(each)]
@@ -130,7 +132,7 @@ def writer_of(agent: Any) -> Writer:
         agent.state = agent.state
         if count_of(agent, "ticks_in_state") is not None:
             agent.ticks_in_state += 0
-    return write_plain if has_code or setters else write_usual
+    return (write_plain, True) if has_code or setters else (write_usual, False)
 
 
 def _require_arguments(cls: Any) -> None:
@@ -208,6 +210,14 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     return dwell
 
 
+def keep_record(dwell: int | None, agent: Any, edge: Edge, time: float, context: Any) -> int | None:
+    """Write what a Machine of the application's, which has set the state, does not write."""
+    if dwell is not None:
+        agent.ticks_in_state = 0
+    append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
+    return dwell
+
+
 def set_state(agent: Any, state: Any) -> None:
     """Put an agent into a state without a transition, its dwell time begun anew."""
     agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
@@ -220,9 +230,7 @@ def restart_time(agent: Any) -> None:
         agent.ticks_in_state = 0
 
 
-def add_missing_fields(
-    agent: Any, names: Iterable[str] = (*FIELD_DEFAULTS, "state_history")
-) -> None:
+def add_missing_fields(agent: Any, names: Iterable[str] = _FIELDS) -> None:
     """Give an object the fields it lacks.
 
     Raises:

@@ -171,11 +171,13 @@ def test_fire_tells_whether_a_queued_machine_has_made_a_transition() -> None:
     machine.add_transition("go", "a", "b", conditions="is_ok")
     machine.add_transition("stay", "b", "=")
     machine.add_transition("fail", "b", "a", after=lambda: bool(1 / 0))
+    machine.add_transition("linger", "a", "=", after=lambda: bool(1 / 0))
     chart = Statechart.from_machine(machine)
     model.ok = False
     assert chart.fire(model, "go") is None
     model.ok = True
-    assert [chart.fire(model, each) for each in ("go", "stay", "fail")] == ["b", "b", "a"]
+    events = ("go", "stay", "fail", "linger")
+    assert [chart.fire(model, each) for each in events] == ["b", "b", "a", "a"]
 
 
 def test_ticks_and_time_outs() -> None:

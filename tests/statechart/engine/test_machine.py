@@ -6,14 +6,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from transitions import EventData, Machine, MachineError
-from transitions.core import Condition
+from transitions import EventData, Machine, MachineError, State
+from transitions.core import Condition, Event
 from transitions.core import Transition as StockTransition
 
 from prism.agents import StatechartMixin
 from prism.errors import DefinitionError
 from prism.statechart import State as Composite
 from prism.statechart import Statechart, Transition, state_enum
+from prism.telemetry import Instrument, instrumented
 from tests.statechart.nested.phone import Day, day
 
 Light = state_enum("Light", ["a text", "b", "c", "d"])
@@ -94,10 +95,34 @@ def test_a_chart_with_composites_has_no_machine() -> None:
 # Changes
 
 
+def leading(event: Any, target: Any = C) -> Any:
+    """Give an event another transition, in a list of the application's own."""
+    event.transitions[A.name] = [StockTransition(A.name, target.name)]
+    return event
+
+
+def closed_arc() -> Any:
+    """Return a transition of another chart, whose guard is of prism's own kind."""
+    return first_arc(Statechart(Light, [Transition("go", A, B, closed)], A))
+
+
+class Stubborn(StockTransition):
+    """A transition that is never made."""
+
+    def execute(self, event_data: EventData) -> bool:
+        return False
+
+
 CHANGES: list[tuple[Any, Any]] = [
     (lambda _machine, arcs: arcs.__setitem__(0, StockTransition(arcs[0].source, C.name)), C),
+    (lambda _machine, arcs: arcs.__setitem__(0, Stubborn(arcs[0].source, B.name)), None),
+    (lambda machine, _arcs: leading(machine.events["go"]), C),
+    (lambda machine, _arcs: machine.events["go"].transitions.pop(A.name), None),
+    (lambda machine, _arcs: machine.events.update(go=leading(Event("go", machine))), C),
+    (lambda machine, _arcs: machine.events.pop("go"), None),
     (lambda machine, _arcs: machine.remove_transition("go"), None),
     (lambda _machine, arcs: arcs[0].conditions.append(Condition(lambda event: False)), None),
+    (lambda _machine, arcs: arcs[0].conditions.extend(closed_arc().conditions), None),
     (lambda _machine, arcs: arcs[0].before.append(lambda event: None), B),
     (lambda machine, arcs: (machine.add_states("E"), setattr(arcs[0], "dest", "E")), "E"),
 ]
@@ -132,6 +157,89 @@ def test_changes_of_the_machine_count(
         lamp.ticks_in_state = 4
         assert [chart.fire(lamp, "stay"), lamp.ticks_in_state, chart.fire(lamp, "go")] == [C, 4, A]
     assert not caplog.messages
+
+
+CLASSES: dict[str, Any] = {
+    "exit": lambda machine, make: machine.states.update({A.name: make(State)(A)}),
+    "enter": lambda machine, make: machine.states.update({B.name: make(State)(B)}),
+    "execute": lambda machine, make: machine.events["go"].transitions.update(
+        {A.name: [make(StockTransition)(A.name, B.name)]}
+    ),
+    "_trigger": lambda machine, make: machine.events.update(
+        go=leading(make(Event)("go", machine), B)
+    ),
+}
+
+
+@pytest.mark.parametrize("method", CLASSES)
+def test_classes_of_the_application_run(method: str) -> None:
+    """A state, a transition or an event of a class of its own is run by either way."""
+    ran: list[str] = []
+
+    def make(cls: Any) -> Any:
+        def noted(self: Any, *args: Any) -> Any:
+            ran.append(method)
+            return getattr(cls, method)(self, *args)
+
+        return type("Noting", (cls,), {method: noted})
+
+    chart, lamp = lights(), plain_lamp()
+    assert [chart.fire(lamp, "go"), chart.fire(lamp, "go")] == [B, A]
+    CLASSES[method](chart.machine, make)
+    assert (chart.fire(lamp, "go"), ran) == (B, [method])
+    lamp.state = A
+    chart.machine.events["go"].trigger(lamp)
+    assert (lamp.state, ran) == (B, [method] * 2)
+
+
+ADDED = [
+    lambda hooks, hook: hooks.append(hook),
+    lambda hooks, hook: hooks.extend([hook]),
+    lambda hooks, hook: hooks.insert(0, hook),
+    lambda hooks, hook: hooks.__iadd__([hook]),
+    lambda hooks, hook: hooks.__setitem__(slice(0), [hook]),
+]
+
+
+@pytest.mark.parametrize("add", ADDED)
+def test_a_hook_that_is_added_later_runs(add: Any) -> None:
+    """However it is added."""
+    chart, lamp, ran = lights(), plain_lamp(), list[Any]()
+    chart.fire(lamp, "go")
+    add(chart.machine.after_state_change, ran.append)
+    chart.fire(lamp, "go")
+    assert len(ran) == 1
+
+
+@pytest.mark.parametrize("is_hook", [True, False])
+def test_an_error_that_is_handled_after_the_move_leaves_it_made(
+    is_hook: bool, capture: Any, logger: Any
+) -> None:
+    """By either way: `fire` returns the state, and state, record, log and Instruments agree."""
+    made: list[Any] = []
+    watching = type("", (Instrument,), {"transition": lambda _, move: made.append(move.number)})()
+
+    def fails(event: EventData) -> None:
+        raise LookupError(event.event.name)
+
+    with instrumented(watching):
+        for stock in (True, False):
+            chart, lamp = lights(logger=logger), plain_lamp()
+            chart.machine.on_exception.append(lambda event: None)
+            callbacks = chart.machine.states[B.name].on_enter
+            callbacks = chart.machine.after_state_change if is_hook else callbacks
+            callbacks.append(fails)
+            if stock:
+                chart.machine.events["go"].trigger(lamp)
+            else:
+                assert chart.fire(lamp, "go") is B
+            callbacks.clear()
+            chart.machine.before_state_change.append(fails)
+            assert chart.fire(lamp, "go") is None
+            assert (lamp.state, traces(lamp)) == (B, [(A, B, "go", None)])
+    assert made == [0, 0]
+    logged = [(each["event"], each.get("to_state")) for each in capture.entries]
+    assert logged == [("statechart.transition", "b")] * 2
 
 
 # Both ways
@@ -297,7 +405,7 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way(
 
     The package transitions has nothing to say of it.
 
-    An answer names the guards before its target alone.
+    An answer names the guards before its target alone; with composites all that refused.
     """
     log = Lines()
     chart = Statechart(Light, [Transition("go", A, B, closed)], A, logger=log)
@@ -326,7 +434,8 @@ def test_a_refused_event_is_logged_with_the_guards_in_its_way(
     )
     hooked.machine.prepare_event.append(lambda event: None)
     cases = [(B, ["closed"]), (C, ["strays"]), (D, [])]
-    answers = [(chart, A, *case) for chart in (flat, nested, hooked) for case in cases]
+    answers = [(chart, A, *case) for chart in (flat, hooked) for case in cases]
+    answers += [(nested, A, target, ["closed", "strays", "guard"]) for target in (B, C)]
     checks = [Transition("go", Day.IDLE, Day.FEED, closed)]
     checks.append(Transition("go", Day.FRESH, Day.TIRED, strays))
     answers.append((day(*checks, logger=log), "idle+fresh", "feed+tired", ["closed", "strays"]))

@@ -60,6 +60,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"schema": True}, "schema: must be 2"),
     ({"name": 5}, "name: cannot be 5"),
     ({"state": []}, "state: is no key; did you mean 'states'?"),
+    ({"transitions": ["go"]}, "transitions[0]: cannot be 'go'"),
     ({"final_states": "calm"}, "final_states: must be a list, got 'calm'"),
     ({"states": ["calm", {"state": "angry", "states": 5}]}, "states.angry: 'int' object is not"),
     ({"initial": "x"}, "initial: 'x' is not among the states (calm, angry)"),

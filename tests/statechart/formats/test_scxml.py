@@ -119,6 +119,7 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         ("<state><transition event='e' target=' '/></state>", "", "an empty target"),
         ("<state id='a'/>\n<state id='a'/>", "", "line 3: a second 'a'"),
         ("<state id='a'><history id='a'/></state>", "", "a second 'a'"),
+        ("<state id='a'/>\n<final id='_x0061_'/>", "", "line 3: a second 'a'"),
         ("<state id='_xFFFFFF_'\ninitial='_x'/>", PRISM, "line 2: initial '_x', which no state h"),
         ("\n<state><transition target='no'/></state>", "", "line 3: target 'no', which no state"),
         (f"<state>\n{HISTORY.format('no')}</state>", "", "line 3: default 'no', which no state"),
@@ -129,9 +130,9 @@ TWICE = "<transition target='s'/><transition target='s'/>"
         (
             f"<state id='s'><initial>{TWICE}</initial></state>",
             "",
-            "a second transition in <initial>",
+            "a second initial or default state",
         ),
-        ("<state initial='s'>\n<initial>", "", "line 3: a second initial"),
+        (f"<state initial='s'>\n<initial>{TWICE}", "", "line 3: a second initial or default"),
         # what only the whole chart can tell
         ("", "", "line 1: state enum 'State': states must be non-empty strings, got none"),
         (
