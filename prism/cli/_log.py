@@ -193,7 +193,7 @@ def decision(
 
 def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     """Print one decision or text, as tables or as JSON."""
-    from prism.reasoner.descriptions import in_words
+    from prism.reasoner.prompts import in_words
     from prism.runlog.reader import find_answers, locate_log
 
     table = open_logs([run]).sql(_ONE, id=record_id)

@@ -18,12 +18,10 @@ from prism.errors import (
     UnreachableError,
     UselessReplyError,
 )
-from prism.llm._dialects import OllamaServer
-from prism.llm._servers import ModelServer
+from prism.llm._servers import ModelServer, OllamaServer
 from prism.llm.pool import ModelPool
 from prism.reasoner import Cost, Question
-from prism.reasoner.descriptions import PromptSettings
-from prism.reasoner.prompts import request_for
+from prism.reasoner.prompts import PromptSettings, request_for
 from prism.reasoner.questions import Kind
 from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import Reply

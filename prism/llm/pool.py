@@ -8,13 +8,12 @@ from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 from prism.errors import LLMError, ModelMissingError, TimedOutError, UnreachableError
-from prism.llm._dialects import OllamaServer, OpenAIServer
-from prism.llm._servers import ModelServer
+from prism.llm._servers import ModelServer, OllamaServer, OpenAIServer
 from prism.llm.addresses import Kind, check_address, same_address, with_port, with_version
 from prism.llm.settings import filled_in
 from prism.reasoner import Cost
+from prism.reasoner.asking import Pool
 from prism.reasoner.faults import NO_SUCH_PATH
-from prism.reasoner.pool import Pool
 
 _KINDS: dict[str, Any] = {
     "ollama": (OllamaServer, with_port),

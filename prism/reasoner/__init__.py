@@ -10,13 +10,11 @@ from prism._lazy import lazy_names
 
 if TYPE_CHECKING:
     from prism.reasoner._policy import PolicyReasoner
-    from prism.reasoner.descriptions import STATE_DESCRIPTIONS, format_context
-    from prism.reasoner.prompts import build_reasoner_prompt
-    from prism.reasoner.questions import BaseReasoner, Decision, Question
+    from prism.reasoner.prompts import STATE_DESCRIPTIONS, build_reasoner_prompt, format_context
+    from prism.reasoner.questions import BaseReasoner, Decision, Question, Router
     from prism.reasoner.reasoner import Reasoner
     from prism.reasoner.replies import parse_reasoner_response
     from prism.reasoner.requests import Budget, Cost
-    from prism.reasoner.router import Router
     from prism.reasoner.texts import BaseWriter, TextCall, Writer, Written
     from prism.reasoner.wording import Wording
 else:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from prism.errors import ReasonerError
-from prism.reasoner.descriptions import (
+from prism.reasoner.prompts import (
     Briefing,
     WritePrompt,
     attribute_of,

@@ -14,12 +14,16 @@ from prism._faults import location_of
 from prism.errors import LLMError, NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.randomness import RandomStream, index_at
 from prism.reasoner._templates import user_prompt
-from prism.reasoner.asking import AskedOnce, AsksModel, Limits, Outcome, all_of
+from prism.reasoner.asking import AskedOnce, AsksModel, Limits, Outcome, Pool, all_of
 from prism.reasoner.clients import gives_chances
-from prism.reasoner.descriptions import STATE_DESCRIPTIONS, PromptSettings
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.pool import LOGGER, Pool
-from prism.reasoner.prompts import MOST_LETTERS, QuestionRequest, request_for
+from prism.reasoner.prompts import (
+    MOST_LETTERS,
+    STATE_DESCRIPTIONS,
+    PromptSettings,
+    QuestionRequest,
+    request_for,
+)
 from prism.reasoner.questions import (
     AgentStreams,
     BaseReasoner,
@@ -33,6 +37,7 @@ from prism.reasoner.questions import (
 )
 from prism.reasoner.replies import Reply
 from prism.reasoner.requests import USUAL_TRIES, Cost, require_one_of, require_positive
+from prism.reasoner.servers import LOGGER
 from prism.statechart.names import agent_name
 from prism.statechart.states import state_text
 from prism.telemetry.loggers import describe

@@ -1,4 +1,4 @@
-"""A server that is asked by calls of a client: its calls, their replies and their failures.
+"""A server of models: its slots and its health, and its calls, replies and failures.
 
 Another library's client is such a server, too.
 """
@@ -8,9 +8,11 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
+import logging
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from random import uniform
 from time import perf_counter
 from typing import Any, NamedTuple
 
@@ -19,12 +21,131 @@ from prism.errors import (
     DeclinedError,
     LLMError,
     PromptTooLongError,
+    TimedOutError,
     UselessReplyError,
 )
 from prism.reasoner.faults import MALFORMED, of_status, translated
-from prism.reasoner.pool import LOGGER, Server
 from prism.reasoner.replies import spoken, tokens_of
-from prism.reasoner.requests import ChatReply, Cost, Request, first, of_kind
+from prism.reasoner.requests import ChatReply, Cost, Request, first, loop_time, of_kind
+
+LOGGER = logging.getLogger("prism.llm")
+
+FAILURES_TO_REST = 5
+"""Failures in a row after which a server counts as gone."""
+
+_FIRST_PAUSE_SECONDS = 0.2
+
+_LONGEST_PAUSE_SECONDS = 5.0
+
+_LONGEST_WAIT_SECONDS = 60.0
+"""The longest pause that a server may ask for."""
+
+
+def random_backoff(failures: int) -> float:
+    """Return the seconds to leave a slot alone after a number of failures in a row."""
+    longest = min(_FIRST_PAUSE_SECONDS * 2.0 ** min(failures - 1, 10), _LONGEST_PAUSE_SECONDS)
+    return uniform(0.5, 1.0) * longest
+
+
+class Server(ABC):
+    """A model server, or another library's client, with its slots and its health.
+
+    Args:
+        address: Its name in messages.
+        model: The model that it is asked for.
+        limit: Questions that it answers at once.
+        patience: Seconds to wait for it when it fails; 0 not to wait.
+
+    Attributes:
+        open: Questions that it is answering.
+        answers: Questions that it has answered.
+        failures: Failures in a row.
+        trouble: Its last failure.
+        busy_until: When it wants to be asked again, on the clock of the event loop.
+        backoff: Returns the seconds to leave a slot alone after a number of failures in a row.
+    """
+
+    def __init__(self, address: str, model: str, limit: int = 1, patience: float = 0.0) -> None:
+        self.address: str = address
+        self.model: str = model
+        self.limit: int = limit
+        self.patience: float = patience
+        self.open: int = 0
+        self.pausing: int = 0
+        self.answers: int = 0
+        self.failures: int = 0
+        self.failing_since: float = 0.0
+        self.busy_until: float = 0.0
+        self.trouble: str = ""
+        self.backoff: Callable[[int], float] = random_backoff
+        self._halved_at = 0.0
+
+    @abstractmethod
+    async def chat(self, request: Request[Any], cost: Cost) -> ChatReply:
+        """Send a conversation."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether a slot is free; a server that is gone has one, to be probed."""
+        slots = 1 if self.is_gone else self.limit
+        return self.open + self.pausing < slots and loop_time() >= self.busy_until
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has failed several times in a row."""
+        return self.failures >= FAILURES_TO_REST
+
+    @property
+    def is_waited_for(self) -> bool:
+        """Whether it has been failing for less time than its patience."""
+        return self.failures > 0 and loop_time() < self.failing_since + self.patience
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether questions to it fail at once."""
+        return self.is_gone and not self.is_waited_for
+
+    def answered(self) -> None:
+        """Note an answer."""
+        if self.is_gone:
+            gone = loop_time() - self.failing_since
+            LOGGER.warning("%s at %s answers again, after %.1f s", self.model, self.address, gone)
+        self.failures = 0
+        self.answers += 1
+
+    def failed(self, error: LLMError, sent_at: float) -> float:
+        """Note a failure; return the seconds to leave its slot alone.
+
+        Args:
+            error: The failure.
+            sent_at: When the question was sent, on the clock of the event loop.
+        """
+        self.trouble = str(error)
+        self.failures += 1
+        if self.failures == 1:
+            self.failing_since = loop_time()
+        if self.failures == FAILURES_TO_REST:
+            LOGGER.warning(
+                "%s at %s is failing, and will only be probed until it answers: %s",
+                *(self.model, self.address, self.trouble),
+            )
+        if isinstance(error, TimedOutError) and self.answers and sent_at >= self._halved_at:
+            self._halve()
+
+        asks_to_wait = min(error.retry_after or 0.0, _LONGEST_WAIT_SECONDS)
+        self.busy_until = max(self.busy_until, loop_time() + asks_to_wait)
+        return max(self.backoff(self.failures), asks_to_wait)
+
+    def _halve(self) -> None:
+        """Halve the slots of a server that works, but not in time."""
+        if self.open > 1:
+            self._halved_at = loop_time()
+            self.limit = self.open // 2
+            LOGGER.warning(
+                "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
+                *(self.model, self.address, self.open, self.limit),
+            )
+
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""

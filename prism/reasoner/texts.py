@@ -13,9 +13,8 @@ from prism.errors import LLMError, UselessReplyError
 from prism.randomness import RandomStream
 from prism.reasoner.asking import AskedOnce, AsksModel, Limits, all_of
 from prism.reasoner.faults import OtherLoopError
-from prism.reasoner.questions import FAILURES, SEEDS, hash_of, keys_of_cost, to_log
+from prism.reasoner.questions import FAILURES, SEEDS, Parts, hash_of, keys_of_cost, to_log
 from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
-from prism.reasoner.router import Parts
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, report, synchronous

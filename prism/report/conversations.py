@@ -11,7 +11,7 @@ import orjson
 from markupsafe import Markup
 
 from prism.analysis import Log, rows_of
-from prism.reasoner.descriptions import in_words
+from prism.reasoner.prompts import in_words
 from prism.report.table import MOST_CHARACTERS, Rows, joined, link, short
 from prism.runlog.reader import find_answers
 

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from prism.drawing import number_text, showable
-from prism.reasoner.descriptions import in_words
+from prism.reasoner.prompts import in_words
 
 Rows = Sequence[Mapping[str, Any]]
 """Rows of a table: values by the names of columns, the same in each row."""

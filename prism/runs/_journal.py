@@ -20,9 +20,8 @@ from prism.errors import ReplayError
 from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, TextCall, Written
 from prism.reasoner.asking import all_of
-from prism.reasoner.questions import QUESTION_KEYS
+from prism.reasoner.questions import QUESTION_KEYS, Parts
 from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
-from prism.reasoner.router import Parts
 from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal

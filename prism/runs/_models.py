@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from prism.errors import LLMError
 from prism.reasoner import Budget, Cost, Router
+from prism.reasoner.questions import Parts
 from prism.reasoner.requests import count_tokens
-from prism.reasoner.router import Parts
 
 if TYPE_CHECKING:
     from prism.llm.pool import ModelPool

@@ -12,7 +12,7 @@ from prism.errors import DefinitionError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, WORD
 from prism.reasoner import Wording
-from prism.reasoner.descriptions import indented, remembered, transition_in_words
+from prism.reasoner.prompts import indented, remembered, transition_in_words
 from prism.statechart import Statechart
 from prism.statechart.names import identify
 from prism.statechart.transitions import Edge, make_record

@@ -11,7 +11,7 @@ from typing import Any
 from prism.errors import AgentError, DefinitionError, FieldValueError, SimulationError
 from prism.reasoner import BaseWriter, PolicyReasoner, Question, TextCall, Wording, Written
 from prism.reasoner.asking import all_of
-from prism.reasoner.descriptions import in_words, stay_in_words
+from prism.reasoner.prompts import in_words, stay_in_words
 from prism.reasoner.texts import fallback_text
 from prism.reasoner.wording import USUAL_WORDING
 from prism.statechart import Configuration

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from prism import Model
 from prism.reasoner import Cost, Question
-from prism.reasoner.descriptions import PromptSettings
-from prism.reasoner.prompts import letter_form, letter_prompt, letter_schema
+from prism.reasoner.prompts import PromptSettings, letter_form, letter_prompt, letter_schema
 from prism.reasoner.reasoner import farthest
 from prism.reasoner.replies import LEAST_MASS, read_letter
 from prism.reasoner.requests import Request, prompted

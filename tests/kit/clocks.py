@@ -66,7 +66,7 @@ def clock() -> Clock:
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have what is asked again of a bare client be asked at once, unless its server says when."""
-    monkeypatch.setattr("prism.reasoner.pool.random_backoff", lambda attempt: 0.0)
+    monkeypatch.setattr("prism.reasoner.servers.random_backoff", lambda attempt: 0.0)
 
 
 @pytest.fixture

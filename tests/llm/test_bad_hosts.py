@@ -8,7 +8,7 @@ import pytest
 
 from prism.errors import LLMError
 from prism.reasoner import Reasoner
-from prism.reasoner.pool import FAILURES_TO_REST
+from prism.reasoner.servers import FAILURES_TO_REST
 from prism.testing import Asked, FakeOllama, Fault
 from prism.testing._model_server import RefusedError
 from tests.kit.reasoners import S, ask, crowd

@@ -7,7 +7,7 @@ import pytest
 
 from prism.errors import ModelMissingError
 from prism.reasoner import Cost
-from prism.reasoner.pool import FAILURES_TO_REST
+from prism.reasoner.servers import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
 from tests.kit.servers import BOTH, HELLO, Connect, Gate, Serve, ask, at_rest, impatient
 from tests.kit.waiting import until

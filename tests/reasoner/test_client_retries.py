@@ -11,7 +11,7 @@ import pytest
 
 from prism.llm import Model
 from prism.reasoner import Decision, Reasoner
-from prism.reasoner.pool import FAILURES_TO_REST
+from prism.reasoner.servers import FAILURES_TO_REST
 from prism.testing import FakeOllama, Fault
 from tests.kit.clients import bare as bare_client
 from tests.kit.clocks import Clock
@@ -121,7 +121,7 @@ async def test_a_client_that_keeps_failing_is_left_alone(
     server: FakeOllama, client: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a few failures in a row questions fail at once, until a probe shows that it works."""
-    monkeypatch.setattr("prism.reasoner.pool.random_backoff", lambda _failures: 60.0)
+    monkeypatch.setattr("prism.reasoner.servers.random_backoff", lambda _failures: 60.0)
     server.fail_always(Fault.drop())
     reasoner = Reasoner(client, model="llama3.2", mode="chat", attempts=1)
     decisions = [(await reasoner.decide_many([ask()]))[0] for _ in range(20)]

@@ -2,12 +2,15 @@
 
 import asyncio
 import logging
+import sys
 from math import log
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from prism.reasoner import Reasoner
+import prism
+from prism.reasoner import Reasoner, Router
 from prism.testing import FakeOllama, Fault
 from tests.kit.reasoners import ask, crowd, decide
 from tests.kit.servers import BOTH, Connect, Gate, Serve
@@ -140,6 +143,30 @@ async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Conne
     # a run that is resumed learns nothing from it
     (resumed := Reasoner(connect())).skip(question, decision)
     assert (await resumed.decide_many([ask("bo")]))[0].question_kind == "letter"
+
+
+@BOTH
+async def test_a_decision_of_a_run_goes_through_eight_files(
+    server: FakeOllama, connect: Connect
+) -> None:
+    """Whoever follows a question to its answer has few files of the two rooms to read."""
+    weighing(server, 0.8)
+    router = Router({"all": Reasoner(connect(), rotations="drawn")}, stop_at=0.5)
+    files = set()
+
+    def note(frame: Any, _event: str, _argument: Any) -> None:
+        file = Path(frame.f_code.co_filename)
+        if file.parent.parent == Path(prism.__file__).parent:
+            files.add((file.parent.name, file.name))
+
+    await router.decide_many([ask("ada")])
+    sys.setprofile(note)
+    try:
+        (decision,) = await router.decide_many([ask("bo")])
+    finally:
+        sys.setprofile(None)
+    assert decision.question_kind == "letter"
+    assert len({file for file in files if file[0] in ("reasoner", "llm")}) == 8
 
 
 @pytest.mark.parametrize(

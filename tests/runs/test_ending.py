@@ -82,7 +82,7 @@ def test_a_run_that_was_stopped_is_resumed(
 
     Nothing that was paid for is deleted, and it counts as spent.
     """
-    monkeypatch.setattr("prism.reasoner.router.WINDOW", 20)
+    monkeypatch.setattr("prism.reasoner.questions.WINDOW", 20)
 
     def fail(summary: Any) -> None:
         if summary.number == rounds:
@@ -119,7 +119,7 @@ def test_the_command_ends_with_status_one(
     prism: Prism, server: FakeOllama, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command says why it ended and how to go on, which then works; its status is 1."""
-    monkeypatch.setattr("prism.reasoner.router.WINDOW", 10)
+    monkeypatch.setattr("prism.reasoner.questions.WINDOW", 10)
     server.fail_always(Fault.status(400, "no"))
     (prism.folder / "model.toml").write_text("stop_at_fallbacks = 0.5")
     asking = ("--model", f"ollama:llama3.2@{server.url}", "--model-file", "model.toml")

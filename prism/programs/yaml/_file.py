@@ -16,7 +16,7 @@ from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
-from prism.reasoner.descriptions import number_in_words
+from prism.reasoner.prompts import number_in_words
 from prism.reasoner.replies import read_choice, spoken
 from prism.reasoner.wording import read_data
 
