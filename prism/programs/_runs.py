@@ -16,7 +16,7 @@ from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.programs.yaml._sandbox import as_context
 from prism.runs.makers import make_writer
 from prism.runs.options import naming
-from prism.telemetry.loggers import EventLogger
+from prism.telemetry.loggers import EventLogger, warn_standard
 from prism.worlds.addresses import address_of, file_of, object_at
 from prism.worlds.alone import Alone, AloneLoop, AloneRun
 from prism.worlds.decisions import TemplateWriter
@@ -41,6 +41,10 @@ class WorkflowRun(AloneRun):
         return Workflow.load(self.file)
 
     def _make(self, logger: EventLogger | None) -> AloneLoop:
+        texts = [file.read_text(encoding="utf-8") for file in self._workflow.files]
+        for name in self.parameters:
+            if not any(name in text for text in texts):
+                warn_standard(f"{self.file}: nothing names the variable {name!r}")
         agent = WorkflowAgent(
             self._workflow,
             None,

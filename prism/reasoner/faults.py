@@ -53,6 +53,11 @@ def is_retryable(error: BaseException) -> bool:
     return may_pass and not isinstance(error, CircuitOpenError)
 
 
+def is_unknown(error: LLMError) -> bool:
+    """Return whether a client has raised an exception of its own, which may pass or not."""
+    return type(error) is LLMError and not error.status
+
+
 def may_be_an_outage(error: LLMError) -> bool:
     """Return whether a refusal by a server that has answered before may be an outage.
 
@@ -149,7 +154,9 @@ def translated(error: Exception, where: str, seconds: float = 0.0) -> LLMError:
             refused = UnreachableError(f"cannot reach {where} ({_line(cause)})")
             refused.is_refused = True
             return refused
-        if isinstance(each, httpx.TransportError) or str(each) == "Event loop is closed":
+        # OSError, as of a name that is not resolved, or of the library requests
+        is_broken = isinstance(each, (OSError, httpx.TransportError))
+        if is_broken or str(each) == "Event loop is closed":
             return UnreachableError(f"the connection to {where} broke ({_line(each)})")
         if isinstance(each, ValueError):
             return _of_bad_reply(each, where)

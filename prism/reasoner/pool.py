@@ -28,7 +28,7 @@ from prism.errors import (
     ModelMissingError,
     TimedOutError,
 )
-from prism.reasoner.faults import OtherLoopError, is_retryable, may_be_an_outage
+from prism.reasoner.faults import OtherLoopError, is_retryable, is_unknown, may_be_an_outage
 from prism.reasoner.requests import ChatReply, Cost, Request, loop_time, of_kind
 
 LOGGER = logging.getLogger("prism.llm")
@@ -404,7 +404,9 @@ class _Asking:
                 raise
             except LLMError as error:
                 # a server that has never answered refuses the question: it is not down
-                may_recover = server.patience and server.answers and may_be_an_outage(error)
+                may_recover = bool(server.patience and server.answers and may_be_an_outage(error))
+                # who says how often to ask means it of any failure
+                may_recover |= self._request.attempts is not None and is_unknown(error)
                 if not (is_retryable(error) or may_recover):
                     return server, error
                 pause = server.failed(error, sent_at)

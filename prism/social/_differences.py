@@ -126,10 +126,8 @@ def make_follows(readers: Sequence[Reader], parameters: Parameters) -> None:
         parameters: The numbers of the network.
     """
     seed, size = parameters.seed, len(readers)
-    names = sorted(
-        (reader.agent_id for reader in readers),
-        key=lambda name: RandomStream(seed, "network", name).random(),
-    )
+    keys = {each.agent_id: RandomStream(seed, "network", each.agent_id) for each in readers}
+    names = sorted(keys, key=lambda name: keys[name].random())
     follows = round(size * parameters.mean_follows)
     mutual = round(follows * parameters.reciprocity / 2)
     links = min(follows - mutual, size * (size - 1) // 2)

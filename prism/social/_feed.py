@@ -112,9 +112,8 @@ class Feed(Posting):
             raise AgentError(f"the agents of a feed are social agents, got {agent!r}")
         acts = bool(getattr(self._run_turns.answers.reasoner, "chooses_acts", False))
         chart = chart_of(has_ideas=self.posts_per_tick > 0, acts=acts)
-        return reader_of(
-            agent, chart, with_common_topic(agent, size, self.common_topics, self.seed)
-        )
+        interests = with_common_topic(agent, size, self.common_topics, self.seed)
+        return reader_of(agent, chart, interests)
 
     def setup(self) -> None:
         """Prepare the agents, and publish the posts from before the first round."""

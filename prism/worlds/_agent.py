@@ -292,9 +292,8 @@ class Agent(Declares):
             wording = replace(wording, max_length=max_length)
         if (most := turns.answers.memory) and (words := remembered(self.memories(most + 1), most)):
             prompt = f"{words}\n\n{prompt}"
-        call = wording.call(
-            self, key, prompt, persona=self.persona(), schema=schema, fallback=template
-        )
+        persona = self.persona()
+        call = wording.call(self, key, prompt, persona=persona, schema=schema, fallback=template)
         return (await Writing(self, call)).value
 
     def receive(self) -> Awaitable[Message | None]:

@@ -38,11 +38,10 @@ class Network(Generic[AgentT]):
 
     def pairs(self) -> list[Pair]:
         """Return every connection once, as a pair of places among the agents."""
-        numbers = {agent: number for number, agent in enumerate(self._links)}
-        links = (
-            (numbers[one], numbers[other]) for one in self._links for other in self._links[one]
-        )
-        return [(one, other) for one, other in links if one < other]
+        links = self._links
+        numbers = {agent: number for number, agent in enumerate(links)}
+        pairs = ((numbers[one], numbers[other]) for one in links for other in links[one])
+        return [(one, other) for one, other in pairs if one < other]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
         """Connect two agents, unless they are connected, or one has left the run."""

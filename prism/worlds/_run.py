@@ -122,12 +122,10 @@ class Run(Generic[WorldT_co]):
     ticks: int
     seed: int
     log_agents: int | None
-    takes: ClassVar[Mapping[str, Any]] = dict.fromkeys(
-        [
-            *("agents", "rounds", "ticks", "seed", "parameters", "treatments", "log_agents"),
-            *("writer", "logger", "clock"),
-        ]
-    )
+    takes: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("agents", "rounds", "ticks", "seed", "parameters", "treatments")),
+        **dict.fromkeys(("log_agents", "writer", "logger", "clock")),
+    }
     _unasked = POLICY
     """The entry of ``run.json`` for a run that asks no model."""
 

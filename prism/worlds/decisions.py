@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
+from json import dumps
 from math import inf
 from typing import Any
 
@@ -344,7 +345,8 @@ def _deliver(turns: Any, message: Message, to: Any) -> None:
         to._note(f"{message.sender.name} told you: {content}")
     if turns.events.are_heard:
         (content,) = (identify({"content": message.content}) or {}).values()
-        if isinstance(content, str):
-            content = content[:_MOST_CONTENT]
+        text = content if isinstance(content, str) else dumps(content, ensure_ascii=False)
+        if len(text) > _MOST_CONTENT:
+            content = text[:_MOST_CONTENT]
         sender = message.sender.agent_id
         turns.events.emit(MESSAGE_SENT, agent_id=sender, receiver=to.agent_id, content=content)

@@ -121,7 +121,7 @@ class Spinning(World[Spinner | Child]):
     rounds = 3
 
     def populate(self, agents):
-        return [Spinner()]
+        return [Spinner(), Spinner()]
 
     def setup(self):
         print(self.agents[0].neighbours)
@@ -141,12 +141,13 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
     """
     (prism.folder / "own_spinning.py").write_text(SPINNING)
     ran = prism("world", "check", "own_spinning.py:Spinning")
+    assert (ran.status, ran.out) == (0, "")
     assert "nobody was ever in 'lies'" in ran.err
     assert "Spinner reads its neighbours, but the world has no network" in ran.err
     assert [each for each in ("'young'", "'spin'", "'asks'", "has made") if each in ran.err] == []
     ran = prism("run", "own_spinning.py:Spinning", "--agents", 30)
-    assert "the world has made 1 agents, though --agents asks for 30" in ran.err
-    assert "(4 agents at the end)" in ran.out
+    assert "the world has made 2 agents, though --agents asks for 30" in ran.err
+    assert "(8 agents at the end)" in ran.out
 
 
 def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:

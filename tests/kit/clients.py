@@ -23,15 +23,18 @@ class Model:
 
 
 class Client:
-    """A client that gives replies in order, and keeps the prompts that it is asked."""
+    """A client that gives replies, or raises, in order, and keeps the prompts that it is asked."""
 
-    def __init__(self, replies: Iterable[str]) -> None:
+    def __init__(self, replies: Iterable[str | Exception]) -> None:
         self.prompts: list[str] = []
         self._replies = iter(replies)
 
     async def run(self, prompt: str) -> str:
         self.prompts.append(prompt)
-        return next(self._replies)
+        reply = next(self._replies)
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
 
 
 class Silent:

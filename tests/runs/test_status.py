@@ -105,8 +105,9 @@ def test_a_stopped_run_says_why_until_it_goes_on(
     assert (status.state, status.round, status.problem) == ("stopped", 1, why)
     shown = prism("status", "run").stdout.decode()
     assert f"{why}\ncontinue with: prism resume run" in shown
-    resume(path)
-    assert (run_status(path).problem, "stopped" in (path / "run.json").read_text()) == (None, False)
+    stands = []
+    resume(path, on_round=lambda _: stands.append("stopped" in (path / "run.json").read_text()))
+    assert (stands, run_status(path).problem) == ([False] * 3, None)
 
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b'{"prism": 1}', b"\xff"])

@@ -131,6 +131,7 @@ class Typed(Plain):
     age: int = 1
     part: float = param(0.5, least=0, most=1)
     level: Level | None = None
+    height: float = 2
     items: list[float] = state(list)
 
 
@@ -141,10 +142,11 @@ class Drawn(Plain):
 
 
 def test_a_field_of_an_agent_gets_a_value_of_its_type() -> None:
-    """What can be converted exactly is; lists are kept as they are."""
+    """What can be converted exactly is; whole numbers are numbers, and lists are kept."""
     given: Any = {"age": 3.0, "part": "0.25", "level": "high", "items": [1]}
     agent = Run(Places(size=1), [Typed(**given)]).agents[0]
     assert (repr(agent.age), agent.part, agent.level) == ("3", 0.25, Level.HIGH)
+    assert repr(agent.height) == "2"
     assert agent.items is given["items"]
 
 

@@ -55,7 +55,7 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
 
 def test_a_population_of_the_worlds_own_takes_over_the_rows(tmp_path: Path) -> None:
     """`populate` makes as many as there are rows, and what they say goes before."""
-    people = table(tmp_path, PEOPLE)
+    people = table(tmp_path, "kind,trust\nPerson,0.9\nperson,0.1\nPerson,\n")
     agents = Run(Watched(), people, rounds=1).agents
     assert [each.trust for each in agents] == [0.9, 0.1, 0.3]
     assert [each.state for each in agents] == [Mind.STIFLER, Mind.IGNORANT, Mind.IGNORANT]

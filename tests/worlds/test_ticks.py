@@ -88,6 +88,22 @@ def test_messages_go_to_and_fro_within_a_tick(tmp_path: Path) -> None:
     assert sent[1]["content"] == "off, as always"
 
 
+class Wordy(Room):
+    """Each lamp tells the first more than a line of a log should have."""
+
+    @during(Light.OFF)
+    def tell(self, lamp: Lamp) -> None:
+        """Tell it in a list."""
+        lamp.send(self.agents[0], {"words": ["x" * 3_000]})
+
+
+def test_the_log_has_the_beginning_of_a_long_message(tmp_path: Path) -> None:
+    """Whatever a message consists of, the log has its first 2,000 characters as JSON."""
+    for each in run_logged(tmp_path, Wordy(), 1).events("message.sent"):
+        assert each["content"].startswith('{"words": ["xxx')
+        assert len(each["content"]) == 2_000
+
+
 class Passing(Room):
     """The last lamp tells the one before it, which tells the first."""
 

@@ -275,7 +275,7 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert ended["stopped"] == when
     last = done.events("round.ended")[-1]
     assert {"round": last["round"], **last["stopped"]} == when
-    assert last["measures"].keys() == {"lit"}
+    assert (last["measures"].keys(), last["agent_ticks"]) == ({"lit"}, 3 * tick)
     assert done.run.finished[-1].stopped == last["stopped"]
 
 
@@ -345,6 +345,11 @@ def test_events_at_rates_carry_their_time(tmp_path: Path) -> None:
         float(each["timestamp"][14:16]) * 60 + float(each["timestamp"][17:-1]) for each in events
     ]
     assert seconds == pytest.approx([60 * time for time in times], abs=1e-5)
+    # the same happen to the same whatever the order of the list
+    ids = [agent.agent_id for agent in done.run.agents]
+    backwards = [Lamp(agent_id=each) for each in reversed(ids)]
+    again = run_logged(tmp_path, lit_at(0.5)(), backwards, seed=1)
+    assert again.steps("world.lit") == done.steps("world.lit")
 
 
 # Numbers

@@ -24,7 +24,7 @@ from prism.programs.yaml._sandbox import (
 from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner import Cost, TextCall, Written
 from prism.telemetry import events
-from prism.telemetry.loggers import EventLogger, describe
+from prism.telemetry.loggers import EventLogger, describe, warn_standard
 from prism.worlds.guests import Services
 
 STATE_KEY = "_state_machine"
@@ -181,7 +181,11 @@ class WorkflowAgent(ProgramAgent[Step]):
         assert step.prompt is not None
         assert step.reply is not None
         values = self.variables.of(step.prompt.reads)
-        self._notes["unknown"] = tuple(n for n in step.prompt.reads if n not in values)
+        self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
+        if unknown and self.turn_number == 1:
+            warn_standard(
+                f"nobody has set {', '.join(unknown)}, which the prompt of {step.name} names"
+            )
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:

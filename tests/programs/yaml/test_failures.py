@@ -2,6 +2,7 @@
 
 import asyncio
 from functools import partial
+from socket import gaierror
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ pytest.importorskip("pydantic_monty")
 
 from prism.programs.yaml import Workflow, WorkflowAgent
 from prism.testing import FakeOllama, Fault
+from tests.kit.clients import Client
 from tests.kit.clocks import Clock
 from tests.kit.writers import agent_of, names_of, prompts_of, writer_of
 
@@ -48,6 +50,17 @@ async def test_max_retries_bounds_all_requests(
     assert turn.has_stopped
     assert turn.steps[0].cost is not None
     assert turn.steps[0].cost.attempts == 1 + retries
+
+
+@pytest.mark.parametrize("error", [RuntimeError("busy"), gaierror("no such name")])
+async def test_an_own_client_is_asked_again_after_an_exception_of_its_own(
+    error: Exception, no_pauses: None
+) -> None:
+    """`on_failure: retry` asks again whatever the client raises, and takes the reply."""
+    client = Client([error, error, "done"])
+    agent = WorkflowAgent(Workflow.from_text(asking(", max_retries: 2")), client)
+    turn = await agent.turn()
+    assert (turn.steps[0].outcome, len(client.prompts)) == ("done", 3)
 
 
 async def test_behind_a_skipped_step_code_runs_and_no_other_step_asks() -> None:

@@ -33,8 +33,11 @@ async def test_a_prompt_is_the_steps_then_traits_then_goals() -> None:
     assert prompts_of(writer) == ["Look, agent.\nBe quick.\nBe calm.\nHave 7."]
 
 
-async def test_an_unknown_variable_stays_and_is_logged() -> None:
-    """Its name stands in the step's event and in what the turn returns, in components too."""
+async def test_an_unknown_variable_stays_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Its name stands in the step's event and in what the turn returns, in components too.
+
+    The programmer is warned in the first turn.
+    """
     writer = writer_of()
     agent = agent_of(COMPONENTS, writer)
     with capture_logs() as events:
@@ -43,6 +46,9 @@ async def test_an_unknown_variable_stays_and_is_logged() -> None:
     assert turn.steps[0].unknown == ("mood", "balance")
     (event,) = events_named(events, "workflow.step")
     assert event["unknown_variables"] == ["mood", "balance"]
+    await agent.turn()
+    (warning,) = [each.getMessage() for each in caplog.records if "set" in each.getMessage()]
+    assert warning == "nobody has set mood, balance, which the prompt of look names"
 
 
 VALUES: dict[str, Any] = {"rate": 1 / 3, "x": 12.5, "n": 10**6, "word": "a", "list": ["a", 1]}

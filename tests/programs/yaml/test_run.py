@@ -44,17 +44,19 @@ def say(prompt: str, *_more: Any) -> str:
     return '{"decision": "rest"}' if "rest" in prompt else "a text"
 
 
-def test_results_say_what_came_of_the_run(tmp_path: Path) -> None:
+def test_results_say_what_came_of_the_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """State, transitions, steps by outcome, tokens and context are in run.json.
 
-    Without a model, the steps that would ask one are named, and nothing is written.
+    Without a model, the steps that would ask one are named, and nothing is written. A variable that
+    nothing in the file names is a warning.
     """
     (tmp_path / "traits").mkdir()
     (tmp_path / "traits" / "kind.yaml").write_text(TRAIT)
     (tmp_path / "agent.yaml").write_text(AGENT)
     run = Run(tmp_path / "agent.yaml", rounds=TURNS, parameters={"balance": 7})
     with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
-        run.keep(tmp_path / "run")
+        run.replace(parameters={"balance": 7, "balnce": 7}).keep(tmp_path / "run")
+    assert caplog.records[-1].getMessage().endswith(": nothing names the variable 'balnce'")
     assert not (tmp_path / "run").exists()
 
     with FakeOllama(write=say) as server:
