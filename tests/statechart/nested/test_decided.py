@@ -98,6 +98,16 @@ def test_a_tick_settles_once_too() -> None:
     assert chart.tick(agent) is Phone.POCKET
 
 
+def test_eventless_transitions_follow_what_is_done() -> None:
+    """They come before whatever else was raised."""
+    chart = phone(
+        Transition(done(Phone.ENGAGING), Phone.ENGAGING, Phone.BROKEN),
+        Transition(None, Phone.BROKEN, Phone.POCKET),
+        final_states=[Phone.SENT],
+    )
+    assert chart.fire(begun(chart, None, "opens", "writes"), "sends") is Phone.POCKET
+
+
 # Context
 
 

@@ -106,6 +106,15 @@ def test_a_function_must_say_a_whole_number_of_ticks(
     assert caplog.text.count(message) == (0 if strict else 2)
 
 
+def test_a_guard_may_refuse_what_is_due() -> None:
+    """Then its time has come and gone."""
+    tires = Transition("tires", Phone.ENGAGING, Phone.POCKET, lambda *_: False, after=1)
+    chart, agent = phone(tires), Owner()
+    chart.begin(agent)
+    chart.fire(agent, "opens")
+    assert [chart.tick(agent), chart.tick(agent)] == [None, None]
+
+
 def failing_once(agent: Any, _context: Any) -> None:
     """Raise the first time."""
     if not hasattr(agent, "has_failed"):
