@@ -160,7 +160,7 @@ class RunToCompletion(Generic[StateT]):
         """Return an agent's state with all states around it, outermost first."""
         row = self._rows[self.state_of(state)]
         # a state of a Machine has none around it
-        return getattr(row, "around", (row.value,))  # type: ignore[no-any-return]
+        return getattr(row, "around", (row.value,))
 
     # One after the other
 
