@@ -160,8 +160,7 @@ class RunToCompletion(Generic[StateT]):
         """Return an agent's state with all states around it, outermost first."""
         row = self._rows[self.state_of(state)]
         # a state of a Machine has none around it
-        active: tuple[StateT, ...] = getattr(row, "around", (row.value,))
-        return active
+        return getattr(row, "around", (row.value,))
 
     # One after the other
 

@@ -101,8 +101,7 @@ class Engine(RunToCompletion[StateT]):
                 f"chart {self.name!r} has no Machine, because it has composites, timers or "
                 "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
             )
-        machine: Machine = self._machine
-        return machine
+        return self._machine  # type: ignore[no-any-return]
 
     # What is observed of the Machine
 
@@ -309,8 +308,7 @@ class Engine(RunToCompletion[StateT]):
             self._reporter.refused(agent, state, text, (), context)
             return None
         if self.schedule is not None:
-            made: StateT | None = self.schedule.fire(agent, trigger, context, target)
-            return made
+            return self.schedule.fire(agent, trigger, context, target)  # type: ignore[no-any-return]
 
         machine, source = self._machine, self._machine.get_model_state(agent)
         event = machine.events.get(trigger) or machine.event_cls(trigger, machine)
