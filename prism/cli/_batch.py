@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from prism.science import Batch, Fit, Plan, Sensitivity
 
 PlanFile = Annotated[
-    Path,
-    typer.Argument(metavar="PLAN", help="A TOML file, or the name of a plan that prism has."),
+    Path, typer.Argument(metavar="PLAN", help="A TOML file, or the name of a plan that prism has.")
 ]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="Number of seeds for each configuration, from 0.")
@@ -83,8 +82,7 @@ def sensitivity(
         typer.Option(help="Morris screens many parameters; Sobol decomposes the variance."),
     ] = "morris",
     samples: Annotated[
-        int,
-        typer.Option(min=2, metavar="N", help="Trajectories of Morris, or samples of Sobol."),
+        int, typer.Option(min=2, metavar="N", help="Trajectories of Morris, or samples of Sobol.")
     ] = 16,
     keep: Keep = "tables",
     seeds: Seeds = None,

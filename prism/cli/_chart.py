@@ -85,10 +85,7 @@ def export(chart: ChartArgument, as_format: ChartFormat, out: OutFile = None) ->
 
 
 @chart.command()
-def check(
-    chart: ChartArgument,
-    as_json: AsJson = False,
-) -> None:
+def check(chart: ChartArgument, as_json: AsJson = False) -> None:
     """List probable mistakes in a chart, one on each line.
 
     The exit status is 0 if there are none, 1 if there are some, and 2 if the chart cannot be read.

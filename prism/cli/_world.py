@@ -19,8 +19,7 @@ world = options.command_group("List, describe, check and begin worlds. To run on
 WorldArgument = Annotated[
     str,
     typer.Argument(
-        metavar="WORLD",
-        help="package.module:Name, file.py:Name, or a name of prism world list.",
+        metavar="WORLD", help="package.module:Name, file.py:Name, or a name of prism world list."
     ),
 ]
 

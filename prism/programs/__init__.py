@@ -6,11 +6,4 @@ thinks, executes and pages. `ProgramAgent` carries out steps of your own.
 
 from prism.programs._layer import ProgramAgent, ProgramResults, Step, StepFailedError, StepRun, Turn
 
-__all__ = [
-    "ProgramAgent",
-    "ProgramResults",
-    "Step",
-    "StepFailedError",
-    "StepRun",
-    "Turn",
-]
+__all__ = ["ProgramAgent", "ProgramResults", "Step", "StepFailedError", "StepRun", "Turn"]

@@ -19,13 +19,7 @@ from pydantic import BaseModel, ValidationError
 from prism.errors import FieldTypeError
 from prism.files.declarations import shape_problems
 from prism.files.records import Where, key_of
-from prism.files.source import (
-    DocumentError,
-    Language,
-    Problem,
-    Problems,
-    Source,
-)
+from prism.files.source import DocumentError, Language, Problem, Problems, Source
 from prism.reasoner.wording import shortened
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")

@@ -123,8 +123,7 @@ def _dots(marks: Rows, is_grid: bool, scale: float, names: Sequence[str]) -> alt
         size=max((scale * 0.9) ** 2, _LEAST_MARK) if is_grid else area,
     )
     drawn: alt.Chart = dots.encode(
-        _colour(marks, names),
-        tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state")],
+        _colour(marks, names), tooltip=[alt.Tooltip(f"{name}:N") for name in ("agent", "state")]
     )
     return drawn
 

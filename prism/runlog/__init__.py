@@ -11,9 +11,4 @@ if TYPE_CHECKING:
 else:
     __getattr__, __dir__ = lazy_names(__name__)
 
-__all__ = [
-    "RunLog",
-    "SimulatedClock",
-    "configure",
-    "read_answers",
-]
+__all__ = ["RunLog", "SimulatedClock", "configure", "read_answers"]

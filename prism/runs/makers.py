@@ -19,13 +19,7 @@ from prism.reasoner import (
     Writer,
 )
 from prism.reasoner.texts import WriterRouter
-from prism.runs.options import (
-    ALL_OTHERS,
-    Before,
-    DeciderOptions,
-    PolicyOptions,
-    WriterOptions,
-)
+from prism.runs.options import ALL_OTHERS, Before, DeciderOptions, PolicyOptions, WriterOptions
 from prism.runs.policy_file import Policy
 
 BEFORE = "before"

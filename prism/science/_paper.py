@@ -44,10 +44,7 @@ def write_paper(folder: Path, comparison: Differences) -> list[Path]:
     Raises:
         OSError: If they cannot be written.
     """
-    texts = {
-        "differences.tex": latex_of(comparison),
-        "methods.md": methods_of(comparison) + "\n",
-    }
+    texts = {"differences.tex": latex_of(comparison), "methods.md": methods_of(comparison) + "\n"}
     make_folder(folder)
     for name, text in texts.items():
         write_durably(folder / name, text.encode())

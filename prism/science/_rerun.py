@@ -119,9 +119,7 @@ def _kept(source: Path, observer: Observer) -> Run[Any]:
 
     options: Run[Any] = Run.from_config(summary["config"], source / SUMMARY_NAME)
     if options.is_alone:
-        raise InputError(
-            "is the run of a single agent: only runs of worlds can be rerun", path=source
-        )
+        raise InputError("is the run of a single agent: only worlds can be rerun", path=source)
     warn_of_changes(summary, options, observer)
     return options
 

@@ -72,10 +72,7 @@ class Playing:
     def status(self) -> dict[str, Any]:
         """Return what the page shows of it."""
         with self._lock:
-            return {
-                **self._status,
-                "number": self._number,
-            }
+            return {**self._status, "number": self._number}
 
     def do(self, order: Any) -> dict[str, Any]:
         """Carry out what the page asks for; return what there is to say.

@@ -118,8 +118,7 @@ def _numbers(watched: Watched, number: int | None) -> Markup:
         counts |= {f"{kind} {name}": count for name, count in object_in(row, kind).items()}
     cells = joined(
         Markup("<div><dt>{}</dt><dd>{}</dd></div>").format(
-            showable(name).replace("_", " "),
-            number_text(value),
+            showable(name).replace("_", " "), number_text(value)
         )
         for name, value in counts.items()
         if type(value) in (int, float)
