@@ -67,8 +67,8 @@ def pack(context: object) -> tuple[Keys, Any]:
     plain = identify(context)
     if plain is None:
         return None, None
-    values = tuple(intern(each) if type(each) is str else each for each in plain.values())
-    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), values)
+    values = [intern(each) if type(each) is str else each for each in plain.values()]
+    return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), tuple(values))
 
 
 def unpack(keys: Keys, value: Any) -> dict[str, Any] | None:
@@ -120,9 +120,10 @@ def _identity(value: Any) -> dict[str, Any]:
     cls: Any = type(value)
     for name, key in _identifiers(cls):
         # None for that of a detached database row, which cannot be read
-        if (identifier := plain_number(field_of(value, name))) is not None:
-            is_plain = isinstance(identifier, (str, int, float))
-            return {key: identifier if is_plain else str(identifier)}
+        if (identifier := field_of(value, name)) is not None:
+            # nearly all are texts, and each event of a log asks
+            plain = identifier if type(identifier) is str else plain_number(identifier)
+            return {key: plain if isinstance(plain, (str, int, float)) else str(plain)}
     return {"type": cls.__name__}
 
 
