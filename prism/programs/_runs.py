@@ -41,10 +41,9 @@ class WorkflowRun(AloneRun):
         return Workflow.load(self.file)
 
     def _make(self, logger: EventLogger | None) -> AloneLoop:
-        texts = [file.read_text(encoding="utf-8") for file in self._workflow.files]
-        for name in self.parameters:
-            if not any(name in text for text in texts):
-                warn_standard(f"{self.file}: nothing names the variable {name!r}")
+        text = "\n".join(file.read_text(encoding="utf-8") for file in self._workflow.files)
+        if unused := [name for name in self.parameters if name not in text]:
+            warn_standard(f"{self.file}: unused variables: {', '.join(unused)}")
         agent = WorkflowAgent(
             self._workflow,
             None,

@@ -93,7 +93,9 @@ class Definition(Generic[StateT]):
         self._refuse(_tree_problems(tree, limits, final))
 
         self.hierarchy: Hierarchy = tree
-        self.name, self.strict, self.description = name, strict, description
+        self.name: str = name
+        self.strict: bool = strict
+        self.description: str = description
         # what may react in each state, which the engine keeps here (`rows_of`)
         self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)
@@ -176,8 +178,7 @@ def _part_problems(tops: Iterable[Any], transitions: Sequence[Any]) -> Iterator[
     kinds = dict.fromkeys(type(member) for member in members)
     if len(kinds) != 1 or not all(issubclass(kind, Enum) for kind in kinds):
         names = joined([kind.__name__ for kind in kinds]) or "nothing"
-        problem = f"states must be members of one Enum, such as a StrEnum, got {names}"
-        yield ("states",), problem
+        yield ("states",), f"states must be members of one Enum, such as a StrEnum, got {names}"
 
     has_regions = any(each.parallel for each in states)
     for text, count in Counter(map(state_text, members)).items():

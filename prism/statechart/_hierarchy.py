@@ -120,8 +120,7 @@ class Hierarchy:
         # inner ones first: an initial history leads where its composite does
         for node in reversed(self.nodes):
             path = ("states", self.texts[node.number]) if node.number else ("initial",)
-            targets = self._targets(node.initial, path, "initial")
-            node.initial = targets or tuple(node.children[:1])
+            node.initial = self._targets(node.initial, path, "initial") or tuple(node.children[:1])
         self.leaves: tuple[int, ...] = self.leaves_among(range(1, len(self.nodes)))
         self.has_regions: bool = any(node.kind == "parallel" for node in self.nodes)
 
@@ -129,8 +128,10 @@ class Hierarchy:
         self._arcs_of: dict[int, list[Arc]] = {}
         for arc in self.arcs:
             self._arcs_of.setdefault(arc.source, []).append(arc)
-        self.triggers = dict.fromkeys(filter(None, (each.trigger for each in transitions)))
-        self.eventless = frozenset(arc.source for arc in self.arcs if arc.written.trigger is None)
+        triggers = (each.trigger for each in transitions if each.trigger is not None)
+        self.triggers: dict[str, Any] = dict.fromkeys(triggers)
+        eventless = (arc.source for arc in self.arcs if arc.written.trigger is None)
+        self.eventless: frozenset[int] = frozenset(eventless)
         self.has_shares: bool = any(arc.written.probability for arc in self.arcs)
 
         deciding, limited, _ = (
@@ -139,7 +140,8 @@ class Hierarchy:
         )
         self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
         every = chain(*(arc.targets for arc in self.arcs), *(node.initial for node in self.nodes))
-        self.histories = dict.fromkeys(each for each in every if isinstance(each, HistoryAt))
+        histories = (each for each in every if isinstance(each, HistoryAt))
+        self.histories: dict[HistoryAt, Any] = dict.fromkeys(histories)
         self.kept: frozenset[int] = frozenset(each.composite for each in self.histories)
         has_composites = len(self.leaves) < len(self.nodes) - 1
         after = (arc.source for arc in self.arcs if arc.written.after is not None)

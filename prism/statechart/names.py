@@ -64,8 +64,7 @@ def pack(context: object) -> tuple[Keys, Any]:
         ``(None, None)`` for None, ``(key, value)`` for one key, else ``(keys, values)`` as two
         tuples.
     """
-    plain = identify(context)
-    if plain is None:
+    if (plain := identify(context)) is None:
         return None, None
     values = [intern(each) if type(each) is str else each for each in plain.values()]
     return (next(iter(plain)), values[0]) if len(values) == 1 else (tuple(plain), tuple(values))
@@ -85,10 +84,8 @@ def _plain(value: object) -> Any:
     # before all others, as in a world nearly all contexts are agents
     if _has_identity(cls):
         return _identity(value)
-    if isinstance(value, Enum):
-        value = value.value
     # JSON has no form for values of numpy's
-    value = plain_number(value)
+    value = plain_number(value.value if isinstance(value, Enum) else value)
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, Mapping):

@@ -12,6 +12,7 @@ from typing import Any
 from prism.errors import AgentError, FieldValueError, SimulationError
 from prism.randomness import RandomStream
 from prism.randomness.stream import keys_of
+from prism.statechart import Definition
 from prism.statechart.states import state_text
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import AgentSet, leaves_in, unknown_state
@@ -99,9 +100,10 @@ class Population:
         self._describe()
 
     def _describe(self) -> None:
-        self.definitions = definitions_of([*self.kinds, *kinds_of(type(self._world))])
+        kinds = [*self.kinds, *kinds_of(type(self._world))]
+        self.definitions: list[Definition[Any]] = definitions_of(kinds)
         triggers = (chart.hierarchy.triggers for chart in self.definitions)
-        self.triggers = dict.fromkeys(chain.from_iterable(triggers))
+        self.triggers: dict[str, Any] = dict.fromkeys(chain.from_iterable(triggers))
 
     def begin(self, agents: Iterable[Agent]) -> None:
         """Forget the kinds of which nobody is left after `World.setup`."""

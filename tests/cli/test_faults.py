@@ -62,8 +62,8 @@ class Forgets(World[Person]):
             "Connects",
             2,
             [
-                "prism: town_connects.py:26, in Connects.setup: neighbours must be even, at "
-                "least 2 and below the number of agents, 5; got 3",
+                "prism: town_connects.py:26, in Connects.setup: neighbours must be even, from 2 "
+                "to 4, got 3",
                 "  self.network = small_world(self, 3, 0)",
                 "  in Connects.setup",
             ],

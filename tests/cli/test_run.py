@@ -252,7 +252,7 @@ def test_an_agent_in_yaml_runs(mine: Prism, writing: FakeOllama) -> None:
     """Results and variables are printed; a replay asks nobody and writes the same log."""
     line = ("run", "agent.yaml", "--rounds", 5, *asking(writing), "--set", "x=4")
     ran = mine(*line, "--set", "n=3", "--set", "who=me", "--out", "run")
-    unused = "prism: agent.yaml: nothing names the variable 'who'\n"
+    unused = "prism: agent.yaml: unused variables: who\n"
     assert (ran.status, ran.err) == (0, unused)
     shown = [line.split() for line in ran.out.splitlines()]
     for row in (["turns", "5"], ["final.context.n", "3"], ["final.context.x", "4"]):

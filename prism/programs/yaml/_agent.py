@@ -8,11 +8,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
+from prism.programs.yaml._file import Template
 from prism.programs.yaml._sandbox import (
     PROVIDED,
     TURN_SECONDS,
@@ -183,9 +185,7 @@ class WorkflowAgent(ProgramAgent[Step]):
         values = self.variables.of(step.prompt.reads)
         self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
         if unknown and self.turn_number == 1:
-            warn_standard(
-                f"nobody has set {', '.join(unknown)}, which the prompt of {step.name} names"
-            )
+            _warn_of_unset(step.prompt, step.name, unknown)
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:
@@ -253,8 +253,7 @@ class WorkflowAgent(ProgramAgent[Step]):
             except Exception as error:  # the workflow goes on, and the log says what failed
                 return {"result": f"failed: {describe(error)}", "succeeded": False}
 
-        interrupted = {"result": _INTERRUPTED, "succeeded": False}
-        outcome = await self.once(key, effect, interrupted)
+        outcome = await self.once(key, effect, {"result": _INTERRUPTED, "succeeded": False})
         result = {"action": action, **outcome}
         self.actions["done" if outcome["succeeded"] else "failed"] += 1
         self.action_history.append(result)
@@ -287,6 +286,12 @@ class WorkflowAgent(ProgramAgent[Step]):
 
     def _say_of_turn(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, turn=self.turn_number, **keys)
+
+
+@lru_cache(maxsize=256)
+def _warn_of_unset(_of: Template, step: str, names: tuple[str, ...]) -> None:
+    """Warn of variables that nobody has set, once for all agents that share a prompt."""
+    warn_standard(f"nobody has set {', '.join(names)}, which the prompt of {step} names")
 
 
 def _of_time(turns: int | None) -> dict[str, HostVariable]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from inspect import ismethod
 from operator import attrgetter
-from typing import Any, cast
+from typing import Any
 
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
@@ -134,11 +134,13 @@ class AdoptedEngine(Driving[Any]):
 
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
-        raise DefinitionError(
-            f"chart {self.name!r} runs an application's own Machine: write a Statechart for this"
-        )
+        raise DefinitionError(f"chart {self.name!r} is your Machine: write a Statechart for this")
 
-    afire = begin = bound = extended = fire_to = cast(Any, _is_not_for_it)
+    afire: Any = _is_not_for_it
+    begin: Any = _is_not_for_it
+    bound: Any = _is_not_for_it
+    extended: Any = _is_not_for_it
+    fire_to: Any = _is_not_for_it
 
 
 def _require_adoptable(machine: Any) -> None:
@@ -148,6 +150,4 @@ def _require_adoptable(machine: Any) -> None:
     if isinstance(machine, adapter.ChartMachine) or ismethod(vars(machine).get("set_state")):
         raise DefinitionError("the Machine belongs to a chart already: use that one")
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
-        raise DefinitionError(
-            f"from_machine takes no {kind}: write a Statechart, which has composites and afire"
-        )
+        raise DefinitionError(f"from_machine takes no {kind}: write a Statechart instead")

@@ -36,7 +36,7 @@ async def test_a_prompt_is_the_steps_then_traits_then_goals() -> None:
 async def test_an_unknown_variable_stays_and_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     """Its name stands in the step's event and in what the turn returns, in components too.
 
-    The programmer is warned in the first turn.
+    The programmer is warned in the first turn, once for all agents of the workflow.
     """
     writer = writer_of()
     agent = agent_of(COMPONENTS, writer)
@@ -47,6 +47,7 @@ async def test_an_unknown_variable_stays_and_is_logged(caplog: pytest.LogCapture
     (event,) = events_named(events, "workflow.step")
     assert event["unknown_variables"] == ["mood", "balance"]
     await agent.turn()
+    await WorkflowAgent(agent.workflow, writer).turn()
     (warning,) = [each.getMessage() for each in caplog.records if "set" in each.getMessage()]
     assert warning == "nobody has set mood, balance, which the prompt of look names"
 

@@ -56,7 +56,7 @@ def test_results_say_what_came_of_the_run(tmp_path: Path, caplog: pytest.LogCapt
     run = Run(tmp_path / "agent.yaml", rounds=TURNS, parameters={"balance": 7})
     with pytest.raises(InputError, match=r"asks a model in look, work: name the model"):
         run.replace(parameters={"balance": 7, "balnce": 7}).keep(tmp_path / "run")
-    assert caplog.records[-1].getMessage().endswith(": nothing names the variable 'balnce'")
+    assert caplog.records[-1].getMessage().endswith(": unused variables: balnce")
     assert not (tmp_path / "run").exists()
 
     with FakeOllama(write=say) as server:
