@@ -52,6 +52,7 @@ def watch(
 
     * `prism watch mine.py:Mine --no-browser --port 8400`
     """
+    from prism.watch import watch as serve
     from prism.watch.guard import is_loopback
 
     values = options.named_values(parameters) or None
@@ -75,7 +76,6 @@ def watch(
         watching = play(run, arguments, host=host, port=port)
     else:
         from prism.cli._chart_argument import chart_from
-        from prism.watch import watch as serve
 
         # the run that is watched comes first
         if hasattr(os, "nice"):
