@@ -118,7 +118,7 @@ def spent_lines(spent: Mapping[str, Any]) -> Iterator[str]:
     Args:
         spent: Its entry in ``run.json``.
     """
-    from prism.reasoner.questions import position_effect
+    from prism.reasoner.positions import position_effect
 
     by_model = spent.get("by_model", {})
     yield f"spent: {_costs(spent, spent['tokens'], _of_them(spent))}"

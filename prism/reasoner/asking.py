@@ -323,10 +323,10 @@ class _Asking:
                 raise
             except LLMError as error:
                 # a server that has never answered refuses the question: it is not down
-                may_recover = bool(server.patience and server.answers and may_be_an_outage(error))
-                # who says how often to ask means it of any failure
-                may_recover |= self._request.attempts is not None and is_unknown(error)
-                if not (is_retryable(error) or may_recover):
+                is_down = server.patience and server.answers and may_be_an_outage(error)
+                # a request that says how often to ask means it of any failure
+                is_wanted = self._request.attempts is not None and is_unknown(error)
+                if not (is_retryable(error) or is_down or is_wanted):
                     return server, error
                 pause = server.failed(error, sent_at)
                 self._tries += 1

@@ -9,8 +9,8 @@ from typing import Any
 from prism.analysis import Log, rows_of
 from prism.errors import InputError
 from prism.files.records import printable_path
+from prism.reasoner.positions import position_effect
 from prism.reasoner.prompts import in_words
-from prism.reasoner.questions import position_effect
 from prism.report._run_sections import AFTER, CASCADES, CHART, FIRST, section_of
 from prism.report.charts import Charts, charts_of
 from prism.report.conversations import prompts, threads, transcript

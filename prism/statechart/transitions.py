@@ -110,8 +110,8 @@ class Transition(Generic[StateT_co]):
 
     def __str__(self) -> str:
         """Return ``source --trigger--> target``."""
-        source, trigger = source_text(self.source), trigger_text(self.trigger)
-        return f"{source} --{trigger}--> {target_text(self.target)}"
+        source = joined([*map(state_text, as_tuple(self.source))])
+        return f"{source} --{trigger_text(self.trigger)}--> {target_text(self.target)}"
 
 
 def _timing_problems(item: Any) -> Iterator[str]:
@@ -132,11 +132,6 @@ def _timing_problems(item: Any) -> Iterator[str]:
 def trigger_text(trigger: str | None) -> str:
     """Return the text of a trigger for logs and pictures; eventless transitions have one, too."""
     return ALWAYS if trigger is None else trigger
-
-
-def source_text(source: Any) -> str:
-    """Return a source as messages show it."""
-    return joined([*map(state_text, as_tuple(source))])
 
 
 def target_text(target: Any) -> str:

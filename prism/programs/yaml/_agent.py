@@ -289,7 +289,7 @@ class WorkflowAgent(ProgramAgent[Step]):
 
 
 @lru_cache(maxsize=256)
-def _warn_of_unset(_of: Template, step: str, names: tuple[str, ...]) -> None:
+def _warn_of_unset(_prompt: Template, step: str, names: tuple[str, ...]) -> None:
     """Warn of variables that nobody has set, once for all agents that share a prompt."""
     warn_standard(f"nobody has set {', '.join(names)}, which the prompt of {step} names")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from inspect import ismethod
@@ -21,22 +21,29 @@ from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import read_only, shared_edge
 from prism.telemetry.instruments import GuardEvaluated, engine_hooks
+from prism.telemetry.loggers import EventLogger
 
 
 class AdoptedEngine(Driving[Any]):
     """What runs a chart that `Statechart.from_machine` made: the application's Machine."""
 
     def __init__(
-        self, machine: Machine, name: str | None, timeouts: Mapping[Any, int], late: str, *more: Any
+        self,
+        machine: Machine,
+        name: str | None,
+        timeouts: Mapping[Any, int],
+        timeout_trigger: str,
+        logger: EventLogger | None,
+        clock: Callable[[], float],
     ) -> None:
         _require_adoptable(machine)
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self._attribute, self._timeout_trigger = machine.model_attribute, late
+        self._attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # past the constructor of a chart, which would make a definition of its own
-        Engine.__init__(self, definition, *more)
+        Engine.__init__(self, definition, logger, clock)
         for model in machine.models:
             self.adopt(model)
 
@@ -134,7 +141,7 @@ class AdoptedEngine(Driving[Any]):
 
     def _is_not_for_it(self, *_: Any, **__: Any) -> Any:
         """Refuse what an adopted Machine has no use for."""
-        raise DefinitionError(f"chart {self.name!r} is your Machine: write a Statechart for this")
+        raise DefinitionError(f"chart {self.name!r} runs your Machine: write a Statechart for this")
 
     afire: Any = _is_not_for_it
     begin: Any = _is_not_for_it
@@ -150,4 +157,4 @@ def _require_adoptable(machine: Any) -> None:
     if isinstance(machine, adapter.ChartMachine) or ismethod(vars(machine).get("set_state")):
         raise DefinitionError("the Machine belongs to a chart already: use that one")
     for kind in kinds & {"AsyncMachine", "HierarchicalMachine"}:
-        raise DefinitionError(f"from_machine takes no {kind}: write a Statechart instead")
+        raise DefinitionError(f"from_machine takes no {kind}: Statechart has composites and afire")

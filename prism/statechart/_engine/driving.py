@@ -108,9 +108,7 @@ class Driving(Engine[StateT]):
 
     def _require_rest(self, agent: Any, name: str, problem: str) -> None:
         if id(agent) in self._firing:
-            raise AgentError(
-                f"chart {self.name!r}: {name} inside an action of the agent would {problem} instead"
-            )
+            raise AgentError(f"chart {self.name!r}: {name} inside an action would {problem}")
 
     # Decisions
 

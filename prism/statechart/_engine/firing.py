@@ -28,7 +28,7 @@ from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, share
 from prism.telemetry import instruments
 from prism.telemetry.events import GUARD_FAILED
 from prism.telemetry.instruments import engine_hooks
-from prism.telemetry.loggers import somebody_listens
+from prism.telemetry.loggers import EventLogger, somebody_listens
 
 
 class Engine(RunToCompletion[StateT]):
@@ -51,8 +51,10 @@ class Engine(RunToCompletion[StateT]):
     # transitions that the Machine has made
     _made = 0
 
-    def __init__(self, definition: Definition[StateT], *about: Any) -> None:
-        super().__init__(definition, *about)
+    def __init__(
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+    ) -> None:
+        super().__init__(definition, logger, clock)
         # the events of the Machine, and those that are under way
         self._events: dict[str, Any] = {}
         self._under_way: list[EventData] = []
@@ -105,9 +107,9 @@ class Engine(RunToCompletion[StateT]):
 
     # What is observed of the Machine
 
-    def _read_machine(self, *parts: Any) -> None:
-        """Take over what `fire` looks at: whether there are hooks, the events, and the states."""
-        self._is_slow, self._events, self._rows = parts
+    def _read_machine(self, has_hooks: bool, events: Any, states: Any) -> None:
+        """Take over what `fire` looks at."""
+        self._is_slow, self._events, self._rows = has_hooks, events, states
 
     def _process(self, run: Any) -> Any:
         """Run an event of the Machine, or queue it behind one that is under way."""

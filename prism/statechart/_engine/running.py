@@ -61,11 +61,8 @@ class Steps:
         """Make the first transitions that an event enables: see `Statechart.fire`."""
         chart, rows, state = self._chart, self.rows, agent.state
         moment = self._moment(agent, context)
-        if target is None:
-            step = rows.first(state, trigger, moment)
-        else:
-            enabled = rows.enabled(state, trigger, moment)
-            step = next((each for each in enabled if each.to_state == target), None)
+        leading = (each for each in rows.enabled(state, trigger, moment) if each.to_state == target)
+        step = rows.first(state, trigger, moment) if target is None else next(leading, None)
         if step is not None:
             return self.run(agent, step, context)
 
@@ -99,9 +96,8 @@ class Steps:
         state, moment = agent.state, self._moment(agent, context)
         if arc.source not in self.rows.resolve(state).active or not moment.passes(arc):
             return None
-        return self.run(
-            agent, self.rows.together(state, arc.written.trigger, [arc], moment), context
-        )
+        step = self.rows.together(state, arc.written.trigger, [arc], moment)
+        return self.run(agent, step, context)
 
     # Choosing
 

@@ -320,7 +320,7 @@ def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
         with pytest.raises(DefinitionError, match="takes a Machine of transitions, got"):
             Statechart.from_machine(no_machine)
     for name in ("afire", "begin", "bound", "extended", "fire_to"):
-        with pytest.raises(DefinitionError, match="is your Machine"):
+        with pytest.raises(DefinitionError, match="runs your Machine"):
             getattr(chart, name)(Model())
     states = chart.definition.states
     own = Statechart(states, [Transition("go", *states)], chart.initial)
