@@ -82,7 +82,7 @@ class AgentSet(tuple[AgentT, ...]):
             SimulationError: If there are no agents.
         """
         if not self:
-            raise SimulationError(f"no agents have a mean of {of!r}: a measure may return None")
+            raise SimulationError(f"no agents, so no mean of {of!r}: a measure may return None")
         return fsum(map(attrgetter(of) if isinstance(of, str) else of, self)) / len(self)
 
     @overload
