@@ -17,6 +17,8 @@ import orjson
 
 from prism.errors import ReplayError
 from prism.files.durable import lock
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import Recorder
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
@@ -254,7 +256,7 @@ def open_lines(path: Path, buffering: int, mode: int = 0o666) -> BinaryIO:
     return file
 
 
-class LineLogger:
+class LineLogger(Recorder):
     """Writes each event as a line, whatever structlog is configured to do.
 
     Args:
@@ -270,16 +272,12 @@ class LineLogger:
         """Return a logger whose lines have further keys."""
         return LineLogger(self._write, self._clock, {**self._bound, **keys})
 
-    def info(self, event: str, **keys: Any) -> None:
+    def record(self, _level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event; an exception, ``exc_info``, with its traceback."""
         if "exc_info" in keys:
             keys = with_traceback(keys)
         stamp = self._clock.moment.stamp
         self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
-
-    warning = info
-    error = info
-    critical = info
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:
