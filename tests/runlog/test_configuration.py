@@ -160,6 +160,38 @@ def run_python(code: str) -> str:
     return done.stderr
 
 
+LIMIT = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({}, -1))"
+
+
+@pytest.mark.parametrize(
+    ("fault", "cure", "kept"),
+    [
+        (LIMIT.format(400), LIMIT.format(-1), ["run.started", *[JOIN, MOVE] * 3]),
+        ("os.rename('../a', '../b')", "os.mkdir('../a')", [JOIN, MOVE]),
+    ],
+    ids=["a full disk", "no folder"],
+)
+def test_a_line_that_cannot_be_written_breaks_no_transition(
+    fault: str, cure: str, kept: list[str], tmp_path: Path
+) -> None:
+    """It is shown by the standard library's logging, and the log goes on as soon as it can be."""
+    path = tmp_path / "a" / "events.jsonl"
+    path.parent.mkdir()
+    acts = ["move('a')", fault, "move('b')", cure, "move('c')"]
+    opening = [f"os.chdir({str(path.parent)!r})", f"configure({str(path)!r})"]
+    said = run_python("\n".join([*opening, *acts])).splitlines()
+    assert len(said) == 2
+    assert all(str(path) in line and '"agent_id":"b"' in line for line in said)
+    assert names(path) == [*kept, "run.ended"]
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev"])
+def test_what_is_no_file_is_refused(device: str) -> None:
+    """A device may have no end to begin to write at."""
+    with pytest.raises(InputError, match=f"{device}: is no log"):
+        configure(device)
+
+
 @pytest.mark.parametrize("first", ["mine", '["mine"]', '{"event":"run.started","agents":3}'])
 def test_a_file_of_another_kind_is_refused(path: Path, first: str) -> None:
     """What is no such log is not changed, that of a simulation included."""
