@@ -238,7 +238,9 @@ class RunLog:
                 before.close()
             self._write_at_once(line)
         except OSError as error:
-            warn_standard(f"{self.path} cannot be written to: {error.strerror}: {line.decode().rstrip()}")
+            warn_standard(
+                f"{self.path} cannot be written to: {error.strerror}: {line.decode().rstrip()}"
+            )
 
     def _is_in_place(self) -> bool:
         with suppress(FileNotFoundError):
