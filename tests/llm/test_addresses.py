@@ -147,7 +147,7 @@ async def test_a_server_on_this_machine_is_asked_past_the_proxy(
 async def test_a_proxy_that_no_client_can_use_is_named_by_its_variable(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The first question is one sentence, as is a command, whose libraries already need a client."""
+    """The first question is one sentence, and so is a command, which makes a client to import."""
     monkeypatch.setenv("ALL_PROXY", "socks4://127.0.0.1:9")
     with pytest.raises(InputError, match=r"^no HTTP client can be made .*ALL_PROXY"):
         await connect("http://models.invalid:80").chat(HELLO)
