@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from prism.errors import ReplayError
+from prism.errors import InputError, ReplayError
 from prism.files.durable import lock
 from prism.telemetry.loggers import warn_standard
 
@@ -72,7 +72,7 @@ class SimulatedClock:
     ) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
-        self.seconds_per_tick: float = seconds_per_tick
+        self.seconds_per_tick: float = float(seconds_per_tick)
         self._is_bound = False
 
     @property
@@ -134,6 +134,17 @@ class SimulatedClock:
         return self.moment.seconds
 
 
+def simulated(clock: SimulatedClock | None) -> SimulatedClock | None:
+    """Return the clock of a run or of a log, if there is one.
+
+    Raises:
+        InputError: If it is of another kind, such as a chart's, which only tells the time.
+    """
+    if clock is not None and not isinstance(clock, SimulatedClock):
+        raise InputError(f"must be a SimulatedClock, got {clock!r}", field="clock")
+    return clock
+
+
 def _structlog_context() -> Any:
     """Return ``structlog.contextvars``; None if structlog, which would read it, is not imported.
 
@@ -185,7 +196,7 @@ class RunLog:
         at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
-        self._clock = clock or _RealTime()
+        self._clock = simulated(clock) or _RealTime()
         if not append:
             self.path.touch(exist_ok=False)
         self._file: Any = open_lines(self.path)
