@@ -186,7 +186,7 @@ def report(
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
-    A processor of structlog that raises loses the event, and nothing else.
+    Where structlog raises, as with a full disk, the event is lost, and nothing else.
 
     Args:
         preferred: The chart's or reasoner's own logger, if it has one.
@@ -195,7 +195,7 @@ def report(
         keys: What happened; an exception as ``exc_info``.
 
     Raises:
-        Exception: What a logger raises that is no processor's fault, such as a full disk.
+        Exception: What another logger raises, such as that of a run on a full disk.
     """
     is_detail = level == "debug"
     # a logger that relays events is observed when it passes them on, in the order of the log
@@ -215,9 +215,9 @@ def report(
         else:
             getattr(logger, level)(event, **keys)
     except Exception as error:
-        if isinstance(error, OSError) or not type(logger).__module__.startswith("structlog"):
+        if not type(logger).__module__.startswith("structlog"):
             raise
-        warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
+        warn_standard(f"structlog lost {event}: {describe(error)}")
 
 
 _unheard: ContextVar[set[str] | None] = ContextVar("prism_unheard", default=None)
