@@ -24,15 +24,7 @@ from prism import Model, Reasoner, Run
 from prism.errors import DefinitionError
 from prism.reasoner import BaseWriter, PolicyReasoner, Router, Writer
 from prism.statechart import AgentState, Statechart, Transition
-from prism.telemetry import (
-    ChartBuilt,
-    GuardEvaluated,
-    Instrument,
-    LogEvent,
-    ModelSpans,
-    TransitionDetails,
-    instrumented,
-)
+from prism.telemetry import Instrument, ModelSpans, instrumented
 from prism.telemetry.events import TRANSITION
 from prism.telemetry.loggers import LateLogger, somebody_listens
 from prism.testing import FakeOllama, Fault, ScriptedReasoner
@@ -268,22 +260,21 @@ class Everything(Instrument):
     def __init__(self) -> None:
         self.seen: list[Any] = []
 
-    def chart_built(self, details: ChartBuilt, /) -> None:
+    def chart_built(self, chart: Any, /) -> None:
         """Note the chart's name."""
-        self.seen.append(("built", details.chart.name))
+        self.seen.append(("built", chart.name))
 
-    def guard(self, details: GuardEvaluated, /) -> None:
+    def guard(self, chart: Any, number: Any, *more: Any) -> None:
         """Note the guarded transition, the outcome and the error."""
-        transition = details.chart.transitions[details.number]
-        self.seen.append(("guard", str(transition), details.outcome, details.error))
+        self.seen.append(("guard", str(chart.transitions[number]), *more[2:]))
 
-    def transition(self, details: TransitionDetails, /) -> None:
+    def transition(self, _chart: Any, number: Any, agent: Any, context: Any, /) -> None:
         """Note which transition was made, and for whom."""
-        self.seen.append(("made", details.number, details.agent.state, details.context))
+        self.seen.append(("made", number, agent.state, context))
 
-    def event(self, details: LogEvent, /) -> None:
+    def event(self, name: str, *_: Any) -> None:
         """Note the event's name."""
-        self.seen.append(("event", details.name))
+        self.seen.append(("event", name))
 
 
 @pytest.fixture
@@ -342,7 +333,7 @@ def test_a_hook_that_raises_is_heard() -> None:
     """What a hook raises reaches the caller of fire, and the instrument is removed all the same."""
 
     class Broken(Instrument):
-        def guard(self, details: GuardEvaluated, /) -> None:
+        def guard(self, *_: Any) -> None:
             raise LookupError("a bug in the instrument")
 
     chart, agent = make_chart(), SimpleNamespace(state=IDLE)
