@@ -13,8 +13,6 @@ from prism.telemetry.events import DECISION, TEXT_WRITTEN
 Level = Literal["debug", "info", "warning", "error"]
 """Details have the level debug: loggers get them, and instruments do not."""
 
-GuardOutcome = Literal["passed", "failed", "raised"]
-
 Number = int | tuple[int, ...]
 
 
@@ -34,18 +32,12 @@ class Instrument:
         """Observe that a chart was built."""
 
     def guard(
-        self,
-        chart: Any,
-        number: Number,
-        agent: Any,
-        context: Any,
-        outcome: GuardOutcome,
-        error: Exception | None = None,
-        /,
+        self, chart: Any, number: Number, agent: Any, context: Any, outcome: str | Exception, /
     ) -> None:
         """Observe the outcome of a guard that a chart evaluates to fire or to list targets.
 
-        ``raised``, with the exception that the guard raised, counts as a failure.
+        It is ``passed``, ``failed``, or the exception that the guard raised, which counts as a
+        failure.
         """
 
     def transition(self, chart: Any, number: Number, agent: Any, context: Any, /) -> None:

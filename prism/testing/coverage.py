@@ -146,13 +146,12 @@ class Recorder(Instrument):
         """Take a chart in, even if it is never used."""
         self._use_of(chart)
 
-    def guard(
-        self, chart: Any, number: Any, _agent: Any, _context: Any, outcome: str, *_: Any
-    ) -> None:
+    def guard(self, chart: Any, number: Any, _agent: Any, _context: Any, outcome: Any, /) -> None:
         """Note the outcome of a guard."""
         use = self._use_of(chart)
+        text = outcome if isinstance(outcome, str) else "raised"
         for each in _numbers(number):
-            use.exercised |= {use.moves[each].source, (each, outcome)}
+            use.exercised |= {use.moves[each].source, (each, text)}
 
     def transition(self, chart: Any, number: Any, agent: Any, _context: Any, /) -> None:
         """Note a transition that was made."""

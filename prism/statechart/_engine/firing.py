@@ -164,7 +164,7 @@ class Engine(RunToCompletion[StateT]):
 
     def _report_guard(self, verdict: adapter.Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
-        self._observe("guard", data, data.transition, *verdict)
+        self._observe("guard", data, data.transition, verdict.error or verdict.outcome)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
             self._fail(GUARD_FAILED, verdict.error, data.model, edge)

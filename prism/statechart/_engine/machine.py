@@ -26,7 +26,7 @@ from prism.statechart._parts import Guard
 from prism.statechart.names import function_name
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import Transition, shared_edge
-from prism.telemetry.instruments import GuardOutcome, installed
+from prism.telemetry.instruments import installed
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
@@ -40,7 +40,7 @@ MACHINE_HOOKS = (
 class Verdict(NamedTuple):
     """The result of a guard: it passed, it failed, or it raised an error."""
 
-    outcome: GuardOutcome
+    outcome: str
     error: Exception | None = None
 
 

@@ -114,7 +114,7 @@ class Steps:
         """Tell who observes guards about one, and report one that raised."""
         if installed and arc.written.guard is not None:
             about = self._chart.definition, (arc.number,), agent, context
-            observe("guard", *about, *verdict)
+            observe("guard", *about, verdict.error or verdict.outcome)
         if verdict.error is not None:
             self._report(verdict.error, agent, state, arc)
 
