@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from io import BufferedWriter, FileIO
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
@@ -17,6 +18,7 @@ import orjson
 
 from prism.errors import ReplayError
 from prism.files.durable import lock
+from prism.runlog.reader import read_line
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
@@ -186,8 +188,7 @@ class RunLog:
         self._clock = clock or _RealTime()
         if not append:
             self.path.touch(exist_ok=False)
-        at_once = at_once or clock is None
-        self._file: Any = open_lines(self.path, 0 if at_once else _BUFFER_BYTES)
+        self._file: Any = open_lines(self.path, 0 if at_once or clock is None else _BUFFER_BYTES)
         if compared is not None:
             self._file = _ComparedFile(self._file, compared, self.path, begin)
         self._write = self._write_in_place if clock is None else self._file.write
@@ -222,13 +223,11 @@ class RunLog:
 
     def _write_in_place(self, line: bytes) -> int:
         """Write a line to the file of that name, whatever has become of the one that was opened."""
-        try:
-            is_there = os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            self._file.close()
-            self._file = open_lines(self.path, 0)
+        with suppress(FileNotFoundError):
+            if os.path.samestat(self.path.stat(), os.fstat(self._file.fileno())):
+                return int(self._file.write(line))
+        self._file.close()
+        self._file = open_lines(self.path, 0)
         return int(self._file.write(line))
 
 
@@ -244,14 +243,34 @@ def open_lines(path: Path, buffering: int, mode: int = 0o666) -> BinaryIO:
         BlockingIOError: If another process is writing it.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", buffering)
+    raw = FileIO(os.open(path, flags, mode), "ab")
+    file = BufferedWriter(raw, buffering) if buffering else _LineWriter(raw)
     try:
         lock(file)
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        lines = path.read_bytes()
+        end = lines.rfind(b"\n") + 1
+        # of a whole line, only its end may be missing
+        if read_line(lines[end:]) is None:
+            file.truncate(end)
+        else:
+            os.write(file.fileno(), b"\n")
     except BaseException:
         file.close()
         raise
     return file
+
+
+class _LineWriter(BufferedWriter):
+    """Passes each line to the operating system at once, and whole, or raises an error.
+
+    A disk that is almost full takes a part of a line, which only a buffer notices.
+    """
+
+    def write(self, line: Any) -> int:
+        """Write a line."""
+        written = super().write(line)
+        self.flush()
+        return written
 
 
 class LineLogger:
@@ -277,9 +296,7 @@ class LineLogger:
         stamp = self._clock.moment.stamp
         self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
 
-    warning = info
-    error = info
-    critical = info
+    warning = error = critical = info
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:

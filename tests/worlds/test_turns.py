@@ -158,8 +158,8 @@ def at(rate: Any) -> Any:
 @pytest.mark.parametrize(
     ("world", "problem"),
     [
-        (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
-        (lambda: tick_of(fine, live=at(1.0)), "leave out either"),
+        (lambda: tick_of(lambda _: None), "Own.tick must be async"),
+        (lambda: tick_of(fine, live=at(1.0)), "which happen one by one"),
     ],
 )
 def test_a_tick_that_gives_no_turns_is_refused(
