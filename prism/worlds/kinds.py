@@ -278,6 +278,8 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
     for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
+        if inspect.isasyncgenfunction(method):
+            yield f"{cls.__name__}.{name} would never begin: leave out its yield"
         if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
         for state in states:
