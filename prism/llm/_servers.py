@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, ClassVar
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
-import ollama
 
 from prism.errors import (
     BadReplyError,
@@ -47,6 +47,27 @@ from prism.reasoner.requests import (
     without_none,
 )
 from prism.reasoner.servers import Call, ClientServer
+
+
+@contextmanager
+def _naming_variables() -> Iterator[None]:
+    """Name the variables of the environment that may be why no client of HTTP can be made.
+
+    Raises:
+        InputError: If none can be made, for instance as a proxy needs a package.
+    """
+    try:
+        yield
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+        names = ", ".join(filter(_OF_CLIENTS.fullmatch, os.environ))
+        problem = f"no HTTP client can be made ({error}): correct or unset one of {names}"
+        raise InputError(problem) from error
+
+
+_OF_CLIENTS = re.compile("(?i).*_proxy|ssl_cert_file|ollama_.*")
+
+with _naming_variables():  # it makes a client of its own
+    import ollama
 
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
@@ -198,7 +219,8 @@ class ModelServer(ClientServer):
 
     async def _held(self) -> AsyncGenerator[Any, None]:
         """Keep a client open until its event loop ends, when asyncio closes its generators."""
-        client = self.connect()
+        with _naming_variables():
+            client = self.connect()
         try:
             yield client
         finally:

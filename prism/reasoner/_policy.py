@@ -126,5 +126,5 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(options: Sequence[Any], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits."""
     total = total_of(weights)
-    parts = zip(map(state_text, options), weights, strict=True)
-    return {text: round(part / total, 6) for text, part in parts}
+    parts = zip(options, weights, strict=True)
+    return {state_text(option): round(weight / total, 6) for option, weight in parts}

@@ -242,13 +242,8 @@ def or_fallback(call: TextCall, written: Written) -> Written:
     if not written.has_failed or call.fallback is None:
         return written
 
-    return replace(
-        written,
-        text=fallback_text(call),
-        source="fallback",
-        value=call.fallback,
-        reason=written.reason or "no text",
-    )
+    text, reason = fallback_text(call), written.reason or "no text"
+    return replace(written, text=text, source="fallback", value=call.fallback, reason=reason)
 
 
 def fallback_text(call: TextCall) -> str:

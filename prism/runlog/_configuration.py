@@ -163,6 +163,8 @@ def _require_log(path: Path) -> None:
     Raises:
         InputError: If it is.
     """
+    if not path.is_file():  # a device or a pipe may have no end
+        raise InputError(_NO_LOG, path=path)
     with path.open("rb") as file:
         first = file.readline()
     event = read_line(first) or {}

@@ -71,7 +71,7 @@ class FrozenClock:
         Args:
             time: A timedelta, or seconds.
         """
-        self.now += time if isinstance(time, timedelta) else timedelta(seconds=time)
+        self.now += time if isinstance(time, timedelta) else timedelta(seconds=float(time))
 
     def at(self, time: datetime) -> None:
         """Set the clock to a time, in UTC if it has no time zone."""

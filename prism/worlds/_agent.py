@@ -187,9 +187,9 @@ class Agent(Declares):
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
-        names = [name for name in type(self).fields if name not in Agent.fields]
-        attributes = {name: getattr(self, name) for name in names}
-        attributes.update(self.attributes)
+        cls = type(self)
+        own = {name: getattr(self, name) for name in cls.fields if name not in Agent.fields}
+        attributes = {**own, **self.attributes}
         return {"attributes": identify(attributes)} if attributes else {}
 
     def memories(self, most: int) -> Sequence[str]:

@@ -12,6 +12,7 @@ from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
+from prism.runlog.writer import simulated
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
 from prism.runs.options import (
     POLICY,
@@ -166,7 +167,7 @@ class Run(Generic[WorldT_co]):
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock = synchronous(named["logger"]), named["clock"]
+        self._logger, self._clock = synchronous(named["logger"]), simulated(named["clock"])
 
         for name, least in {"rounds": 1, "ticks": 1, "seed": -MOST, "log_agents": 0}.items():
             value = getattr(self.world_class, name, None) if named[name] is None else named[name]

@@ -1,6 +1,8 @@
 """How servers are named, and what nobody may read."""
 
 import re
+import subprocess
+import sys
 from base64 import b64encode
 from typing import Any
 from urllib.parse import quote
@@ -140,3 +142,17 @@ async def test_a_server_on_this_machine_is_asked_past_the_proxy(
     monkeypatch.setenv("no_proxy", "")
     for host in (server.host, server.host.replace("127.0.0.1", "0.0.0.0")):
         assert (await connect(host).chat(HELLO)).text == "Hello."
+
+
+@BOTH
+async def test_a_proxy_that_no_client_can_use_is_named_by_its_variable(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first question is one sentence, and so is a command, which makes a client to import."""
+    monkeypatch.setenv("ALL_PROXY", "socks4://127.0.0.1:9")
+    with pytest.raises(InputError, match=r"^no HTTP client can be made .*ALL_PROXY"):
+        await connect("http://models.invalid:80").chat(HELLO)
+    line = [sys.executable, "-m", "prism", "doctor", "--model", "openai:tiny@gpu1"]
+    ended = subprocess.run(line, capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert re.match(r"prism: no HTTP client can be made .*ALL_PROXY", ended.stderr)
