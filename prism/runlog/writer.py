@@ -17,7 +17,9 @@ import orjson
 
 from prism.errors import InputError, ReplayError
 from prism.files.durable import lock
-from prism.telemetry.loggers import warn_standard
+from prism.runlog.reader import read_line
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import Recorder, warn_standard
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
@@ -273,14 +275,20 @@ def open_lines(path: Path, mode: int = 0o666) -> BinaryIO:
     file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", _BUFFER_BYTES)
     try:
         lock(file)
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        lines = path.read_bytes()
+        end = lines.rfind(b"\n") + 1
+        # of a whole line, only the end may be missing
+        if read_line(lines[end:]) is None:
+            file.truncate(end)
+        else:
+            os.write(file.fileno(), b"\n")
     except BaseException:
         file.close()
         raise
     return file
 
 
-class LineLogger:
+class LineLogger(Recorder):
     """Writes each event as a line, whatever structlog is configured to do.
 
     Args:
@@ -296,16 +304,12 @@ class LineLogger:
         """Return a logger whose lines have further keys."""
         return LineLogger(self._write, self._clock, {**self._bound, **keys})
 
-    def info(self, event: str, **keys: Any) -> None:
+    def record(self, _level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event; an exception, ``exc_info``, with its traceback."""
         if "exc_info" in keys:
             keys = with_traceback(keys)
         stamp = self._clock.moment.stamp
         self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
-
-    warning = info
-    error = info
-    critical = info
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:
