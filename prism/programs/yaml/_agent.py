@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
+from weakref import WeakSet
 
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
@@ -31,6 +31,9 @@ from prism.worlds.guests import Services
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
+
+_warned_of: WeakSet[Template] = WeakSet()
+"""The prompts of which it is known that nobody sets all variables."""
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
 _MOST_ACTIONS = 20
@@ -184,8 +187,11 @@ class WorkflowAgent(ProgramAgent[Step]):
         assert step.reply is not None
         values = self.variables.of(step.prompt.reads)
         self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
-        if unknown and self.turn_number == 1:
-            _warn_of_unset(step.prompt, step.name, unknown)
+        if unknown and self.turn_number == 1 and step.prompt not in _warned_of:
+            # once for all agents that share a prompt
+            _warned_of.add(step.prompt)
+            names = ", ".join(unknown)
+            warn_standard(f"nobody has set {names}, which the prompt of {step.name} names")
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:
@@ -286,12 +292,6 @@ class WorkflowAgent(ProgramAgent[Step]):
 
     def _say_of_turn(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, turn=self.turn_number, **keys)
-
-
-@lru_cache(maxsize=256)
-def _warn_of_unset(_prompt: Template, step: str, names: tuple[str, ...]) -> None:
-    """Warn of variables that nobody has set, once for all agents that share a prompt."""
-    warn_standard(f"nobody has set {', '.join(names)}, which the prompt of {step} names")
 
 
 def _of_time(turns: int | None) -> dict[str, HostVariable]:
