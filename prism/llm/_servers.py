@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 from abc import abstractmethod
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from typing import Any, ClassVar
 from urllib.request import getproxies, proxy_bypass
 
 import httpx
-import ollama
 
 from prism.errors import (
     BadReplyError,
@@ -37,6 +37,7 @@ from prism.llm.addresses import (
 )
 from prism.reasoner import Cost
 from prism.reasoner.faults import NO_SUCH_PATH
+from prism.reasoner.prompts import DECISION_TOKENS
 from prism.reasoner.requests import (
     ChatReply,
     Request,
@@ -47,6 +48,27 @@ from prism.reasoner.requests import (
 )
 from prism.reasoner.servers import Call, ClientServer
 
+
+@contextmanager
+def _naming_variables() -> Iterator[None]:
+    """Name the variables of the environment that may be why no client of HTTP can be made.
+
+    Raises:
+        InputError: If none can be made, for instance as a proxy needs a package.
+    """
+    try:
+        yield
+    except (ImportError, ValueError, OSError, httpx.InvalidURL) as error:
+        names = ", ".join(filter(_OF_CLIENTS.fullmatch, os.environ))
+        problem = f"no HTTP client can be made ({error}): correct or unset one of {names}"
+        raise InputError(problem) from error
+
+
+_OF_CLIENTS = re.compile("(?i).*_proxy|ssl_cert_file|ollama_.*")
+
+with _naming_variables():  # it makes a client of its own
+    import ollama
+
 LOOK_SECONDS = 5.0
 """Most seconds to wait for what a server knows without a model."""
 
@@ -56,6 +78,11 @@ _LEAST_DOUBTFUL = 200
 """Tokens of a prompt below which servers' own counts are too far off to prove a cut."""
 
 _MOST_BYTES = 1024 * 1024
+
+_BYTES_A_TOKEN = 3000
+"""Bytes of a token with twenty alternatives, each with its own bytes, as they stand in a reply."""
+
+_COMPRESSIONS = {"gzip", "x-gzip", "deflate", "br", "zstd"}
 
 _THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
 """The parts of requests that say how much a model may think."""
@@ -81,7 +108,9 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
         await response.aclose()
         target = safe_address(response.headers.get("location", "another address"))
         raise LLMError(f"{host} redirects to {target}, and loses the question: give that address")
-    if response.headers.get("content-encoding", "identity") != "identity":
+    # some servers name the encoding of their characters there
+    encoding = response.headers.pop("content-encoding", "").lower()
+    if encoding in _COMPRESSIONS and not response.is_error:
         await response.aclose()
         raise BadReplyError(f"{host} sent a compressed reply, which was not asked for")
 
@@ -95,7 +124,7 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
             await response.aclose()
             raise BadReplyError(f"{host} sent a reply of more than {most} bytes")
     await stream.aclose()
-    body = bytes(content)
+    body = b"" if encoding in _COMPRESSIONS else bytes(content)
     for secret in secrets:
         # a short one may occur in any reply
         if response.is_error or len(secret) >= _LONG_SECRET:
@@ -151,7 +180,9 @@ class ModelServer(ClientServer):
         headers = {"Accept-Encoding": "identity"}
         if key:
             headers["Authorization"] = key if key.startswith("Basic ") else f"Bearer {key}"
-        read = partial(_read_whole, _MOST_BYTES, secrets)
+        # thoughts have log-probabilities, too
+        tokens = settings["reply_tokens"] or DECISION_TOKENS
+        read = partial(_read_whole, max(_MOST_BYTES, tokens * _BYTES_A_TOKEN), secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
             "timeout": None,
@@ -188,7 +219,8 @@ class ModelServer(ClientServer):
 
     async def _held(self) -> AsyncGenerator[Any, None]:
         """Keep a client open until its event loop ends, when asyncio closes its generators."""
-        client = self.connect()
+        with _naming_variables():
+            client = self.connect()
         try:
             yield client
         finally:
@@ -435,18 +467,21 @@ class OpenAIServer(ModelServer):
         method = "GET" if body is None else "POST"
         response = await self.client.request(method, address, json=body)
         response.raise_for_status()
-        # a text that ends by length may end within a character, which `text` replaces
-        return json.loads(response.text)
+        # a text that ends by length may end within a character, and a header name another encoding
+        content = response.content
+        return json.loads(content.decode(json.detect_encoding(content), "replace"))
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
         settings = self.settings
+        # OpenAI's newer models refuse the name that all others know
+        bound = "max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"
         body: dict[str, Any] = {
             "model": self.model,
             "messages": list(request.messages),
             **self.sampling_of(request, settings["temperature"]),
             "seed": settings["seed"] + request.variation,
-            "max_tokens": request.tokens(settings["reply_tokens"]),
+            bound: request.tokens(settings["reply_tokens"]),
             "response_format": None if request.schema is None else _response_format(request.schema),
             **_thinking(settings["think"]),
         }
@@ -466,7 +501,7 @@ class OpenAIServer(ModelServer):
     async def _listed(self, base: str) -> list[dict[str, Any]]:
         address = f"{base}/models"
         listed = await self.look(lambda: Call(self._requested, (address,), {}))
-        data = listed.get("data") if isinstance(listed, dict) else None
+        data = listed.get("data") if isinstance(listed, dict) else listed
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
     async def load(self, cost: Cost | None = None) -> None:

@@ -58,11 +58,13 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 
 def is_local(host: str) -> bool:
     """Return whether an address is one of this machine."""
-    name = _split(host).hostname or ""
+    name = (_split(host).hostname or "").removesuffix(".")
     try:
-        return ip_address(name).is_loopback
+        address = ip_address(name)
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
+    # 0.0.0.0 is where a server listens, and reaches this machine, too
+    return address.is_loopback or address.is_unspecified
 
 
 def safe_address(host: str) -> str:
@@ -103,9 +105,8 @@ def _spellings(secret: str) -> Iterator[str]:
     """Yield the spellings of a secret in JSON, in JSON within JSON, and in an address."""
     in_json = json.dumps(secret)[1:-1]
     for text in (secret, in_json, json.dumps(in_json)[1:-1]):
-        yield text
-        # as some servers write it in JSON
-        yield text.replace("/", "\\/")
+        # as some servers write it in JSON, which others put into theirs
+        yield from (text.replace("/", slash) for slash in ("/", "\\/", "\\\\/"))
 
     yield quote(secret)
     yield quote(secret, safe="")

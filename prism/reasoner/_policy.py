@@ -24,8 +24,6 @@ _PULLED: Collection[str] = {
 _PULL = 2.0
 """What a relevance of 1 adds to the utility of engaging."""
 
-_NEUTRAL: Mapping[str, float] = {}
-
 
 class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
@@ -116,7 +114,7 @@ class PolicyReasoner(BaseReasoner):
         agent = question.agent
         value = getattr(getattr(agent, "archetype", None), "inclinations", None)
         # a mock's are none
-        inclinations = value if isinstance(value, Mapping) else _NEUTRAL
+        inclinations = value if isinstance(value, Mapping) else {}
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
         pull = _PULL * relevance if isinstance(relevance, int | float) else 0.0
         return [
@@ -128,5 +126,5 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(options: Sequence[Any], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits."""
     total = total_of(weights)
-    parts = zip(map(state_text, options), weights, strict=True)
-    return {text: round(part / total, 6) for text, part in parts}
+    parts = zip(options, weights, strict=True)
+    return {state_text(option): round(weight / total, 6) for option, weight in parts}

@@ -53,11 +53,6 @@ def is_retryable(error: BaseException) -> bool:
     return may_pass and not isinstance(error, CircuitOpenError)
 
 
-def is_unknown(error: LLMError) -> bool:
-    """Return whether a client has raised an exception of its own, which may pass or not."""
-    return type(error) is LLMError and not error.status
-
-
 def may_be_an_outage(error: LLMError) -> bool:
     """Return whether a refusal by a server that has answered before may be an outage.
 

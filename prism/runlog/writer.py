@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from os import PathLike
 from pathlib import Path
@@ -15,8 +15,11 @@ from typing import Any, BinaryIO, Self
 
 import orjson
 
-from prism.errors import ReplayError
+from prism.errors import InputError, ReplayError
 from prism.files.durable import lock
+from prism.runlog.reader import read_line
+from prism.telemetry.instruments import Level
+from prism.telemetry.loggers import Recorder, warn_standard
 
 DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
@@ -71,7 +74,7 @@ class SimulatedClock:
     ) -> None:
         aware = start.replace(tzinfo=UTC) if start.tzinfo is None else start.astimezone(UTC)
         self.moment: Moment = Moment(aware)
-        self.seconds_per_tick: float = seconds_per_tick
+        self.seconds_per_tick: float = float(seconds_per_tick)
         self._is_bound = False
 
     @property
@@ -133,6 +136,17 @@ class SimulatedClock:
         return self.moment.seconds
 
 
+def simulated(clock: SimulatedClock | None) -> SimulatedClock | None:
+    """Return the clock of a run or of a log, if there is one.
+
+    Raises:
+        InputError: If it is of another kind, such as a chart's, which only tells the time.
+    """
+    if clock is not None and not isinstance(clock, SimulatedClock):
+        raise InputError(f"must be a SimulatedClock, got {clock!r}", field="clock")
+    return clock
+
+
 def _structlog_context() -> Any:
     """Return ``structlog.contextvars``; None if structlog, which would read it, is not imported.
 
@@ -153,7 +167,8 @@ class RunLog:
     clock, the time is real, and values bound with ``structlog.contextvars.bind_contextvars``, such
     as round and tick, are also written. Each line is then passed to the operating system at once,
     whole, so that several threads and forked processes may write; the file is opened again if it
-    is renamed, as by log rotation.
+    is renamed, as by log rotation. A line that cannot be written, as on a full disk, goes to the
+    standard library's logging; with a simulated clock, it ends the run.
 
     Args:
         path: File to write; it must not exist yet, unless lines are appended.
@@ -183,14 +198,15 @@ class RunLog:
         at_once: bool = False,
     ) -> None:
         self.path: Path = Path(path)
-        self._clock = clock or _RealTime()
+        self._clock = simulated(clock) or _RealTime()
         if not append:
             self.path.touch(exist_ok=False)
-        at_once = at_once or clock is None
-        self._file: Any = open_lines(self.path, 0 if at_once else _BUFFER_BYTES)
+        self._file: Any = open_lines(self.path)
         if compared is not None:
             self._file = _ComparedFile(self._file, compared, self.path, begin)
-        self._write = self._write_in_place if clock is None else self._file.write
+        self._write = self._write_at_once if at_once else self._file.write
+        if clock is None:
+            self._write = self._write_in_place
         self.logger: LineLogger = LineLogger(self._write, self._clock, {})
 
     def flush(self) -> None:
@@ -220,41 +236,59 @@ class RunLog:
         """Close the log."""
         self.close()
 
-    def _write_in_place(self, line: bytes) -> int:
-        """Write a line to the file of that name, whatever has become of the one that was opened."""
+    def _write_at_once(self, line: bytes) -> None:
+        self._file.write(line)
+        self._file.flush()
+
+    def _write_in_place(self, line: bytes) -> None:
+        """Write a line to the file of that name, whatever has become of the one that was opened.
+
+        An application goes on if that fails: it may be in the middle of a transition.
+        """
         try:
-            is_there = os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
-        except FileNotFoundError:
-            is_there = False
-        if not is_there:
-            self._file.close()
-            self._file = open_lines(self.path, 0)
-        return int(self._file.write(line))
+            if not self._is_in_place():
+                before, self._file = self._file, open_lines(self.path)
+                before.close()
+            self._write_at_once(line)
+        except OSError as error:
+            warn_standard(
+                f"{self.path} cannot be written to: {error.strerror}: {line.decode().rstrip()}"
+            )
+
+    def _is_in_place(self) -> bool:
+        with suppress(FileNotFoundError):
+            return os.path.samestat(self.path.stat(), os.fstat(self._file.fileno()))
+        return False
 
 
-def open_lines(path: Path, buffering: int, mode: int = 0o666) -> BinaryIO:
+def open_lines(path: Path, mode: int = 0o666) -> BinaryIO:
     """Open a file of lines for appending, without a last line that is cut off.
 
     Args:
         path: The file; it is created if it is missing.
-        buffering: Bytes that are written together; 0 for each line alone.
         mode: The permissions of a new file.
 
     Raises:
         BlockingIOError: If another process is writing it.
     """
     flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | getattr(os, "O_BINARY", 0)
-    file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", buffering)
+    file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", _BUFFER_BYTES)
     try:
         lock(file)
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        lines = path.read_bytes()
+        end = lines.rfind(b"\n") + 1
+        # of a whole line, only the end may be missing
+        if read_line(lines[end:]) is None:
+            file.truncate(end)
+        else:
+            os.write(file.fileno(), b"\n")
     except BaseException:
         file.close()
         raise
     return file
 
 
-class LineLogger:
+class LineLogger(Recorder):
     """Writes each event as a line, whatever structlog is configured to do.
 
     Args:
@@ -270,16 +304,12 @@ class LineLogger:
         """Return a logger whose lines have further keys."""
         return LineLogger(self._write, self._clock, {**self._bound, **keys})
 
-    def info(self, event: str, **keys: Any) -> None:
+    def record(self, _level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event; an exception, ``exc_info``, with its traceback."""
         if "exc_info" in keys:
             keys = with_traceback(keys)
         stamp = self._clock.moment.stamp
         self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
-
-    warning = info
-    error = info
-    critical = info
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:

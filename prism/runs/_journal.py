@@ -83,7 +83,7 @@ class Journal:
                     each[_BY_ANOTHER] = True
             if self.earlier and path is not None:
                 # the folder has all that the run cannot make again
-                open_lines(path, 0, 0o600).close()
+                open_lines(path, 0o600).close()
                 lines = ({**each, FROM: str(repeats.run)} for each in self.earlier.values())
                 write_durably(path, b"".join(map(_as_line, lines)))
         elif path is not None:
@@ -170,11 +170,12 @@ class Journal:
         if self._path is None:
             return
         if self._file is None:
-            self._file = open_lines(self._path, 0, 0o600)
+            self._file = open_lines(self._path, 0o600)
         at: dict[str, Any] = {"round": self._clock.round, "tick": self._clock.tick}
         if self.budget is not None and self.budget.seconds:
             at["seconds"] = round(self.budget.seconds, 3)
         self._file.write(_as_line({"id": line["id"], **at, **line}))
+        self._file.flush()
 
     def pay_from(self, budget: Budget) -> None:
         """Count what earlier processes have spent, and note every further call before it is sent.

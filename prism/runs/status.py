@@ -28,6 +28,7 @@ RunState = Literal["running", "stopped", "complete", "not begun", "damaged"]
 
 _RUN_FILES = {*LOG_NAMES, SUMMARY_NAME}
 _TAIL_BYTES = 64 << 10
+_NO_REASON = "its process ended without a reason: it was killed, or the machine stopped"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class RunStatus:
         tick: Tick of that round.
         rounds: Number of its rounds.
         ticks_per_round: Ticks of each round.
-        problem: What is damaged, or why the run stopped, if it could say so.
+        problem: What is damaged, or why the run stopped.
         spent: The use of its model by a run that is complete, as in ``run.json``.
     """
 
@@ -92,7 +93,7 @@ def run_status(path: Path | str) -> RunStatus:
         _count(last, "tick"),
         _count(config, "rounds"),
         _count(config, "ticks_per_round"),
-        ended if state == "stopped" else None,
+        (ended or _NO_REASON) if state == "stopped" else None,
         summary.get("spent"),
     )
 

@@ -246,12 +246,7 @@ class Feed(Posting):
         """Return whether a post is relevant enough for an agent."""
         return reader.relevance(post) >= self.engagement * reader.engagement_threshold
 
-    def rank(
-        self,
-        reader: Reader,  # noqa: ARG002
-        posts: Sequence[Post],
-        stream: RandomStream,  # noqa: ARG002
-    ) -> Iterable[Post]:
+    def rank(self, reader: Reader, posts: Sequence[Post], stream: RandomStream) -> Iterable[Post]:  # noqa: ARG002
         """Return posts in the order in which an agent's feed shows them.
 
         By default, the parameter ``feed`` selects the ranking. Override this method to use your

@@ -86,11 +86,11 @@ def _plain(value: object) -> Any:
         return _identity(value)
     # JSON has no form for values of numpy's
     value = plain_number(value.value if isinstance(value, Enum) else value)
+    if isinstance(value, Mapping):
+        items = value.items()
+        return {str(k.value if isinstance(k, Enum) else k): _inside(each) for k, each in items}
     if value is None or isinstance(value, (str, int, float)):
         return value
-    if isinstance(value, Mapping):
-        keys = (str(key.value if isinstance(key, Enum) else key) for key in value)
-        return dict(zip(keys, map(_inside, value.values()), strict=True))
     if isinstance(value, _SEQUENCES):
         # a set has no order of its own, and a log is to be the same each time
         return [*map(_inside, sorted(value, key=repr) if isinstance(value, Set) else value)]
@@ -150,8 +150,7 @@ def agent_name(agent: Any) -> str:
     if name := declared_name(agent):
         return name
     beside = kept_beside(agent)
-    if beside.name is None:
-        beside.name = f"{type(agent).__name__}@{urandom(6).hex()}"
+    beside.name = beside.name or f"{type(agent).__name__}@{urandom(6).hex()}"
     return beside.name
 
 

@@ -60,8 +60,8 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        about = {"ticks_in_state": dwell, "context": identify(context)}
-        self._report("info", TRANSITION, agent, **edge.ends(), **about)
+        about = {**edge.ends(), "ticks_in_state": dwell, "context": identify(context)}
+        self._report("info", TRANSITION, agent, about)
 
     def met(self, agent: Any, state: str) -> None:
         """Tell who counts the agents of charts that have no logger of their own."""
@@ -86,22 +86,24 @@ class Reporter:
         names = [*filter(None, guards)]
         reason = {"reason": "guards" if names else "no_transition", "guards": names}
         about = {"ticks_in_state": count_of(agent, "ticks_in_state"), "context": identify(context)}
-        self._report("debug", EVENT_REFUSED, agent, state=state, trigger=trigger, **reason, **about)
+        keys = {"state": state, "trigger": trigger, **reason, **about}
+        self._report("debug", EVENT_REFUSED, agent, keys)
 
     def discarded(self, agent: Any, trigger: str, asked_in: Any, chosen: Any, reason: str) -> None:
         """Warn of an answer that no longer applied: ``moved``, or ``not_enabled``."""
         states = {"asked_in": asked_in, "now_in": agent.state, "chosen": chosen}
         texts = {name: state_text(state) for name, state in states.items()}
-        self._report("warning", ANSWER_DISCARDED, agent, trigger=trigger, **texts, reason=reason)
+        about = {"trigger": trigger, **texts, "reason": reason}
+        self._report("warning", ANSWER_DISCARDED, agent, about)
 
     def failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
         """Report a guard or an action that raised."""
-        about = {"exc_info": error, "error": loggers.describe(error)}
-        self._report("error", event, agent, **about, **edge.ends())
+        about = {"exc_info": error, "error": loggers.describe(error), **edge.ends()}
+        self._report("error", event, agent, about)
 
-    def _report(self, level: Level, event: str, agent: Any, **keys: Any) -> None:
-        about = {"chart": self._chart, "agent_id": agent_name(agent)}
-        loggers.report(self.logger, level, event, {**about, **keys})
+    def _report(self, level: Level, event: str, agent: Any, about: Mapping[str, Any]) -> None:
+        keys = {"chart": self._chart, "agent_id": agent_name(agent), **about}
+        loggers.report(self.logger, level, event, keys)
 
 
 def announce(
@@ -117,9 +119,8 @@ def announce(
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
     """
-    chart = question.chart
     keys = {
-        **({} if chart is None else {"chart": chart.name}),
+        **({} if question.chart is None else {"chart": question.chart.name}),
         "agent_id": agent_name(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,

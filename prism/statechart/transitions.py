@@ -217,15 +217,14 @@ class StateTransition:
     from_state: Any = read_only(attrgetter("_edge.from_state"))
     to_state: Any = read_only(attrgetter("_edge.to_state"))
     trigger: str = read_only(attrgetter("_edge.trigger"))
-    timestamp: datetime = read_only(lambda entry: datetime.fromtimestamp(entry._time, UTC))
+    timestamp: datetime = read_only(lambda entry: _in_utc(entry._time))
     context: dict[str, Any] | None = read_only(lambda entry: unpack(entry._keys, entry._value))
 
     def __init__(
         self, from_state: Any, to_state: Any, trigger: str, timestamp: datetime, context: Any = None
     ) -> None:
-        aware = timestamp if timestamp.tzinfo is not None else timestamp.replace(tzinfo=UTC)
         self._edge: Edge = shared_edge(from_state, to_state, trigger)
-        self._time: float = aware.timestamp()
+        self._time: float = _in_utc(timestamp).timestamp()
         self._keys, self._value = pack(context)
 
     def to_dict(self) -> dict[str, Any]:
@@ -283,6 +282,21 @@ class StateTransition:
 
     def _fields(self) -> tuple[Any, ...]:
         return self.from_state, self.to_state, self.trigger, self.timestamp, self.context
+
+
+def _in_utc(time: float | datetime) -> datetime:
+    """Return the time of a record, which its chart's clock may have as a datetime.
+
+    Raises:
+        FieldValueError: If it is no time.
+    """
+    if isinstance(time, datetime):
+        return time.replace(tzinfo=UTC) if time.tzinfo is None else time.astimezone(UTC)
+    try:
+        return datetime.fromtimestamp(time, UTC)
+    except (TypeError, ValueError, OverflowError, OSError):
+        problem = f"the clock returned {time!r}: it must return seconds since the epoch"
+        raise FieldValueError(problem) from None
 
 
 _new_record = StateTransition.__new__

@@ -15,13 +15,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partialmethod
+from functools import cache
 from inspect import iscoroutinefunction
 from sys import modules
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
+from prism.telemetry.instruments import Level, installed, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -30,51 +30,55 @@ LOGGER_NAME = "prism.statechart"
 class EventLogger(Protocol):
     """The part of a structlog logger that the engine uses."""
 
-    def info(self, event: str, **keys: Any) -> Any:
+    def info(self, event: str, /, **keys: Any) -> Any:
         """Record something that happened."""
 
-    def warning(self, event: str, **keys: Any) -> Any:
+    def warning(self, event: str, /, **keys: Any) -> Any:
         """Record something that went wrong and was dealt with."""
 
-    def error(self, event: str, **keys: Any) -> Any:
+    def error(self, event: str, /, **keys: Any) -> Any:
         """Record a fault in the user's code."""
 
 
-class StandardLogger:
-    """Passes events to a logger of the standard library, if it is enabled for them.
+def as_record(_logger: object, _level: str, event: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the arguments with which a logger of the standard library records an event.
 
-    A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
-    ``{"event": ..., **keys}``.
+    It may be the last processor of structlog. A record's message is the event with its keys as
+    text; its attribute ``prism`` has them as data: ``{"event": ..., **keys}``.
+    """
+    raised = event.get("exc_info")
+    data = {name: value for name, value in event.items() if name != "exc_info"}
+    # logging shows the traceback, so ``error`` would only repeat it
+    hidden = ("event", "error" if raised else None)
+    listed = {name: value for name, value in data.items() if name not in hidden}
+    # one attribute for all keys: ``name``, for one, is an attribute of every record already
+    return ("%s %s", event["event"], listed), {"exc_info": raised, "extra": {"prism": data}}
 
-    Args:
-        name: Name of the logger; the root logger by default.
+
+class Recorder:
+    """A logger of prism's own, to which the keys of an event are handed as they are.
+
+    With a copy of them for each logger on the way, a line of a log took a third longer.
     """
 
-    __slots__ = ("_logger",)
+    def record(self, level: Level, event: str, keys: Mapping[str, Any]) -> None:
+        """Record an event."""
+        raise NotImplementedError
 
-    def __init__(self, name: str | None = None) -> None:
-        self._logger = logging.getLogger(name)
+    def info(self, event: str, /, **keys: Any) -> None:
+        """Record something that happened."""
+        self.record("info", event, keys)
 
-    def log(self, level: int, event: str, /, **keys: Any) -> None:
-        """Record an event at a level of the standard library."""
-        if not self._logger.isEnabledFor(level):
-            return
+    def warning(self, event: str, /, **keys: Any) -> None:
+        """Record something that went wrong and was dealt with."""
+        self.record("warning", event, keys)
 
-        # logging shows the traceback, so ``error`` would only repeat it
-        raised = keys.pop("exc_info", None)
-        listed = {name: value for name, value in keys.items() if not raised or name != "error"}
-        # one attribute for all keys: ``name``, for one, is an attribute of every record already
-        data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, listed, exc_info=raised, extra={"prism": data})
-
-    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
-    info: partialmethod[None] = partialmethod(log, logging.INFO)
-    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
-    error: partialmethod[None] = partialmethod(log, logging.ERROR)
-    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
+    def error(self, event: str, /, **keys: Any) -> None:
+        """Record a fault in the user's code."""
+        self.record("error", event, keys)
 
 
-class LateLogger:
+class LateLogger(Recorder):
     """A logger for use before it is known where the events go.
 
     Attributes:
@@ -82,28 +86,21 @@ class LateLogger:
         is_silent: Whether nobody is to hear them, as they were logged before.
     """
 
-    __slots__ = ("is_silent", "opened")
+    opened: EventLogger | None = None
+    is_silent: bool = False
 
-    def __init__(self) -> None:
-        self.opened: EventLogger | None = None
-        self.is_silent: bool = False
-
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+    def record(self, level: Level, event: str, keys: Mapping[str, Any]) -> None:
+        """Record an event where they go by now."""
         report(self, level, event, keys)
-
-    info: partialmethod[None] = partialmethod(_log, "info")
-    warning: partialmethod[None] = partialmethod(_log, "warning")
-    error: partialmethod[None] = partialmethod(_log, "error")
 
 
 _standard = logging.getLogger(LOGGER_NAME)
-_standard_logger = StandardLogger(LOGGER_NAME)
 
 
 def somebody_listens(level: int = logging.INFO) -> bool:
     """Return whether anybody may listen to charts without their own logger."""
     # every fire asks, and a third call would make it a sixth slower
-    if event_hooks or (_is_configured() and configuration() is not None):
+    if installed or (_is_configured() and configuration() is not None):
         return True
     return _standard.isEnabledFor(level)
 
@@ -115,7 +112,7 @@ def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
         logger: The chart's or reasoner's own logger, if it has one.
         level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
-    return bool(event_hooks and level > logging.DEBUG) or _logger_for(logger, level) is not None
+    return bool(installed and level > logging.DEBUG) or _logger_for(logger, level) is not None
 
 
 def _logger_for(logger: Any, level: int) -> Any:
@@ -127,7 +124,7 @@ def _logger_for(logger: Any, level: int) -> Any:
     if logger is None:
         config = configuration()
         if config is None:
-            return _standard_logger if _standard.isEnabledFor(level) else None
+            return _standard if _standard.isEnabledFor(level) else None
         logger = _configured_logger(config)
     if level > logging.DEBUG:
         return logger
@@ -142,21 +139,13 @@ def synchronous(logger: EventLogger | None) -> EventLogger | None:
     Raises:
         DefinitionError: If they are coroutines, which nobody would await.
     """
-    kind = type(logger)
-    if "structlog" in modules and not hasattr(kind, "info"):
-        # structlog makes the logger itself when it is first used
-        kind = modules["structlog"].get_config()["wrapper_class"]
-    if logger is not None and _is_asynchronous(kind):
+    if iscoroutinefunction(info := getattr(logger, "info", None)):
         raise DefinitionError(
-            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
-            "synchronous methods, or none, so that events go to the processors of structlog"
+            f"{info.__qualname__} is a coroutine, which nobody would await: give a logger "
+            "with synchronous methods, or none, so that events go to the processors of structlog"
         )
 
     return logger
-
-
-def _is_asynchronous(kind: type) -> bool:
-    return iscoroutinefunction(getattr(kind, "info", None))
 
 
 def report(
@@ -164,7 +153,7 @@ def report(
 ) -> None:
     """Log an event. Warnings and errors go to the standard library if they go nowhere else.
 
-    A processor of structlog that raises loses the event, and nothing else.
+    Where structlog raises, as with a full disk, the event is lost, and nothing else.
 
     Args:
         preferred: The chart's or reasoner's own logger, if it has one.
@@ -173,12 +162,12 @@ def report(
         keys: What happened; an exception as ``exc_info``.
 
     Raises:
-        Exception: What a logger raises that is no processor's fault, such as a full disk.
+        Exception: What another logger raises, such as that of a run on a full disk.
     """
     is_detail = level == "debug"
     # a logger that relays events is observed when it passes them on, in the order of the log
-    if event_hooks and not (is_detail or getattr(preferred, "relays", False)):
-        observe("event", LogEvent, event, level, dict(keys))
+    if installed and not (is_detail or getattr(preferred, "relays", False)):
+        observe("event", event, level, dict(keys))
     logger = _logger_for(preferred, logging.DEBUG if is_detail else logging.INFO)
     if logger is None:
         if level not in ("warning", "error") or getattr(preferred, "is_silent", False):
@@ -186,13 +175,19 @@ def report(
         if level == "warning" and (kinds := _unheard.get()) is not None:
             _warn_once(kinds, event, keys)
             return
-        logger = _standard_logger
+        logger = _standard
+    args: tuple[Any, ...] = (event,)
+    if logger is _standard:
+        args, keys = as_record(logger, level, {"event": event, **keys})
     try:
-        getattr(logger, level)(event, **keys)
+        if isinstance(logger, Recorder):
+            logger.record(level, event, keys)
+        else:
+            getattr(logger, level)(*args, **keys)
     except Exception as error:
-        if isinstance(error, OSError) or not type(logger).__module__.startswith("structlog"):
+        if not type(logger).__module__.startswith("structlog"):
             raise
-        warn_standard(f"a processor of structlog lost {event}: {describe(error)}")
+        warn_standard(f"structlog lost {event}: {describe(error)}")
 
 
 _unheard: ContextVar[set[str] | None] = ContextVar("prism_unheard", default=None)
@@ -269,7 +264,7 @@ def _configured_logger(config: Mapping[str, Any]) -> Any:
     """Return structlog's logger as the application has configured it by now."""
     structlog = modules["structlog"]
     # an asynchronous logger would have to be awaited
-    is_asynchronous = _is_asynchronous(config["wrapper_class"])
+    is_asynchronous = iscoroutinefunction(getattr(config["wrapper_class"], "info", None))
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
     adder = structlog.processors.CallsiteParameterAdder
     processors = [
@@ -280,6 +275,5 @@ def _configured_logger(config: Mapping[str, Any]) -> Any:
 
 def _with_callers_place(add: Any) -> Any:
     """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
-    parameter = modules["structlog"].processors.CallsiteParameter
-    parameters = {*map(parameter, add(None, "info", {}))}
+    parameters = {*map(modules["structlog"].processors.CallsiteParameter, add(None, "info", {}))}
     return type(add)(parameters, additional_ignores=["prism.", "transitions."])

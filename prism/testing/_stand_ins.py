@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
@@ -14,7 +14,7 @@ from prism.agents import SocialAgent
 from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
 from prism.runlog.writer import DEFAULT_START, SECONDS_PER_TICK
 from prism.statechart.names import agent_name
-from prism.telemetry import Instrument, LogEvent
+from prism.telemetry import Instrument
 from prism.telemetry.events import TRANSITION
 
 Event = dict[str, Any]
@@ -72,7 +72,7 @@ class FrozenClock:
         Args:
             time: A timedelta, or seconds.
         """
-        self.now += time if isinstance(time, timedelta) else timedelta(seconds=time)
+        self.now += time if isinstance(time, timedelta) else timedelta(seconds=float(time))
 
     def at(self, time: datetime) -> None:
         """Set the clock to a time, in UTC if it has no time zone."""
@@ -90,9 +90,9 @@ class TransitionLog(Instrument):
     def __init__(self) -> None:
         self.events: list[Event] = []
 
-    def event(self, details: LogEvent, /) -> None:
+    def event(self, name: str, _level: str, keys: Mapping[str, Any], /) -> None:
         """Keep an event."""
-        self.events.append({"event": details.name, **details.keys})
+        self.events.append({"event": name, **keys})
 
     def of(self, agent: Any) -> list[Event]:
         """Return the events of an agent, or of its id (a text, a number or a UUID)."""

@@ -83,8 +83,9 @@ class Agent(Declares):
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
     else:
-        world = None
+        world = state = None
         neighbours = NOBODY
+        state_history = ()
 
     state_memory: ClassVar[Any] = None
     attributes: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -182,14 +183,13 @@ class Agent(Declares):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        meanings: Mapping[Any, str] = self.world.meanings
-        return meanings
+        return cast("Mapping[Any, str]", self.world.meanings)
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
-        names = [name for name in type(self).fields if name not in Agent.fields]
-        attributes = {name: getattr(self, name) for name in names}
-        attributes.update(self.attributes)
+        cls = type(self)
+        own = {name: getattr(self, name) for name in cls.fields if name not in Agent.fields}
+        attributes = {**own, **self.attributes}
         return {"attributes": identify(attributes)} if attributes else {}
 
     def memories(self, most: int) -> Sequence[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from functools import partialmethod
 from typing import Any
 
 from prism.errors import FieldValueError
@@ -25,7 +24,7 @@ from prism.telemetry.events import (
     TRANSITION,
 )
 from prism.telemetry.instruments import Level
-from prism.telemetry.loggers import EventLogger, is_heard, report
+from prism.telemetry.loggers import EventLogger, Recorder, is_heard, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
 
@@ -50,14 +49,14 @@ class Turn:
     agent: Any
     tick: int
     moment: Moment
-    lines: list[tuple[Level, str, dict[str, Any]]] = field(default_factory=list)
+    lines: list[tuple[Level, str, Mapping[str, Any]]] = field(default_factory=list)
 
 
 UNDER_WAY: ContextVar[Turn | None] = ContextVar("prism_turn", default=None)
 """The turn whose task is running, if agents are ahead of each other."""
 
 
-class Events:
+class Events(Recorder):
     """Writes the events of a run; those of setup follow those that begin the run.
 
     It is also the logger of the run's charts and reasoners if the log covers some agents alone, or
@@ -147,7 +146,7 @@ class Events:
             for level, event, keys in turn.lines:
                 report(self._logger, level, event, keys)
 
-    def _log(self, level: Level, event: str, /, **keys: Any) -> None:
+    def record(self, level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event that the log covers, or keep it if a turn is under way."""
         covered, turn = self.covered, UNDER_WAY.get()
         if covered is not None and event in _OF_AN_AGENT and keys["agent_id"] not in covered:
@@ -156,7 +155,3 @@ class Events:
             report(self._logger, level, event, keys)
         else:
             turn.lines.append((level, event, keys))
-
-    info: partialmethod[None] = partialmethod(_log, "info")
-    warning: partialmethod[None] = partialmethod(_log, "warning")
-    error: partialmethod[None] = partialmethod(_log, "error")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, cast
 
 import orjson
 
@@ -12,6 +12,7 @@ from prism._faults import shortened
 from prism.errors import DefinitionError, FieldValueError, InputError
 from prism.files.records import digest
 from prism.runlog import SimulatedClock
+from prism.runlog.writer import simulated
 from prism.runs import Observer, Outcome, PolicyOptions, RunFolder, WriterOptions
 from prism.runs.options import (
     POLICY,
@@ -166,7 +167,7 @@ class Run(Generic[WorldT_co]):
         # their values before any treatment changes them
         self._values = parameter_values(self._world)
         self._loop_logger: EventLogger | None = None
-        self._logger, self._clock = synchronous(named["logger"]), named["clock"]
+        self._logger, self._clock = synchronous(named["logger"]), simulated(named["clock"])
 
         for name, least in {"rounds": 1, "ticks": 1, "seed": -MOST, "log_agents": 0}.items():
             value = getattr(self.world_class, name, None) if named[name] is None else named[name]
@@ -195,11 +196,10 @@ class Run(Generic[WorldT_co]):
         """
         try:
             outcome = carry_out(self, None, on_round=on_round, with_config=False)
+            return cast("WorldResults", outcome.results)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
-        results: WorldResults = outcome.results
-        return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Carry out the run; the async twin of `run`."""
@@ -237,8 +237,7 @@ class Run(Generic[WorldT_co]):
     @property
     def world(self) -> WorldT_co:
         """The world, with its agents."""
-        world: WorldT_co = self.loop.world
-        return world
+        return cast("WorldT_co", self.loop.world)
 
     @property
     def agents(self) -> Sequence[Any]:

@@ -130,12 +130,16 @@ class Turns:
             problem = "cannot add anybody, in an independent world: add newcomers in a hook"
             raise SimulationError(f"{source!r} {problem}")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
-        self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
+        # where the parent is now, as it may leave before the end of a tick `together`
+        places = (
+            [] if parent is None else [(each, each.place_of(parent)) for each in parent._spaces]
+        )
+        self.defer(lambda: self._join(agent, places, source, neighbours), self.acting or agent)
 
     def _join(
-        self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+        self, agent: Any, places: Sequence[Any], source: Any, neighbours: Sequence[Agent]
     ) -> None:
-        self.population.take_in(agent, parent, neighbours)
+        self.population.take_in(agent, places, neighbours)
         if not self.has_begun:
             return
         self.count(agent, 1)
@@ -220,7 +224,13 @@ class Turns:
     # What agents call
 
     def defer(self, action: Callable[[], Any], whose: Agent) -> Any:
-        """Do something now and return its result, or do it at the end of a tick `together`."""
+        """Do something now and return its result, or do it at the end of a tick `together`.
+
+        Raises:
+            SimulationError: If a measure does it.
+        """
+        if self.has_begun and self.refusing is not None:
+            raise SimulationError(self.refusing)
         if self.deferred is None:
             return action()
         self.deferred.append((self.rank_of(whose), whose.agent_id, action))

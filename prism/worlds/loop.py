@@ -240,7 +240,6 @@ class Loop:
             world.round_begins()
             turns.assignments.log()
             await turns.round(self.pace)
-            turns.end_if_over()
             if number in (1, self.rounds):
                 turns.population.require_counted()
             states = turns.population.states()

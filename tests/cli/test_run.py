@@ -212,6 +212,12 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--policy", "none.json"), "none.json: there is no such file"),
         (("--model", "openai:a"), "--model must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),
+        (("--bogus",), "--bogus"),
+        (("--agents", "-3"), "--agents must be a whole number"),
+        (("--agents", "2.5"), "--agents must be a whole number"),
+        (("--agents", "1,000"), "--agents must be a whole number or a file"),
+        (("--out", "model.toml"), "model.toml: cannot be written to"),
+        (("--out", "/proc/nope/run"), "cannot be written to"),
     ],
 )
 @pytest.mark.sampled(6)

@@ -150,6 +150,7 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
     assert "(8 agents at the end)" in ran.out
 
 
+@pytest.mark.slow
 def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:
     """The message has the exception and the line of the world's own code."""
     failing = SPINNING.replace("print(self.agents[0].neighbours)", "1 / 0")

@@ -1,13 +1,19 @@
 """Time inside a simulation."""
 
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
+from pathlib import Path
+from time import time
+from typing import Any
 
 import pytest
 import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism.runlog import SimulatedClock
+from prism import Run
+from prism.errors import InputError
+from prism.runlog import RunLog, SimulatedClock
 
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: timezone(timedelta(minutes=minutes)))
 starts = st.datetimes(datetime(1970, 1, 2), datetime(2200, 1, 1), timezones=zones)
@@ -65,3 +71,11 @@ def test_round_and_tick_are_bound_temporarily() -> None:
             assert context()["tick"] == 1
         clock.advance()
         assert context() == {"round": "mine", "other": 1}
+
+
+def test_a_clock_that_only_tells_the_time_is_refused(tmp_path: Path) -> None:
+    """A run and its log also need round and tick."""
+    only_time: Any = time
+    for make in (partial(RunLog, tmp_path / "events.jsonl"), partial(Run, "rumour", 3)):
+        with pytest.raises(InputError, match="'clock': must be a SimulatedClock, got <built-in"):
+            make(clock=only_time)

@@ -20,6 +20,7 @@ from tests.kit.logs import WriteLog
 from tests.kit.waiting import wait_until
 
 RUN = Run(Feed, 20, rounds=3, seed=1)
+KILLED = "its process ended without a reason: it was killed, or the machine stopped"
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +84,7 @@ def test_a_look_disturbs_nobody(tmp_path: Path) -> None:
 
 def test_a_stopped_run_is_where_its_log_ends(cut: Path) -> None:
     """Without a sign of life the log says where a run was, however it is cut off."""
-    assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12)
+    assert run_status(cut) == RunStatus(cut, "stopped", 2, 3, 3, 12, KILLED)
 
 
 @pytest.mark.parametrize(
@@ -125,10 +126,10 @@ def test_a_log_without_a_folder(write_log: WriteLog) -> None:
     path = write_log(lines, "own.jsonl")
     assert run_status(path) == RunStatus(path, "complete", 4, 2)
     path = write_log(lines[:1], "other.jsonl")
-    assert run_status(path) == RunStatus(path, "stopped", 4, 2)
+    assert run_status(path) == RunStatus(path, "stopped", 4, 2, problem=KILLED)
     for odd in (b"\x00" * 100_000, make.move("x", "a", "b", round="four", tick=True)):
         path = write_log([{"event": "x"}, odd], "odd.jsonl")
-        assert run_status(path) == RunStatus(path, "stopped")
+        assert run_status(path) == RunStatus(path, "stopped", problem=KILLED)
 
 
 def test_runs_are_found_below(complete: Path, tmp_path: Path) -> None:

@@ -135,8 +135,9 @@ def fragile(folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> Batch:
-    """Return a small batch that has been carried out by two processes."""
-    return batch(Plan(SMALL), tmp_path_factory.mktemp("batch") / "out", workers=2)
+    """Return a small batch that has been carried out."""
+    with ThreadPoolExecutor(1) as threads:
+        return batch(Plan(SMALL), tmp_path_factory.mktemp("batch") / "out", executor=threads)
 
 
 @pytest.mark.slow

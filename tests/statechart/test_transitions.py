@@ -13,6 +13,7 @@ from uuid import UUID
 import numpy as np
 import pytest
 
+from prism.errors import FieldValueError
 from prism.statechart import Statechart, identify
 from prism.statechart.states import AgentState
 from prism.statechart.transitions import StateTransition, Transition
@@ -36,10 +37,28 @@ def record(**changes: Any) -> StateTransition:
     ],
 )
 def test_record_keeps_time_as_utc(given: datetime) -> None:
-    """Times of any zone, and naive ones, are kept as aware UTC to the microsecond."""
-    kept = record(timestamp=given).timestamp
-    assert kept == datetime(2026, 1, 30, 12, 0, 0, 123456, tzinfo=UTC)
-    assert kept.tzinfo is UTC
+    """Times of any zone, and naive ones, are kept as aware UTC, and so are those of a clock."""
+    for kept in (record(timestamp=given), recorded_at(given)):
+        assert kept.timestamp == datetime(2026, 1, 30, 12, 0, 0, 123456, tzinfo=UTC)
+        assert kept.timestamp.tzinfo is UTC
+
+
+def recorded_at(time: Any) -> StateTransition:
+    """Return what a chart records when its clock returns a time."""
+    chart = Statechart(S, [Transition("go", S.IDLE, S.SCROLLING)], S.IDLE, clock=lambda: time)
+    agent = chart.adopt(SimpleNamespace(state=S.IDLE))
+    chart.fire(agent, "go")
+    (kept,) = agent.state_history
+    assert isinstance(kept, StateTransition)
+    return kept
+
+
+@pytest.mark.parametrize("time", [None, float("nan"), 1.7e12, "noon"])
+def test_what_is_no_time_of_a_clock_is_named(time: Any) -> None:
+    """A record cannot say when it was made if its clock counts milliseconds, for instance."""
+    kept = recorded_at(time)
+    with pytest.raises(FieldValueError, match=f"the clock returned {time!r}: .* seconds since"):
+        kept.to_dict()
 
 
 def test_record_is_a_dataclass() -> None:

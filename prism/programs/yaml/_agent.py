@@ -9,12 +9,10 @@ from copy import deepcopy
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from weakref import WeakSet
 
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
-from prism.programs.yaml._file import Template
 from prism.programs.yaml._sandbox import (
     PROVIDED,
     TURN_SECONDS,
@@ -31,9 +29,6 @@ from prism.worlds.guests import Services
 
 STATE_KEY = "_state_machine"
 """Name in the context under which the state is kept."""
-
-_warned_of: WeakSet[Template] = WeakSet()
-"""The prompts of which it is known that nobody sets all variables."""
 
 _INTERRUPTED = "failed: the run was stopped in the middle of it, and does not repeat it"
 _MOST_ACTIONS = 20
@@ -187,11 +182,11 @@ class WorkflowAgent(ProgramAgent[Step]):
         assert step.reply is not None
         values = self.variables.of(step.prompt.reads)
         self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
-        if unknown and self.turn_number == 1 and step.prompt not in _warned_of:
-            # once for all agents that share a prompt
-            _warned_of.add(step.prompt)
-            names = ", ".join(unknown)
-            warn_standard(f"nobody has set {names}, which the prompt of {step.name} names")
+        # once for all agents that share the prompt
+        if unknown and self.turn_number == 1 and not step.prompt.is_warned_of:
+            step.prompt.is_warned_of = True
+            listed = ", ".join(unknown)
+            warn_standard(f"nobody has set {listed}, which the prompt of {step.name} names")
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:

@@ -20,7 +20,7 @@ from prism.statechart._engine.writing import add_missing_fields, keep_record, re
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import read_only, shared_edge
-from prism.telemetry.instruments import GuardEvaluated, engine_hooks
+from prism.telemetry.instruments import installed
 from prism.telemetry.loggers import EventLogger
 
 
@@ -102,14 +102,14 @@ class AdoptedEngine(Driving[Any]):
         self._write(model, edge, partial(keep_record, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
-        if engine_hooks and data.error is None and data.state is not None:
+        if installed and data.error is None and data.state is not None:
             made = data.transition if adapter.is_made(data) else None
             # the event began in the state that the transition left
             arcs = data.event.transitions.get(made.source if made else data.state.name, [])
             for arc in arcs[: arcs.index(made) + 1 if made else None]:
                 if arc.conditions:
                     outcome = "passed" if arc is made else "failed"
-                    self._observe("guard", GuardEvaluated, data, arc, outcome)
+                    self._observe("guard", data, arc, outcome)
         super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:

@@ -26,7 +26,7 @@ from prism.statechart._parts import Guard
 from prism.statechart.names import function_name
 from prism.statechart.states import state_enum, state_text
 from prism.statechart.transitions import Transition, shared_edge
-from prism.telemetry.instruments import GuardOutcome, engine_hooks
+from prism.telemetry.instruments import installed
 
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
@@ -40,7 +40,7 @@ MACHINE_HOOKS = (
 class Verdict(NamedTuple):
     """The result of a guard: it passed, it failed, or it raised an error."""
 
-    outcome: GuardOutcome
+    outcome: str
     error: Exception | None = None
 
 
@@ -102,7 +102,7 @@ class GuardCondition(Condition):
         """Evaluate the guard on the event's agent and context."""
         guard: Any = self.func
         verdict = evaluate(guard, event_data.model, context_of(event_data))
-        if engine_hooks or verdict.error is not None:
+        if installed or verdict.error is not None:
             event_data.machine.chart._report_guard(verdict, event_data)
         return verdict is PASSED
 

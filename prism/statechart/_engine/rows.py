@@ -22,7 +22,7 @@ from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
 from prism.statechart.states import SEPARATOR, is_text, state_text
 from prism.statechart.transitions import Edge, is_meant, trigger_text
-from prism.telemetry.instruments import engine_hooks
+from prism.telemetry.instruments import installed
 
 if TYPE_CHECKING:
     from prism.statechart._hierarchy import Hierarchy
@@ -253,7 +253,7 @@ class Moment:
         """Return whether the guard of a transition passes."""
         if arc not in self.verdicts:
             verdict = self.verdicts[arc] = evaluate(arc.written.guard, self.agent, self.context)
-            if engine_hooks or verdict.error is not None:
+            if installed or verdict.error is not None:
                 self.judged(arc, verdict)
         return self.verdicts[arc] is PASSED
 

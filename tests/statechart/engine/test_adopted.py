@@ -17,7 +17,7 @@ from transitions.extensions.states import Tags, Timeout, add_state_features
 
 from prism.errors import DefinitionError, UnknownStateError
 from prism.statechart import Statechart, Transition
-from prism.telemetry import GuardEvaluated, Instrument, TransitionDetails, instrumented
+from prism.telemetry import Instrument, instrumented
 
 
 class Phase(Enum):
@@ -337,11 +337,11 @@ class Watching(Instrument):
         self.made: list[Any] = []
         self.asked: list[Any] = []
 
-    def transition(self, details: TransitionDetails) -> None:
-        self.made.append(details.chart.transitions[details.number].trigger)
+    def transition(self, chart: Any, number: Any, *_: Any) -> None:
+        self.made.append(chart.transitions[number].trigger)
 
-    def guard(self, details: GuardEvaluated) -> None:
-        self.asked.append((details.number, details.outcome))
+    def guard(self, _chart: Any, number: Any, _agent: Any, _context: Any, *verdict: Any) -> None:
+        self.asked.append((number, *verdict))
 
 
 def test_instruments_see_what_a_machine_does() -> None:

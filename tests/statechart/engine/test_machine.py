@@ -206,7 +206,7 @@ def test_an_error_that_is_handled_after_the_move_leaves_it_made(
 ) -> None:
     """By either way: `fire` returns the state, and state, record, log and Instruments agree."""
     made: list[Any] = []
-    watching = type("", (Instrument,), {"transition": lambda _, move: made.append(move.number)})()
+    watching = type("", (Instrument,), {"transition": lambda _, *move: made.append(move[1])})()
 
     def fails(event: EventData) -> None:
         raise LookupError(event.event.name)
