@@ -24,9 +24,9 @@ _KEYS_AS_COLUMNS = {
 """The columns of objects whose keys become columns."""
 
 _OF_FEED = (
-    *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
-    *("replies_received", "reshares_received", "likes_received"),
-)
+    "archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes",
+    "replies_received", "reshares_received", "likes_received",
+)  # fmt: skip
 _BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
 
 _UNPACED = "create table paced as select null as run, null as line, null as rounds_in_state limit 0"
