@@ -429,11 +429,10 @@ class OllamaServer(ModelServer):
 
     async def load(self, cost: Cost | None = None) -> None:  # noqa: ARG002 - it costs nothing
         """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
         await self.ready()
-        await self.sent(
-            Call(self.client.generate, (), named), Cost(), self.settings["load_timeout"]
-        )
+        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
+        load = Call(self.client.generate, (), named)
+        await self.sent(load, Cost(), self.settings["load_timeout"])
 
     async def usable_window(self) -> int | None:
         """Return the window in the settings, with which Ollama reloads the model, or its own."""

@@ -93,8 +93,7 @@ async def test_a_short_key_takes_no_words_out_of_answers(
     server: FakeOllama, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Servers that check no key are often given one such as ``next``: answers stay whole."""
-    for name in ("OLLAMA_API_KEY", "OPENAI_API_KEY"):
-        monkeypatch.setenv(name, "next")
+    monkeypatch.setattr("os.environ", dict.fromkeys(("OLLAMA_API_KEY", "OPENAI_API_KEY"), "next"))
     server.fail(Fault.says('{"next_state": "idle"}'))
     assert (await connect().chat(HELLO)).text == '{"next_state": "idle"}'
 
