@@ -146,7 +146,7 @@ class Feed(Posting):
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
             await self.activate(agent for _, agent in self._run_turns.in_order(busy))
-        for reader in self.agents:
+        for _, reader in self._run_turns.in_order(self.agents):
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
 
