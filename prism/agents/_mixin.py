@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy, deepcopy
 from enum import Enum
 from functools import partial
 from operator import attrgetter
 from time import time
-from typing import Any, ClassVar, Self, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex, cast
 
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
@@ -79,14 +79,14 @@ class StatechartMixin:
         max_history_depth: Maximum length of ``state_history``, above 0.
 
     Raises:
-        AgentError: (a TypeError) if the class is a pydantic model.
+        AgentError: (a TypeError) if the class is a model or a dataclass of pydantic.
     """
 
     state_type: ClassVar[type[Enum]] = AgentState
 
     # writes the underscored fields directly, past the properties, which is faster; None in a class
-    # that overrides one of the properties (`__new__`)
-    _prism_writer: ClassVar[Callable[..., Any] | None] = staticmethod(_write)
+    # that overrides one of the properties
+    _prism_writer: ClassVar[Callable[..., Any] | None]
 
     # until an agent gets values of its own
     _prism_ticks = 0
@@ -96,28 +96,15 @@ class StatechartMixin:
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         """Create the object with its fields set."""
-        # with the first object, since Django adds a model's fields when the class has been made
-        if "_prism_writer" not in cls.__dict__ and any(
-            getattr(cls, name) is not getattr(StatechartMixin, name) for name in _WRITTEN
-        ):
-            cls._prism_writer = None
+        # with the first object, since Django and pydantic change a class that has been made
+        if "_prism_writer" not in cls.__dict__:
+            cls._prism_writer = _writer_for(cls)
         # `object.__new__` refuses the arguments of ``__init__``, which another base may need.
         make = super().__new__
-        made: Self = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
-        agent: Any = made
+        agent: Any = make(cls) if make is object.__new__ else make(cls, *args, **kwargs)
         agent._prism_state = next(iter(cls.state_type))
         agent._prism_history = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
-        return made
-
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse a pydantic model, which would lose the fields without a word."""
-        super().__init_subclass__(**kwargs)
-        if any(base.__module__.partition(".")[0] == "pydantic" for base in cls.__mro__):
-            raise AgentError(
-                f"{cls.__name__} is a pydantic model, which keeps only declared fields: leave "
-                "StatechartMixin out and declare 'state', and 'ticks_in_state' and 'state_history' "
-                "as needed, as fields of the model"
-            )
+        return cast(Self, agent)
 
     def __reduce_ex__(self, protocol: SupportsIndex) -> Any:
         """Include the fields in copies and pickles, even if a ``__getstate__`` omits them."""
@@ -127,8 +114,8 @@ class StatechartMixin:
             return reduced
         make, args, *rest = reduced
         fields = {name: value for name, value in vars(self).items() if name.startswith("_prism_")}
-        if rest and isinstance(rest[0], dict):
-            rest[0] = {name: value for name, value in rest[0].items() if name not in fields}
+        if rest:
+            rest[0] = _without(fields, rest[0])
 
         # a copy shares neither history nor memory
         fields["_prism_history"] = copy(self._prism_history)
@@ -138,9 +125,8 @@ class StatechartMixin:
 
     def _prism_set_state(self, value: Any) -> None:
         if not _is_state_of(value, self.state_type):
-            name = self.state_type.__name__
-            members = ", ".join(f"{name}.{member.name}" for member in self.state_type)
-            problem = f"state must be a member of {name}, got {value!r}"
+            problem = f"state must be a member of {self.state_type.__name__}, got {value!r}"
+            members = ", ".join(self.state_type.__members__)
             raise FieldTypeError(f"{problem}: use one of {members}")
 
         restart_times(self.state_memory or {})
@@ -209,9 +195,29 @@ class StatechartMixin:
         append_record(self.state_history, record, self.max_history_depth)
 
 
+def _writer_for(cls: Any) -> Callable[..., Any] | None:
+    """Return the writer of a class, and refuse pydantic's, which lose the fields without a word."""
+    if hasattr(cls, "__pydantic_validator__"):
+        raise AgentError(
+            f"{cls.__name__} is a class of pydantic, which keeps only declared fields: declare "
+            "'state', 'ticks_in_state' and 'state_history' as such, without StatechartMixin"
+        )
+    is_usual = all(getattr(cls, name) is getattr(StatechartMixin, name) for name in _WRITTEN)
+    return _write if is_usual else None
+
+
 def _is_state_of(value: object, state_type: type[Enum]) -> bool:
     leaves = value.leaves if isinstance(value, Configuration) else (value,)
     return all(isinstance(leaf, state_type) for leaf in leaves)
+
+
+def _without(fields: Mapping[str, Any], state: Any) -> Any:
+    """Return the state of an object without some fields; with slots, it is a pair of dicts."""
+    if type(state) is tuple:
+        return tuple(_without(fields, each) for each in state)
+    if type(state) is not dict or fields.keys().isdisjoint(state):
+        return state
+    return {name: value for name, value in state.items() if name not in fields}
 
 
 def _restore(make: Callable[..., Any], args: tuple[Any, ...], fields: dict[str, Any]) -> Any:

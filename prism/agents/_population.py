@@ -6,22 +6,16 @@ import ast
 import random
 import re
 import warnings
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, fields
 from pathlib import Path
 from reprlib import repr as brief
 from typing import Any
 
+from prism.agents import tables
 from prism.agents.social_agent import ARCHETYPES, Archetype, SocialAgent
-from prism.agents.tables import (
-    attributes_of,
-    columns_of,
-    id_column,
-    ids_of,
-    read_table,
-    refuse_misspelt,
-)
+from prism.agents.tables import text_of
 from prism.agents.words import keywords_of
 from prism.errors import FieldValueError, InputError
 from prism.files import Record, read_json_lines, reading
@@ -165,7 +159,8 @@ _COLUMNS = (
     *("agent_id", "archetype", "following", "following_agentid_list", "previous_tweets"),
     *(*_NAMES, *_INTERESTS, *(column for columns in _PERSONAS for column in columns)),
 )
-_MACRO = re.compile(r"\{\{(char|user)\}\}", re.IGNORECASE)
+# macros of character cards in place of names
+_CHARACTER, _USER = (re.compile(rf"{{{{{who}}}}}", re.IGNORECASE) for who in ("char", "user"))
 _NOT_PYTHON = (ValueError, TypeError, SyntaxError, MemoryError, RecursionError)
 
 
@@ -178,9 +173,9 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     Fields and columns without another use become ``attributes`` of agents. A column of a CSV file
     gives numbers if all its cells are numbers, truth values if all are true or false, and texts
     otherwise; an empty cell is None among numbers and truth values. In the formats of OASIS, the
-    row (counted from 0) is appended to a repeated user name: ``ann#7``, as a note on the standard
-    library's logger ``prism.agents`` says. The interests of an agent without any are the five most
-    frequent long words of its persona and its earlier posts.
+    row (counted from 0) is appended to a repeated user name: ``ann#7``. Ids may be numbers. The
+    interests of an agent without any are the five most frequent long words of its persona and its
+    earlier posts.
 
     Args:
         path: ``.jsonl``: prism's own format, one object per line with ``agent_id`` and, if known,
@@ -201,20 +196,22 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
     """
     path = Path(path)
     with reading(path):
-        records = read_table(path)
-    columns = columns_of(records)
+        records = tables.read_table(path)
+    columns = tables.columns_of(records)
     if path.suffix.lower() == ".jsonl":
-        refuse_misspelt(path, columns, (*_COLUMNS, *_SETTINGS))
-    id_name = id_column(columns) or "name"
+        tables.refuse_misspelt(path, columns, (*_COLUMNS, *_SETTINGS))
+    id_name = tables.id_column(columns) or "name"
     others = [name for name in columns if name not in (*_COLUMNS, id_name)]
-    ids = ids_of(records, id_name)
-    names = frozenset(ids)
+    ids = tables.ids_of(records, id_name)
+    names = {name: name for name in ids}
+    rows = {str(row): name for row, name in enumerate(ids)}
     agents: list[SocialAgent] = []
     posts: list[SeedPost] = []
-    for record, agent_id, values in zip(records, ids, attributes_of(records, others), strict=True):
+    attributes = tables.attributes_of(records, others)
+    for record, agent_id, values in zip(records, ids, attributes, strict=True):
         tweets = _listed(record, "previous_tweets")
         agent = _agent(record, agent_id, tweets, seed)
-        followed = dict.fromkeys(_followed(record, ids, names))
+        followed = dict.fromkeys(_followed(record, names, rows))
         agent.following = tuple(name for name in followed if name != agent_id)
         for setting in _SETTINGS:
             if (value := values.pop(setting, None)) is not None:
@@ -222,27 +219,23 @@ def load_population(path: Path | str, *, seed: int = 0) -> Population:
                     setattr(agent, setting, value)
         agent.attributes = values
         agents.append(agent)
-        topics = tuple(agent.interests)
-        posts += [SeedPost(agent_id, text, topics) for text in tweets]
+        posts += [SeedPost(agent_id, text, tuple(agent.interests)) for text in tweets]
 
     return Population(agents, posts)
 
 
 def _agent(record: Record, agent_id: str, tweets: Sequence[str], seed: int) -> SocialAgent:
     """Return an agent with its persona, and with interests from its texts if it has none."""
-    kind = record.text("archetype", "")
     name = next(iter(_texts(record, _NAMES)), agent_id)
     about = next(filter(None, (_texts(record, columns) for columns in _PERSONAS)), [])
-    interests = [topic for column in _INTERESTS for topic in _topics(record, column)]
-    # a character card has macros in place of names
-    names = {"char": name, "user": "the user"}
+    interests = [topic for column in _INTERESTS for topic in _listed(record, column)]
     with record.at("archetype"):
         return SocialAgent(
             agent_id,
             name,
             interests or keywords_of("\n".join((*about, *tweets))),
-            _MACRO.sub(lambda macro: names[macro[1].lower()], "\n".join(about)),
-            archetype=kind or archetype_for(agent_id, seed),
+            _USER.sub("the user", _CHARACTER.sub(lambda _: name, "\n".join(about))),
+            archetype=text_of(record, "archetype", "") or archetype_for(agent_id, seed),
         )
 
 
@@ -265,14 +258,13 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
 
     posts, known = [], [field.name for field in fields(SeedPost)]
     for record in records:
-        for field in record.fields:
-            if field not in known:
-                raise record.wrong(field, f"unknown field; known are {', '.join(known)}")
-        author = record.text("author_id")
+        if unknown := [field for field in record.fields if field not in known]:
+            raise record.wrong(unknown[0], f"unknown field; known are {', '.join(known)}")
+        author = text_of(record, "author_id")
         if author not in authors:
             raise record.wrong("author_id", f"no agent of the population is called {author!r}")
 
-        topics, post_id = tuple(_listed(record, "topics")), record.text("post_id", "") or None
+        topics, post_id = tuple(_listed(record, "topics")), text_of(record, "post_id", "") or None
         posts.append(SeedPost(author, record.text("text"), topics, post_id))
 
     return posts
@@ -280,43 +272,35 @@ def load_posts(path: Path | str, agents: Iterable[Any]) -> list[SeedPost]:
 
 def _texts(record: Record, columns: Iterable[str]) -> list[str]:
     """Return the texts of some columns, without empty ones and the last line ends."""
-    texts = (record.text(column, "").rstrip("\n") for column in columns)
+    texts = (text_of(record, column, "").rstrip("\n") for column in columns)
     return [text for text in texts if text.strip()]
 
 
-def _topics(record: Record, column: str) -> list[str]:
-    """Return a list of topics, which a cell may also separate by commas or semicolons."""
-    cell = record.fields.get(column)
-    if not isinstance(cell, str) or cell.lstrip().startswith("["):
-        return _listed(record, column)
-    return [topic for each in re.split("[,;]", record.text(column, "")) if (topic := each.strip())]
+def _followed(record: Record, names: Mapping[str, str], rows: Mapping[str, str]) -> Iterator[str]:
+    """Yield the ids that an agent follows, which it may name by their rows."""
+    for column, ids in (("following", names), ("following_agentid_list", rows)):
+        for name in _listed(record, column):
+            if name not in ids:
+                raise record.wrong(column, f"none of the {len(ids)} agents of the file is {name}")
+            yield ids[name]
 
 
-def _followed(record: Record, ids: Sequence[str], agents: Set[str]) -> list[str]:
-    """Return the ids that an agent follows, and those of the rows that it follows."""
-    names, rows = _listed(record, "following"), _listed(record, "following_agentid_list", int)
-    for name in names:
-        if name not in agents:
-            raise record.wrong("following", f"no agent of this file is called {name!r}")
-    for row in rows:
-        if not 0 <= row < len(ids):
-            problem = f"row {row} does not exist: rows are 0 to {len(ids) - 1}"
-            raise record.wrong("following_agentid_list", problem)
-    return [*names, *(ids[row] for row in rows)]
+def _listed(record: Record, column: str) -> list[str]:
+    """Return the texts and numbers of a list, as texts.
 
-
-def _listed(record: Record, column: str, kind: type = str) -> list[Any]:
-    """Return a list, also of a text in which it is written as in Python; empty if missing."""
+    A cell may have them as Python writes a list, or separated by commas or semicolons; other text
+    in place of tweets is one tweet.
+    """
     value = record.fields.get(column)
-    items = [] if value is None else value
-    if isinstance(items, str):
+    items: Any = [] if value is None else value
+    if isinstance(value, str) and value.lstrip().startswith("["):
         # unknown escape sequences are kept without a warning; only the reader of CSV bounds a text
         with warnings.catch_warnings(action="ignore"), suppress(*_NOT_PYTHON):
-            items = ast.literal_eval(items.strip() or "[]")
-    if not isinstance(items, list) or not all(type(item) is kind for item in items):
-        example = "[1, 2]" if kind is int else "['one', 'two']"
-        raise record.wrong(column, f"must be a list such as {example}, got {brief(value)}")
-    if kind is str:
-        record.require_writable(column, items)
-        items = [item for item in items if item.strip()]
-    return items
+            items = ast.literal_eval(value.strip())
+    elif isinstance(value, str):
+        items = [value] if column == "previous_tweets" else re.split(r"\s*[,;]\s*", value.strip())
+    if not isinstance(items, list) or not {*map(type, items)} <= {int, str}:
+        raise record.wrong(column, f"must be a list such as ['one', 'two'], got {brief(value)}")
+    texts = [text for item in items if (text := str(item)).strip()]
+    record.require_writable(column, texts)
+    return texts

@@ -58,17 +58,6 @@ ARCHETYPES: Mapping[str, Archetype] = {kind.name: kind for kind in _ALL}
 """The archetypes that a population file can name."""
 
 
-def archetype_named(name: str) -> Archetype:
-    """Return the archetype with a name.
-
-    Raises:
-        FieldValueError: If there is no such archetype.
-    """
-    if name not in ARCHETYPES:
-        raise FieldValueError(f"archetype must be one of {', '.join(ARCHETYPES)}, got {name!r}")
-    return ARCHETYPES[name]
-
-
 class SocialAgent(StatechartMixin):
     """A user of a social network with a persona and a behavioural state.
 
@@ -127,9 +116,10 @@ class SocialAgent(StatechartMixin):
         self.name: str = name or agent_id
         self.interests = interests
         self.personality: str = personality
-        self.archetype: Archetype | None = (
-            archetype_named(archetype) if isinstance(archetype, str) else archetype
-        )
+        kind = ARCHETYPES.get(archetype) if isinstance(archetype, str) else archetype
+        if archetype is not None and kind is None:
+            raise FieldValueError(f"archetype must be one of {[*ARCHETYPES]}, got {archetype!r}")
+        self.archetype: Archetype | None = kind
         self.following: tuple[str, ...] = tuple(checked_texts("following", following))
         self.pending_action: PendingAction | None = None
         self.random: RandomStream | None = None
@@ -142,7 +132,7 @@ class SocialAgent(StatechartMixin):
         self.attributes: dict[str, Any] = dict(attributes or {})
         thresholds = (engagement_threshold, timeout_threshold)
         for name, threshold in zip(_THRESHOLDS, thresholds, strict=True):
-            value = getattr(self.archetype, name, None) if threshold is None else threshold
+            value = getattr(kind, name, None) if threshold is None else threshold
             if value is not None:
                 setattr(self, name, value)
 

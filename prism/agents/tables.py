@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from reprlib import repr as brief
 from typing import Any
-
-import orjson
 
 from prism.errors import InputError
 from prism.files import Record, parse_json, read_json_lines
 from prism.files.records import read_csv
 from prism.files.source import Source
 
-_logger = logging.getLogger("prism.agents")
-
 _CELLS = (".csv", ".tsv")
-_OF_CARDS = ("spec", "first_mes")
 
 
 def read_table(path: Path) -> list[Record]:
@@ -39,8 +32,7 @@ def read_table(path: Path) -> list[Record]:
     }
     read = readers.get(path.suffix.lower())
     if read is None:
-        problem = f"must end in one of {', '.join(readers)}, got {path.suffix!r}"
-        raise InputError(problem, path=path)
+        raise InputError(f"must end in one of {', '.join(readers)}, got {path.suffix!r}", path=path)
 
     records = [*read(path)]
     if not records:
@@ -52,19 +44,19 @@ def _read_document(path: Path) -> list[Record]:
     """Return the agents of a list, or of a mapping of names, or the one of a character card."""
     source = Source.read(path)
     agents = source.value
-    if isinstance(agents, dict) and any(isinstance(agents.get(key), str) for key in _OF_CARDS):
-        agents = [agents]
-    if not isinstance(agents, (dict, list)):
-        raise source.error("must be a mapping of names to agents, or an array of objects")
+    match agents:
+        # one character card, or what is no agent
+        case {"spec": str()} | {"first_mes": str()} | str() | int() | float() | None:
+            agents = [agents]
 
-    records = []
-    for key, agent in agents.items() if isinstance(agents, dict) else enumerate(agents):
+    records, is_mapping = [], isinstance(agents, dict)
+    for key, agent in agents.items() if is_mapping else enumerate(agents):
         fields = {"persona": agent} if isinstance(agent, str) else agent
         if isinstance(fields, dict) and isinstance(fields.get("spec"), str):
             fields = fields.get("data")
         if not isinstance(fields, dict):
             raise source.error("must be an object or a description of the agent", (key,))
-        named = fields if isinstance(agents, list) else {"agent_id": key, **fields}
+        named = {"agent_id": key, **fields} if is_mapping else fields
         records.append(Record(path, source.line_of((key,)) or None, named, (key,)))
     return records
 
@@ -86,17 +78,12 @@ def refuse_misspelt(path: Path, columns: Iterable[str], fields: Collection[str])
     # loaded only for a table: it costs as much as all of this room
     from difflib import get_close_matches
 
-    folded = {field.casefold(): field for field in fields}
     for column in columns:
-        if column in fields:
-            continue
         # as near as a typing mistake: two words that merely look alike are kept apart
-        for near in get_close_matches(column.casefold(), folded, n=1, cutoff=0.8):
-            raise InputError(
-                f"is no field; did you mean {folded[near]!r}? If not, give it another name",
-                path=path,
-                field=column,
-            )
+        near = [] if column in fields else get_close_matches(column.casefold(), fields, 1, 0.8)
+        if near:
+            problem = f"is no field; did you mean {near[0]!r}? If not, give it another name"
+            raise InputError(problem, path=path, field=column)
 
 
 def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[str, Any]]:
@@ -104,21 +91,12 @@ def attributes_of(records: Sequence[Record], names: Sequence[str]) -> list[dict[
 
     A column of a CSV file is read as numbers or truth values if all cells that are not empty are
     such; empty cells are then None. All its other columns hold texts.
-
-    Raises:
-        InputError: If a log could not hold a value of a JSON file.
     """
     rows = [{name: each.fields[name] for name in names if name in each.fields} for each in records]
     for name in names if records[0].path.suffix.lower() in _CELLS else ():
         values = _column([row[name] for row in rows])
         for row, value in zip(rows, values, strict=True):
             row[name] = value
-    for record, row in zip(records, rows, strict=True):
-        for name, value in row.items():
-            try:
-                orjson.dumps(value)
-            except TypeError as error:
-                raise record.wrong(name, f"cannot be written to a log: {error}") from None
 
     return rows
 
@@ -139,26 +117,29 @@ def id_column(columns: Iterable[str]) -> str | None:
     return next((name for name in ("agent_id", "username", "id") if name in columns), None)
 
 
+def text_of(record: Record, column: str, default: str | None = None) -> str:
+    """Return a text, such as an id, which may be a number.
+
+    Raises:
+        InputError: If it is something else, or missing and has no default.
+    """
+    value = record.fields.get(column)
+    return str(value) if type(value) is int else record.text(column, default)
+
+
 def ids_of(records: Sequence[Record], column: str) -> list[str]:
     """Return the id of each agent; user names, and display names, are made unique by the row.
 
     Raises:
         InputError: If an agent has none, or two agents have one ``agent_id`` or ``id``.
     """
-    lines: dict[str, int | None] = {}
-    renamed = []
+    ids: dict[str, Record] = {}
     for row, record in enumerate(records):
-        value = record.fields.get(column)
-        name = str(value) if type(value) is int else record.text(column)
-        if name in lines:
-            if column in ("agent_id", "id"):
-                where = f" on line {lines[name]}" if lines[name] else ""
-                raise record.wrong(column, f"{name!r} is already used{where}")
-            while name in lines:
-                name = f"{name}#{row}"
-            renamed.append(name)
-        lines[name] = record.line
-    if renamed:
-        message = "%s: repeated user names are told apart by their row: %s"
-        _logger.warning(message, records[0].path, brief(renamed))
-    return list(lines)
+        name = text_of(record, column)
+        if name in ids and column in ("agent_id", "id"):
+            where = f" on line {ids[name].line}" if ids[name].line else ""
+            raise record.wrong(column, f"{name!r} is already used{where}")
+        while name in ids:
+            name = f"{name}#{row}"
+        ids[name] = record
+    return list(ids)

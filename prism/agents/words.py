@@ -24,8 +24,6 @@ _LETTER_WITH_MARKS = re.compile(r"\w\W*")
 _VARIATION_SELECTOR = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 _NARROW_WITHOUT_SPACES = ("THAI", "LAO", "KHMER", "MYANMAR")
 
-_LEAST_KEYWORD, _LEAST_KEYWORD_OF_PAIRS = 5, 2
-_MOST_KEYWORDS = 5
 _COMMON_TEXT = """
 about after again against although always among another around because before being between
 character could current doing during every first follow friend great heart having https interested
@@ -66,10 +64,9 @@ def keywords_of(text: str) -> list[str]:
     counts = Counter(
         run
         for run, has_spaces in _runs(_folded(re.sub(r"[\d_]", " ", text)))
-        if len(run) >= (_LEAST_KEYWORD if has_spaces else _LEAST_KEYWORD_OF_PAIRS)
-        and run not in _COMMON_WORDS
+        if len(run) >= (5 if has_spaces else 2) and run not in _COMMON_WORDS
     )
-    return [word for word, _ in counts.most_common(_MOST_KEYWORDS)]
+    return [word for word, _ in counts.most_common(5)]
 
 
 def _folded(text: str) -> str:
@@ -193,9 +190,7 @@ def checked_texts(field: str, values: Iterable[str]) -> list[str]:
         FieldValueError: If they are one text, which is iterable, too; the message names the field.
     """
     if isinstance(values, str):
-        raise FieldValueError(
-            f"{field} must be a list of strings, got the text {values!r}: write [{values!r}]"
-        )
+        raise FieldValueError(f"{field} must be a list of strings, got the text {values!r}")
     return list(values)
 
 
@@ -204,10 +199,8 @@ def _terms_of_context(context: Any) -> Terms:
     if text is None:
         text = _read(context, "content")
     if topics is None and text is None and not isinstance(context, Mapping):
-        raise FieldTypeError(
-            f"cannot tell the relevance of {context!r}: give a number from 0 to 1, a mapping with "
-            "'relevance', 'topics' or 'text', or a post with topics and text"
-        )
+        cure = "give a number from 0 to 1, or a mapping or post with topics or text"
+        raise FieldTypeError(f"cannot tell the relevance of {context!r}: {cure}")
     return terms_of(checked_texts("topics", topics or ()), text or "")
 
 

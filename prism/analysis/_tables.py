@@ -12,6 +12,7 @@ import orjson
 
 from prism.analysis.loading import column_types, quoted, script
 from prism.errors import InputError
+from prism.statechart.names import did_you_mean
 
 _OF_EVENTS = ("visits", "decided", "wrong", "refused", "assigned", "messages", "happened")
 """Views with a row for each event of a kind, of which most queries need few."""
@@ -23,9 +24,9 @@ _KEYS_AS_COLUMNS = {
 """The columns of objects whose keys become columns."""
 
 _OF_FEED = (
-    *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
-    *("replies_received", "reshares_received", "likes_received"),
-)
+    "archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes",
+    "replies_received", "reshares_received", "likes_received",
+)  # fmt: skip
 _BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
 
 _UNPACED = "create table paced as select null as run, null as line, null as rounds_in_state limit 0"
@@ -146,7 +147,12 @@ class Tables:
             InputError: If there is no such table, or no such agent or event.
         """
         if name not in table_names():
-            raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
+            raise InputError(f"there is no table {name!r}{did_you_mean(name, table_names())}")
+        takes = re.search(r"create macro \w+\((.*)\)", statements()[name])
+        names = takes[1].split(", ") if takes else []
+        if len(arguments) != len(names):
+            use = f"{name}({', '.join(names)})".removesuffix("()")
+            raise InputError(f"the table {name!r} must be used as {use}")
         if name in ("agent", "events_of"):
             self._require("agent" if name == "agent" else "event", arguments)
         if name.endswith("_by"):

@@ -60,8 +60,9 @@ def parse_yaml(text: str, *, path: PathLike[str] | str | None = None) -> YamlDoc
         path: The file it comes from, for the error.
 
     Raises:
-        InputError: If it is not valid YAML, contains a repeated key, a tag or several documents, or
-            exceeds a limit, with its aliases expanded; the error names line and column.
+        InputError: If it is not valid YAML, contains a repeated key, a merge (``<<``), a tag or
+            several documents, or exceeds a limit, with its aliases expanded; the error names line
+            and column.
         MissingExtraError: If PyYAML is not installed.
     """
     if len(text) > MAX_CHARACTERS:
@@ -143,6 +144,8 @@ class _Reader:
 
             # the written form is the name, so a state may be called no, null or 1
             key = str(key_node.value)
+            if key == "<<" and not key_node.style:
+                raise self._wrong(key_node, "prism merges no mappings (<<): write out the keys")
             if key in items:
                 raise self._wrong(key_node, f"the key {key!r} appears twice")
 

@@ -92,20 +92,14 @@ async def _checked(what: str, look: Look, server: ModelServer) -> Check:
     try:
         finding = await look(server)
     except LLMError as error:
-        is_unclear = _is_unclear(what, error)
-        return Check(what, ok=is_unclear, result=f"unknown: {error}" if is_unclear else str(error))
+        # gateways have few paths besides that of conversations, and need not list their models
+        is_clear = isinstance(error, (ModelMissingError, TimedOutError, UnreachableError))
+        if what in get_args(Kind) or is_clear or error.status == 401:
+            return Check(what, ok=False, result=str(error))
+        return Check(what, ok=True, result=f"unknown: {error}")
 
     text = f"{finding.text} ({(perf_counter() - began) * 1000:.0f} ms)"
     return Check(what, ok=True, result=text, is_doubtful=finding.is_doubtful)
-
-
-def _is_unclear(what: str, error: LLMError) -> bool:
-    """Return whether a failure does not show that questions would fail, too."""
-    if what in ("letter", "name"):
-        return False
-    # gateways have few paths besides that of conversations, and need not list their models
-    is_clear = (ModelMissingError, TimedOutError, UnreachableError)
-    return not isinstance(error, is_clear) and error.status != 401
 
 
 async def _server(server: ModelServer) -> Finding:

@@ -37,6 +37,7 @@ from prism.llm.addresses import (
 )
 from prism.reasoner import Cost
 from prism.reasoner.faults import NO_SUCH_PATH
+from prism.reasoner.prompts import DECISION_TOKENS
 from prism.reasoner.requests import (
     ChatReply,
     Request,
@@ -78,6 +79,11 @@ _LEAST_DOUBTFUL = 200
 
 _MOST_BYTES = 1024 * 1024
 
+_BYTES_A_TOKEN = 3000
+"""Bytes of a token with twenty alternatives, each with its own bytes, as they stand in a reply."""
+
+_COMPRESSIONS = {"gzip", "x-gzip", "deflate", "br", "zstd"}
+
 _THINKING = {"think", "chat_template_kwargs", "reasoning_effort"}
 """The parts of requests that say how much a model may think."""
 
@@ -102,7 +108,9 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
         await response.aclose()
         target = safe_address(response.headers.get("location", "another address"))
         raise LLMError(f"{host} redirects to {target}, and loses the question: give that address")
-    if response.headers.get("content-encoding", "identity") != "identity":
+    # some servers name the encoding of their characters there
+    encoding = response.headers.pop("content-encoding", "").lower()
+    if encoding in _COMPRESSIONS and not response.is_error:
         await response.aclose()
         raise BadReplyError(f"{host} sent a compressed reply, which was not asked for")
 
@@ -116,7 +124,7 @@ async def _read_whole(most: int, secrets: Sequence[bytes], response: httpx.Respo
             await response.aclose()
             raise BadReplyError(f"{host} sent a reply of more than {most} bytes")
     await stream.aclose()
-    body = bytes(content)
+    body = b"" if encoding in _COMPRESSIONS else bytes(content)
     for secret in secrets:
         # a short one may occur in any reply
         if response.is_error or len(secret) >= _LONG_SECRET:
@@ -172,7 +180,9 @@ class ModelServer(ClientServer):
         headers = {"Accept-Encoding": "identity"}
         if key:
             headers["Authorization"] = key if key.startswith("Basic ") else f"Bearer {key}"
-        read = partial(_read_whole, _MOST_BYTES, secrets)
+        # thoughts have log-probabilities, too
+        tokens = settings["reply_tokens"] or DECISION_TOKENS
+        read = partial(_read_whole, max(_MOST_BYTES, tokens * _BYTES_A_TOKEN), secrets)
         self._http: dict[str, Any] = {
             # `sent` limits the whole request, and so a reply that comes drop by drop
             "timeout": None,
@@ -417,13 +427,12 @@ class OllamaServer(ModelServer):
         reply = await self.look(lambda: Call(self.client.list, (), {}))
         return [str(each.model) for each in reply.models]
 
-    async def load(self, cost: Cost | None = None) -> None:
+    async def load(self, cost: Cost | None = None) -> None:  # noqa: ARG002 - it costs nothing
         """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
-        del cost  # it costs nothing
         await self.ready()
-        call = Call(self.client.generate, (), named)
-        await self.sent(call, Cost(), self.settings["load_timeout"])
+        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
+        load = Call(self.client.generate, (), named)
+        await self.sent(load, Cost(), self.settings["load_timeout"])
 
     async def usable_window(self) -> int | None:
         """Return the window in the settings, with which Ollama reloads the model, or its own."""
@@ -443,7 +452,7 @@ class OpenAIServer(ModelServer):
     key_variable = "OPENAI_API_KEY"
     unreachable = "check that the server is running, and that the port is right"
     no_model = "start the server with {model}, or name a model that it lists"
-    no_key = "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)"
+    no_key = "give its key in OPENAI_API_KEY, or name another variable (key in --model-file)"
 
     def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         super().__init__(address, model, settings)
@@ -457,18 +466,21 @@ class OpenAIServer(ModelServer):
         method = "GET" if body is None else "POST"
         response = await self.client.request(method, address, json=body)
         response.raise_for_status()
-        # a text that ends by length may end within a character, which `text` replaces
-        return json.loads(response.text)
+        # a text that ends by length may end within a character, and a header name another encoding
+        content = response.content
+        return json.loads(content.decode(json.detect_encoding(content), "replace"))
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call for a conversation."""
         settings = self.settings
+        # OpenAI's newer models refuse the name that all others know
+        bound = "max_completion_tokens" if "max_tokens" in self.dropped else "max_tokens"
         body: dict[str, Any] = {
             "model": self.model,
             "messages": list(request.messages),
             **self.sampling_of(request, settings["temperature"]),
             "seed": settings["seed"] + request.variation,
-            "max_tokens": request.tokens(settings["reply_tokens"]),
+            bound: request.tokens(settings["reply_tokens"]),
             "response_format": None if request.schema is None else _response_format(request.schema),
             **_thinking(settings["think"]),
         }
@@ -488,7 +500,7 @@ class OpenAIServer(ModelServer):
     async def _listed(self, base: str) -> list[dict[str, Any]]:
         address = f"{base}/models"
         listed = await self.look(lambda: Call(self._requested, (address,), {}))
-        data = listed.get("data") if isinstance(listed, dict) else None
+        data = listed.get("data") if isinstance(listed, dict) else listed
         return [each for each in data if isinstance(each, dict)] if isinstance(data, list) else []
 
     async def load(self, cost: Cost | None = None) -> None:
@@ -525,10 +537,8 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a request with a JSON schema; strict where a strict one can say it."""
     named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
     members = schema.get("properties", {})
-    plain = all(
-        each.get("type") in ("string", "number", "integer") and "maxLength" not in each
-        for each in members.values()
-    )
+    types = ("string", "number", "integer")
+    plain = all(e.get("type") in types and "maxLength" not in e for e in members.values())
     if plain and set(schema.get("required", ())) == set(members):
         named["schema"]["additionalProperties"] = False
         named["strict"] = True

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, Literal, get_args
 from urllib.parse import SplitResult, quote, urlsplit
@@ -58,11 +60,13 @@ def same_address(host: str) -> tuple[str, str, int, str]:
 
 def is_local(host: str) -> bool:
     """Return whether an address is one of this machine."""
-    name = _split(host).hostname or ""
+    name = (_split(host).hostname or "").removesuffix(".")
     try:
-        return ip_address(name).is_loopback
+        address = ip_address(name)
     except ValueError:
         return name == "localhost" or name.endswith(".localhost")
+    # 0.0.0.0 is where a server listens, and reaches this machine, too
+    return address.is_loopback or address.is_unspecified
 
 
 def safe_address(host: str) -> str:
@@ -94,7 +98,10 @@ def with_version(host: str) -> str:
 
 def secrets_in(key: str) -> list[str]:
     """Return the spellings of a key that a server may repeat, the longest first."""
-    spelled = {each for part in (key, key.removeprefix("Basic ")) for each in _spellings(part)}
+    parts = [key, key.removeprefix("Basic ")]
+    with suppress(ValueError):  # where it is no name and password in Base64
+        parts.append(b64decode(parts[1], validate=True).decode().partition(":")[2])
+    spelled = {each for part in parts for each in _spellings(part)}
     # a shorter one would occur in any text, and protects nothing
     return sorted((each for each in spelled if len(each) >= _SHORTEST_SECRET), key=len)[::-1]
 
@@ -103,9 +110,8 @@ def _spellings(secret: str) -> Iterator[str]:
     """Yield the spellings of a secret in JSON, in JSON within JSON, and in an address."""
     in_json = json.dumps(secret)[1:-1]
     for text in (secret, in_json, json.dumps(in_json)[1:-1]):
-        yield text
-        # as some servers write it in JSON
-        yield text.replace("/", "\\/")
+        # as some servers write it in JSON, which others put into theirs
+        yield from (text.replace("/", slash) for slash in ("/", "\\/", "\\\\/"))
 
     yield quote(secret)
     yield quote(secret, safe="")

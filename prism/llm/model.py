@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from prism.llm.pool import ModelPool
 
 _OF_A_SERVER = (
-    *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
-    *("window", "reply_tokens"),
-)
+    "hosts", "key", "think", "temperature", "load_timeout", "keep_alive",
+    "window", "reply_tokens",
+)  # fmt: skip
 """Settings without a meaning for the client of another library, which has its own."""
 
 
@@ -305,13 +305,12 @@ class LostClient:
 
     kind: str
 
-    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
+    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:  # noqa: ARG002
         """Refuse to be asked.
 
         Raises:
             InputError: Always.
         """
-        del messages, logprobs, options
         raise self.error()
 
     def error(self) -> InputError:

@@ -228,10 +228,9 @@ class ProgramAgent(ABC, Generic[StepT]):
 
     def _leaves_its_turn(self, step: StepT, number: int) -> bool:
         """Return whether a step below asks first, since this one has had its turn in this state."""
-        names = [each.name for each in self.steps]
         if not step.asks or self._last_call is None:
             return False
-        last = names.index(self._last_call)
+        last = [each.name for each in self.steps].index(self._last_call)
         return number <= last and any(
             each.asks and self._is_here(each) and self.is_due(each)
             for each in self.steps[last + 1 :]

@@ -24,8 +24,6 @@ _PULLED: Collection[str] = {
 _PULL = 2.0
 """What a relevance of 1 adds to the utility of engaging."""
 
-_NEUTRAL: Mapping[str, float] = {}
-
 
 class PolicyReasoner(BaseReasoner):
     """Decides by a seeded softmax over the options; needs no model and no server.
@@ -116,7 +114,7 @@ class PolicyReasoner(BaseReasoner):
         agent = question.agent
         value = getattr(getattr(agent, "archetype", None), "inclinations", None)
         # a mock's are none
-        inclinations = value if isinstance(value, Mapping) else _NEUTRAL
+        inclinations = value if isinstance(value, Mapping) else {}
         relevance = agent.relevance(question.context) if hasattr(agent, "relevance") else 0.0
         pull = _PULL * relevance if isinstance(relevance, int | float) else 0.0
         return [

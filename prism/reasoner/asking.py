@@ -40,7 +40,7 @@ from prism.errors import (
     TimedOutError,
 )
 from prism.reasoner.clients import ForeignServer, check_client, check_model, has
-from prism.reasoner.faults import OtherLoopError, is_retryable, is_unknown, may_be_an_outage
+from prism.reasoner.faults import OtherLoopError, is_retryable, may_be_an_outage
 from prism.reasoner.requests import (
     USUAL_TRIES,
     Budget,
@@ -69,11 +69,6 @@ DEFAULT_ATTEMPTS = 3
 # Slots
 
 
-def _least_doubtful(server: Server) -> tuple[int, bool, float]:
-    """Order servers: the least failing first, then one that has answered, then the least busy."""
-    return server.failures, not server.answers, server.open / server.limit
-
-
 class Slots:
     """The slots of some servers, and the questions that wait for one.
 
@@ -98,7 +93,10 @@ class Slots:
                 raise CircuitOpenError(f"circuit open after repeated failures: {why}")
             await self._wait(ticket)
 
-        server = min(free, key=_least_doubtful)
+        # the least failing, then one that has answered, then the least busy
+        server = min(
+            free, key=lambda each: (each.failures, not each.answers, each.open / each.limit)
+        )
         server.open += 1
         if cost.on_slot is not None:
             cost.on_slot()
@@ -325,7 +323,7 @@ class _Asking:
                 # a server that has never answered refuses the question: it is not down
                 is_down = server.patience and server.answers and may_be_an_outage(error)
                 # a request that says how often to ask means it of any failure
-                is_wanted = self._request.attempts is not None and is_unknown(error)
+                is_wanted = self._request.attempts and type(error) is LLMError and not error.status
                 if not (is_retryable(error) or is_down or is_wanted):
                     return server, error
                 pause = server.failed(error, sent_at)
@@ -448,8 +446,8 @@ class AsksModel:
                     cost.repairs.append({"reply": last_reply, "prompt": wording.text})
             last_reply = reply.text
             if cost.input_tokens is None:
-                # the server reports no tokens: estimate those of the prompt
-                self.budget.add(tokens=count_tokens(wording.text))
+                # the server reports no tokens: estimate them
+                self.budget.add(tokens=count_tokens(wording.text + reply.text))
             return wording.read(reply)
 
         try:

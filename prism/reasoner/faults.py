@@ -22,9 +22,9 @@ from prism.errors import (
 from prism.telemetry.loggers import describe
 
 OVERLOADED = (
-    *(429, 498, 503, 529, 408, 409, 425, 499, 500, 502, 504),
-    *(520, 521, 522, 523, 524, 530, -1),
-)
+    429, 498, 503, 529, 408, 409, 425, 499, 500, 502, 504,
+    520, 521, 522, 523, 524, 530, -1,
+)  # fmt: skip
 """Statuses of failures that may pass (498 is Groq's, from 520 on Cloudflare's; -1 is ollama's)."""
 
 NO_SUCH_PATH = (404, 405, 501)
@@ -51,11 +51,6 @@ def is_retryable(error: BaseException) -> bool:
     """Return whether asking again may help: the server was busy, or the connection failed."""
     may_pass = isinstance(error, (OverloadedError, UnreachableError, TimedOutError))
     return may_pass and not isinstance(error, CircuitOpenError)
-
-
-def is_unknown(error: LLMError) -> bool:
-    """Return whether a client has raised an exception of its own, which may pass or not."""
-    return type(error) is LLMError and not error.status
 
 
 def may_be_an_outage(error: LLMError) -> bool:

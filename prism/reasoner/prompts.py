@@ -81,19 +81,11 @@ def number_in_words(number: float) -> str:
     return format(Decimal(text), "f").removesuffix(".0")
 
 
-def _member_in_words(member: Enum) -> str:
-    return state_text(member) if isinstance(member, str) else in_words(member.value)
-
-
-def _mapping_in_words(mapping: Mapping[Any, Any]) -> str:
-    return ", ".join(f"{in_words(key)}: {in_words(item)}" for key, item in mapping.items())
-
-
 _IN_WORDS: tuple[tuple[Any, Callable[[Any], str]], ...] = (
-    (Enum, _member_in_words),
+    (Enum, lambda each: state_text(each) if isinstance(each, str) else in_words(each.value)),
     (bool, lambda value: "yes" if value else "no"),
     (float, number_in_words),
-    (Mapping, _mapping_in_words),
+    (Mapping, lambda data: ", ".join(f"{in_words(k)}: {in_words(v)}" for k, v in data.items())),
     ((set, frozenset), lambda value: ", ".join(sorted(map(in_words, value)))),
     ((list, tuple), lambda value: ", ".join(map(in_words, value))),
     (type(None), lambda _: "none"),

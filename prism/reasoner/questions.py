@@ -262,10 +262,7 @@ class AgentStreams:
             return stream
 
         name = declared_name(agent) or ""
-        if name not in self._named:
-            self._named[name] = RandomStream(self._seed, name)
-
-        return self._named[name]
+        return self._named.setdefault(name, RandomStream(self._seed, name))
 
 
 SEEDS = 2**31

@@ -38,7 +38,8 @@ _END_OF_TURN = re.compile(
 
 _TAG = re.compile(
     r"</?(?:answer|output|response|tool_call|json)>"
-    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<\|[\w:]{1,30}\|>",
+    r"|<\|start_header_id\|>assistant<\|end_header_id\|>|<start_of_turn>model\b"
+    r"|<\|(?:im_)?start\|>assistant\b|<\|[\w:]{1,30}\|>",
     re.IGNORECASE,
 )
 """Marks of a template that servers leave in a reply."""
@@ -100,10 +101,10 @@ def find_json(reply: str) -> Any:
     Raises:
         ValueError: If there is none, or only a part.
     """
-    whole = reply.strip(_SPACE)
-    for text in (whole, spoken(reply), whole[whole.find("{") : whole.rfind("}") + 1]):
+    words = spoken(reply)
+    for text in (reply.strip(_SPACE), words, words[words.find("{") : words.rfind("}") + 1]):
         with suppress(ValueError, RecursionError):
-            return json.loads(text)
+            return json.loads(text, object_pairs_hook=_object)
 
     # not quoted, as small models would write it again
     raise ValueError("there is no whole JSON in the reply")
@@ -249,6 +250,9 @@ LEAST_MASS = 0.5
 """Least probability of all options together. Below it, the model would rather say something else,
 so its preference among the options means little."""
 
+_MOST_MASS = 1.01
+"""Most probability of all options, which servers round; more if one lists a token twice."""
+
 _NEVER = -10_000.0
 """A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
 
@@ -262,8 +266,8 @@ The last two are how some servers show a space.
 def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) -> Reply:
     """Return the probabilities of the options, by their texts.
 
-    They are None if the options have too little mass, or if the letter that the model wrote is not
-    among its likely tokens: it was forced on the model.
+    They are None if the options have too little mass, or more than all; or if the letter that the
+    model wrote is not among its likely tokens: it was forced on the model.
 
     Args:
         text: The text of the reply.
@@ -280,9 +284,9 @@ def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) 
     # thoughts before the answer may have tokens with a letter, too
     likely = _probabilities(next((each for token, each in reversed(tokens) if token == letter), ()))
     listed = {each: likely[each] for each in letters if each in likely}
-    mass = min(1.0, sum(listed.values()))
-    is_forced = mass < LEAST_MASS or letter not in listed
-    chances = None if is_forced else _chances(letters, listed, likely)
+    mass = sum(listed.values())
+    is_possible = LEAST_MASS <= mass <= _MOST_MASS and letter in listed
+    chances = _chances(letters, listed, likely) if is_possible else None
     return Reply(text, chances=chances, option_mass=round(mass, 6))
 
 

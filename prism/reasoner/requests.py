@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from math import inf
 from numbers import Real
 from time import monotonic
@@ -273,6 +272,9 @@ COST_KEYS = ("latency", "model", "host", "attempts", "input_tokens", "output_tok
 OPTIONAL_COST_KEYS = ("queue_seconds", "request_seconds", "done_reason", "repaired", "money")
 """Keys of the cost that it has if known."""
 
+_CUT = ("length", "max_tokens", "max_output_tokens", "model_length")
+"""Reasons of servers for the end of a reply that ran out of tokens."""
+
 Prices = tuple[float | None, float | None]
 """The prices of a million tokens that a model reads and writes; None for an unknown one."""
 
@@ -346,7 +348,7 @@ class Cost:
         """Count the tokens and the money that a server reports, unless they are impossible."""
         input_tokens, output_tokens = count_of(read), count_of(written)
         _count(self, input_tokens, output_tokens)
-        self._pay(money if isinstance(money, (int, float)) and 0 <= money < inf else None)
+        self._pay(money if type(money) in (int, float) and 0 <= money < inf else None)
         if self.budget is not None:
             self.budget.add(tokens=(input_tokens or 0) + (output_tokens or 0))
 
@@ -386,7 +388,7 @@ class Cost:
     @property
     def cut_short(self) -> str:
         """The end of a sentence about a reply that ran out of tokens; otherwise empty."""
-        if self.done_reason != "length":
+        if (self.done_reason or "").lower() not in _CUT:
             return ""
 
         wrote = "" if self.output_tokens is None else f" after {self.output_tokens} tokens"
@@ -397,9 +399,8 @@ class Cost:
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""
-        later = replace(self, attempts=0, input_tokens=0, output_tokens=0, on_slot=None)
-        later.money, later.repaired, later.repairs = None, None, []
-        return later
+        charges: Any = {"money": None, "repaired": None, "repairs": []}
+        return replace(self, attempts=0, input_tokens=0, output_tokens=0, on_slot=None, **charges)
 
 
 def _count(cost: Cost, read: int | None, written: int | None) -> None:
@@ -411,9 +412,9 @@ def _count(cost: Cost, read: int | None, written: int | None) -> None:
 
 
 def count_of(value: Any) -> int | None:
-    """Return a token count that a server reports, or None if it is impossible."""
-    is_number = isinstance(value, int) and not isinstance(value, bool)
-    return value if is_number and 0 <= value <= MOST_TOKENS else None
+    """Return a token count that a server reports, also as 12.0, or None if it is impossible."""
+    is_number = type(value) in (int, float)
+    return int(value) if is_number and 0 <= value <= MOST_TOKENS else None
 
 
 # Values that may be missing
@@ -428,7 +429,7 @@ def of_kind(kind: type[_KindT], value: Any) -> _KindT | None:
 
 def first(value: Any, *names: str) -> Any:
     """Return the first of these keys or attributes that has a value."""
-    is_mapping = _has_keys(value.__class__)
+    is_mapping = isinstance(value, Mapping)
     for name in names:
         part = value.get(name) if is_mapping else getattr(value, name, None)
         if part is not None:
@@ -440,12 +441,6 @@ def first(value: Any, *names: str) -> Any:
 def without_none(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-@lru_cache(maxsize=256)
-def _has_keys(kind: type) -> bool:
-    # a reply with probabilities takes a hundred look-ups, and `isinstance` 0.3 us
-    return issubclass(kind, Mapping)
 
 
 # Lengths

@@ -12,6 +12,7 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from random import uniform
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -20,6 +21,7 @@ from prism.errors import (
     BadReplyError,
     DeclinedError,
     LLMError,
+    OverloadedError,
     PromptTooLongError,
     TimedOutError,
     UselessReplyError,
@@ -125,10 +127,8 @@ class Server(ABC):
         if self.failures == 1:
             self.failing_since = loop_time()
         if self.failures == FAILURES_TO_REST:
-            LOGGER.warning(
-                "%s at %s is failing, and will only be probed until it answers: %s",
-                *(self.model, self.address, self.trouble),
-            )
+            about = self.model, self.address, self.trouble
+            LOGGER.warning("%s at %s is failing, and only probed until it answers: %s", *about)
         if isinstance(error, TimedOutError) and self.answers and sent_at >= self._halved_at:
             self._halve()
 
@@ -141,14 +141,21 @@ class Server(ABC):
         if self.open > 1:
             self._halved_at = loop_time()
             self.limit = self.open // 2
+            about = self.model, self.address, self.open, self.limit
             LOGGER.warning(
                 "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
-                *(self.model, self.address, self.open, self.limit),
+                *about,
             )
 
 
 MOST_ALTERNATIVES = 20
 """Most log-probabilities of alternatives that servers give for a token."""
+
+_FEW_ALTERNATIVES = 5
+"""How many some servers give at most, which refuse a request for more."""
+
+# the limit that a refusal names
+_LIMIT = re.compile(r" answered .*\b[5-9]\b", re.DOTALL)
 
 _DROPPABLE: Mapping[str, tuple[str, ...]] = {
     "logprobs": ("logprob",),
@@ -157,7 +164,7 @@ _DROPPABLE: Mapping[str, tuple[str, ...]] = {
     "chat_template_kwargs": ("chat_template", "think"),
     "reasoning_effort": ("reasoning", "effort", "think"),
     **{each: (each,) for each in ("format", "think", "seed", "temperature", "max_tokens")},
-    **{each: (each,) for each in ("top_k", "min_p", "top_p")},
+    **{each: (each,) for each in ("max_completion_tokens", "top_k", "min_p", "top_p")},
 }
 """Parts that a request may do without, and the words by which servers name them in a refusal."""
 
@@ -194,6 +201,7 @@ class ClientServer(Server):
         self.fixed: set[str] = set()
         self.model_and_host: tuple[str | None, str | None] = model, address
         self.sampling: dict[str, Any] = {}
+        self._alternatives = MOST_ALTERNATIVES
         self._warned: set[str] = set()
 
     async def ready(self) -> None:
@@ -211,6 +219,7 @@ class ClientServer(Server):
             LLMError: If there is none.
         """
         await self.ready()
+        left_out: set[str] = set()
         while True:
             call = self.call(request)
             for part in self.dropped:
@@ -220,7 +229,14 @@ class ClientServer(Server):
             except LLMError as error:
                 refused = _part_refused(error, {*call.named} - self.fixed)
                 if refused is None:
+                    # that it may refuse the question itself, in words that quote it, proves nothing
+                    self.dropped -= left_out
                     raise
+                has_many = call.named.get("top_logprobs", 0) > _FEW_ALTERNATIVES
+                if refused == "logprobs" and has_many and _LIMIT.search(str(error)):
+                    self._alternatives = _FEW_ALTERNATIVES
+                    continue
+                left_out.add(refused)
                 self.dropped.add(refused)
                 self.warn_once(refused, f"refuses {refused}, so it is asked without: {error}")
                 if refused == "logprobs":
@@ -252,19 +268,16 @@ class ClientServer(Server):
 
     def _thought(self, thought: Any, request: Request[Any]) -> str:
         """Return an answer that a server has sent as a thought; empty if the thought is none."""
-        if request.schema is None or not isinstance(thought, str):
-            return ""
-        try:
+        schema, data = request.schema or {}, None
+        with suppress(ValueError, RecursionError, TypeError):
             data = json.loads(thought)
-        except (ValueError, RecursionError):
-            return ""
 
-        properties = request.schema.get("properties", {})
-        required = request.schema.get("required", properties)
-        if not isinstance(data, dict) or not {*required} <= {*data} <= {*properties}:
+        properties = schema.get("properties", {})
+        required = schema.get("required", properties)
+        if not isinstance(data, dict) or not data or not {*required} <= {*data} <= {*properties}:
             return ""
         self.warn_once("thoughts", "puts its answers where thoughts belong; they are taken")
-        return thought
+        return str(thought)
 
     async def sent(self, call: Call, cost: Cost, seconds: float | None = None) -> Any:
         """Return the result of a call, and add it to the cost.
@@ -310,7 +323,7 @@ class ClientServer(Server):
 
     def chances_of(self, request: Request[Any]) -> dict[str, Any]:
         """Return the part of a request for log-probabilities, if a conversation wants them."""
-        return {"logprobs": True, "top_logprobs": MOST_ALTERNATIVES} if request.chances else {}
+        return {"logprobs": True, "top_logprobs": self._alternatives} if request.chances else {}
 
     def sampling_of(self, request: Request[Any], temperature: float | None) -> dict[str, Any]:
         """Return the parameters of sampling: no limits if an answer is drawn from the reply."""
@@ -364,11 +377,19 @@ _READ = ("input_tokens", "prompt_eval_count", "input_token_count", "prompt_token
 _WRITTEN = ("output_tokens", "eval_count", "output_token_count", "completion_tokens")
 
 
+_SAID = (None, "text", "output_text")
+"""Types of the parts of a reply that are its text, and no thought."""
+
+_WITHHELD = ("content_filter", "safety", "prohibited", "recitation", "sensitive", "refusal")
+_BROKEN_OFF = ("error", "abort", "cancelled", "insufficient_system_resource", "network_error")
+
+
 def text_of(reply: Any) -> str:
     """Return a reply's text.
 
     Raises:
         DeclinedError: If the model declined to answer.
+        OverloadedError: If its server broke off.
         BadReplyError: If it is of an unknown kind.
     """
     if isinstance(reply, str):
@@ -381,7 +402,8 @@ def text_of(reply: Any) -> str:
         for name in path:
             content = first(content, name)
         if isinstance(content, list):
-            content = "".join(str(first(part, "text") or "") for part in content)
+            said = (part for part in content if first(part, "type") in _SAID)
+            content = "".join(str(first(part, "text") or "") for part in said)
         if isinstance(content, str):
             return content
         # agents with typed results return data instead of text
@@ -394,12 +416,15 @@ def text_of(reply: Any) -> str:
 
 
 def _require_answer(choice: Any) -> None:
-    """Refuse a text that its server says is no answer."""
+    """Refuse a text that its server says is no answer, or only a part of one."""
     refusal = first(first(choice, "message"), "refusal")
     if isinstance(refusal, str) and refusal:
         raise DeclinedError(f"the model declined to answer: {' '.join(refusal.split()):.120}")
-    if str(first(choice, "finish_reason")).startswith("content_filter"):
+    reason = str(first(choice, "finish_reason")).lower()
+    if reason.startswith(_WITHHELD):
         raise DeclinedError("the content filter of the model's server withheld its reply")
+    if reason in _BROKEN_OFF:
+        raise OverloadedError(f"the model's server broke its reply off ({reason})")
 
 
 def with_calls(text: str, reply: Any, schema: Mapping[str, Any] | None) -> str:

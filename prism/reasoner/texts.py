@@ -133,7 +133,7 @@ class BaseWriter(ABC):
         """Return the smallest window of its servers, prompt and reply; None if unknown."""
         return None
 
-    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:
+    async def once(self, key: str, effect: Effect, interrupted: Any = None) -> Any:  # noqa: ARG002
         """Carry out an effect on the outside world, and return its result.
 
         A run that is resumed or replayed takes the result from its journal instead.
@@ -143,7 +143,6 @@ class BaseWriter(ABC):
             effect: Carries it out.
             interrupted: The result if an earlier process was killed in the middle of it.
         """
-        del key, interrupted
         return await effect()
 
     def skip(self, call: TextCall, written: Written) -> None:
@@ -243,13 +242,8 @@ def or_fallback(call: TextCall, written: Written) -> Written:
     if not written.has_failed or call.fallback is None:
         return written
 
-    return replace(
-        written,
-        text=fallback_text(call),
-        source="fallback",
-        value=call.fallback,
-        reason=written.reason or "no text",
-    )
+    text, reason = fallback_text(call), written.reason or "no text"
+    return replace(written, text=text, source="fallback", value=call.fallback, reason=reason)
 
 
 def fallback_text(call: TextCall) -> str:
@@ -373,6 +367,10 @@ class Writer(AsksModel, BaseWriter):
         def read(reply: ChatReply) -> Written:
             text = whole_characters(reply.text)
             try:
+                value = call.read(text)
+                if cost.cut_short and isinstance(value, str) and text.rstrip().endswith(value):
+                    # as every text that is cut
+                    text = f"{text.rstrip()}…"
                 return Written(text, "model", call.read(text))
             except ValueError as error:
                 problem = ValueError(_CUT) if cost.cut_short else error

@@ -109,7 +109,9 @@ class Wording:
             fallback: The result if no usable text comes.
         """
         text = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
-        form = self._schema() if schema is None else dict(schema)
+        of_text = {"type": "string", "maxLength": self.max_length}
+        usual = {"type": "object", "properties": {"text": of_text}, "required": ["text"]}
+        form: dict[str, Any] = usual if schema is None else dict(schema)
         read: ReadText = self.read if schema is None else partial(read_data, schema=form)
         return TextCall(agent, key, text, form, read, fallback=fallback, how=_AGAIN)
 
@@ -138,13 +140,6 @@ class Wording:
             f"Write one text{language}, of at most {self.max_length} characters. "
             'Respond with JSON only:\n{"text": "<the text>"}'
         )
-
-    def _schema(self) -> dict[str, Any]:
-        return {
-            "type": "object",
-            "properties": {"text": {"type": "string", "maxLength": self.max_length}},
-            "required": ["text"],
-        }
 
 
 USUAL_WORDING = Wording()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import atexit
+import logging
 import os
 import sys
 import warnings
 from collections.abc import MutableMapping
-from logging import DEBUG
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,7 @@ from prism.telemetry.events import (
     SCHEMA_VERSION,
 )
 from prism.telemetry.instruments import join_hooks
-from prism.telemetry.loggers import StandardLogger, configuration, describe, is_heard, report
+from prism.telemetry.loggers import as_record, configuration, describe, is_heard, report
 
 Event = MutableMapping[str, Any]
 
@@ -81,7 +81,7 @@ class _ConfiguredLog(RunLog):
 
         self._configured_here = configuration() is None
         if self._configured_here:
-            structlog.configure(processors=self._processors, logger_factory=StandardLogger)
+            structlog.configure(processors=self._processors, logger_factory=logging.getLogger)
         self._processors.insert(0, self._copy)
         join_hooks.append(self._join)
         try:
@@ -116,7 +116,7 @@ class _ConfiguredLog(RunLog):
         report(None, "info", RUN_STARTED, {"schema": SCHEMA_VERSION})
         if not self._has_begun:  # structlog dropped the event before it arrived here
             raise InputError(_DROPS.format("transitions", "info", "INFO"), path=self.path)
-        if self._details and not is_heard(None, DEBUG):
+        if self._details and not is_heard(None, logging.DEBUG):
             raise InputError(_DROPS.format("details", "debug", "DEBUG"), path=self.path)
 
     def _join(self, chart: str, agent_id: str, state: str) -> None:
@@ -187,7 +187,7 @@ _DISPLACED = (
 def _processors_to_join(path: Path) -> list[Any]:
     """Return structlog's list of processors, changed in place since cached loggers use it."""
     if (config := configuration()) is None:
-        return [_as_call]
+        return [as_record]
     processors = config["processors"]
     if not isinstance(processors, list):
         problem = "cannot join structlog's processors: configure them as a list, not a"
@@ -197,7 +197,3 @@ def _processors_to_join(path: Path) -> list[Any]:
         problem = f"a log is already being written to {other.path}: close it first"
         raise InputError(problem, path=path)
     return processors
-
-
-def _as_call(_logger: Any, _method: str, event: Event) -> tuple[tuple[str], Event]:
-    return (event.pop("event"),), event

@@ -17,6 +17,7 @@ import orjson
 
 from prism.errors import InputError, ReplayError
 from prism.files.durable import lock
+from prism.runlog.reader import read_line
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import Recorder, warn_standard
 
@@ -274,7 +275,13 @@ def open_lines(path: Path, mode: int = 0o666) -> BinaryIO:
     file: BinaryIO = os.fdopen(os.open(path, flags, mode), "ab", _BUFFER_BYTES)
     try:
         lock(file)
-        file.truncate(path.read_bytes().rfind(b"\n") + 1)
+        lines = path.read_bytes()
+        end = lines.rfind(b"\n") + 1
+        # of a whole line, only the end may be missing
+        if read_line(lines[end:]) is None:
+            file.truncate(end)
+        else:
+            os.write(file.fileno(), b"\n")
     except BaseException:
         file.close()
         raise

@@ -82,18 +82,19 @@ class RunFolder:
         return cls(path)
 
     def skip_rounds(self) -> None:
-        """Let the rounds that have ended in the log not be logged again, nor compared with it.
+        """Let the rounds that have ended in the log, but for the last, not be logged again.
 
-        Those of a run that asked anybody are.
+        Nor are they compared with it. Those of a run that asked anybody are.
         """
         log = self.path / LOG_NAME
         if (self.path / ANSWERS_NAME).exists() or not log.exists():
             return
         lines = log.read_bytes()
-        last = lines.rfind(_ROUND_ENDED)
-        end = lines.find(b"\n", last) + 1
-        if last >= 0 and end:
-            self._begin_at, self.skipped = end, lines.count(_ROUND_ENDED)
+        # the last of them is compared, since an imported module may have changed
+        last = lines.rfind(_ROUND_ENDED, 0, max(lines.rfind(_ROUND_ENDED), 0))
+        if last >= 0:
+            end = lines.find(b"\n", last) + 1
+            self._begin_at, self.skipped = end, lines.count(_ROUND_ENDED, 0, end)
 
     @contextmanager
     def writing(
@@ -188,13 +189,9 @@ class RunFolder:
         try:
             if self.is_new:
                 make_folder(self.path)
+            other = compared if self.is_new else path
             return RunLog(
-                path,
-                clock,
-                append=True,
-                compared=compared if self.is_new else path,
-                begin=self._begin_at,
-                at_once=at_once,
+                path, clock, append=True, compared=other, begin=self._begin_at, at_once=at_once
             )
         except BlockingIOError:
             problem = "is being written by another process: wait for it, or stop it"

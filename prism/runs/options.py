@@ -48,9 +48,7 @@ class Repeats:
     def from_config(cls, config: Mapping[str, Any]) -> Self | None:
         """Read what `to_config` returned, in the configuration of a run."""
         kept = config.get("repeats")
-        if kept is None:
-            return None
-        return cls(Path(kept["run"]), kept["until"], tuple(kept["by_others"]))
+        return cls(Path(kept["run"]), kept["until"], tuple(kept["by_others"])) if kept else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -147,11 +147,9 @@ def run_to_end(main: Coroutine[Any, Any, ResultsT]) -> ResultsT:
         # asyncio formats the result of its main coroutine, which takes long for many rounds
         await tasks[0]
 
-    try:
+    is_in_loop = False
+    with suppress(RuntimeError):
         is_in_loop = asyncio.get_running_loop().is_running()
-    except RuntimeError:
-        is_in_loop = False
-    # outside the handler, so that a fault of the run has no other error before it
     if not is_in_loop:
         asyncio.run(keep())
         return tasks[0].result()

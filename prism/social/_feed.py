@@ -146,7 +146,7 @@ class Feed(Posting):
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
             await self.activate(agent for _, agent in self._run_turns.in_order(busy))
-        for reader in self.agents:
+        for _, reader in self._run_turns.in_order(self.agents):
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
 
@@ -246,12 +246,7 @@ class Feed(Posting):
         """Return whether a post is relevant enough for an agent."""
         return reader.relevance(post) >= self.engagement * reader.engagement_threshold
 
-    def rank(
-        self,
-        reader: Reader,  # noqa: ARG002
-        posts: Sequence[Post],
-        stream: RandomStream,  # noqa: ARG002
-    ) -> Iterable[Post]:
+    def rank(self, reader: Reader, posts: Sequence[Post], stream: RandomStream) -> Iterable[Post]:  # noqa: ARG002
         """Return posts in the order in which an agent's feed shows them.
 
         By default, the parameter ``feed`` selects the ranking. Override this method to use your
@@ -355,8 +350,7 @@ class Feed(Posting):
             self._log_vote(POST_DISLIKED, reader, post)
 
     def _log_vote(self, event: str, reader: Reader, post: Post) -> None:
-        keys = {"post_id": post.post_id, "author_id": post.author_id}
-        self._log(event, agent_id=reader.agent_id, **keys)
+        self._log(event, agent_id=reader.agent_id, post_id=post.post_id, author_id=post.author_id)
 
     async def _draft(self, reader: Reader, kind: PostKind, stream: RandomStream) -> None:
         """Draft a text, whose words a model writes if the run has a writer."""

@@ -3,26 +3,7 @@
 `prism.telemetry.events` has the names of all events.
 """
 
-from prism.telemetry.instruments import (
-    ChartBuilt,
-    GuardEvaluated,
-    Instrument,
-    LogEvent,
-    ModelSpans,
-    TransitionDetails,
-    instrumented,
-)
-from prism.telemetry.loggers import LOGGER_NAME, EventLogger, StandardLogger
+from prism.telemetry.instruments import Instrument, ModelSpans, instrumented
+from prism.telemetry.loggers import LOGGER_NAME, EventLogger
 
-__all__ = [
-    "LOGGER_NAME",
-    "ChartBuilt",
-    "EventLogger",
-    "GuardEvaluated",
-    "Instrument",
-    "LogEvent",
-    "ModelSpans",
-    "StandardLogger",
-    "TransitionDetails",
-    "instrumented",
-]
+__all__ = ["LOGGER_NAME", "EventLogger", "Instrument", "ModelSpans", "instrumented"]

@@ -15,13 +15,13 @@ import logging
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache, partialmethod
+from functools import cache
 from inspect import iscoroutinefunction
 from sys import modules
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry.instruments import Level, LogEvent, event_hooks, observe
+from prism.telemetry.instruments import Level, installed, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -40,38 +40,19 @@ class EventLogger(Protocol):
         """Record a fault in the user's code."""
 
 
-class StandardLogger:
-    """Passes events to a logger of the standard library, if it is enabled for them.
+def as_record(_logger: object, _level: str, event: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the arguments with which a logger of the standard library records an event.
 
-    A record's message is the event with its keys as text; its attribute ``prism`` has them as data:
-    ``{"event": ..., **keys}``.
-
-    Args:
-        name: Name of the logger; the root logger by default.
+    It may be the last processor of structlog. A record's message is the event with its keys as
+    text; its attribute ``prism`` has them as data: ``{"event": ..., **keys}``.
     """
-
-    __slots__ = ("_logger",)
-
-    def __init__(self, name: str | None = None) -> None:
-        self._logger = logging.getLogger(name)
-
-    def log(self, level: int, event: str, /, **keys: Any) -> None:
-        """Record an event at a level of the standard library."""
-        if not self._logger.isEnabledFor(level):
-            return
-
-        # logging shows the traceback, so ``error`` would only repeat it
-        raised = keys.pop("exc_info", None)
-        listed = {name: value for name, value in keys.items() if not raised or name != "error"}
-        # one attribute for all keys: ``name``, for one, is an attribute of every record already
-        data = {"event": event, **keys}
-        self._logger.log(level, "%s %s", event, listed, exc_info=raised, extra={"prism": data})
-
-    debug: partialmethod[None] = partialmethod(log, logging.DEBUG)
-    info: partialmethod[None] = partialmethod(log, logging.INFO)
-    warning: partialmethod[None] = partialmethod(log, logging.WARNING)
-    error: partialmethod[None] = partialmethod(log, logging.ERROR)
-    critical: partialmethod[None] = partialmethod(log, logging.CRITICAL)
+    raised = event.get("exc_info")
+    data = {name: value for name, value in event.items() if name != "exc_info"}
+    # logging shows the traceback, so ``error`` would only repeat it
+    hidden = ("event", "error" if raised else None)
+    listed = {name: value for name, value in data.items() if name not in hidden}
+    # one attribute for all keys: ``name``, for one, is an attribute of every record already
+    return ("%s %s", event["event"], listed), {"exc_info": raised, "extra": {"prism": data}}
 
 
 class Recorder:
@@ -79,8 +60,6 @@ class Recorder:
 
     With a copy of them for each logger on the way, a line of a log took a third longer.
     """
-
-    __slots__ = ()
 
     def record(self, level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Record an event."""
@@ -107,11 +86,8 @@ class LateLogger(Recorder):
         is_silent: Whether nobody is to hear them, as they were logged before.
     """
 
-    __slots__ = ("is_silent", "opened")
-
-    def __init__(self) -> None:
-        self.opened: EventLogger | None = None
-        self.is_silent: bool = False
+    opened: EventLogger | None = None
+    is_silent: bool = False
 
     def record(self, level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Record an event where they go by now."""
@@ -119,13 +95,12 @@ class LateLogger(Recorder):
 
 
 _standard = logging.getLogger(LOGGER_NAME)
-_standard_logger = StandardLogger(LOGGER_NAME)
 
 
 def somebody_listens(level: int = logging.INFO) -> bool:
     """Return whether anybody may listen to charts without their own logger."""
     # every fire asks, and a third call would make it a sixth slower
-    if event_hooks or (_is_configured() and configuration() is not None):
+    if installed or (_is_configured() and configuration() is not None):
         return True
     return _standard.isEnabledFor(level)
 
@@ -137,7 +112,7 @@ def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
         logger: The chart's or reasoner's own logger, if it has one.
         level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
-    return bool(event_hooks and level > logging.DEBUG) or _logger_for(logger, level) is not None
+    return bool(installed and level > logging.DEBUG) or _logger_for(logger, level) is not None
 
 
 def _logger_for(logger: Any, level: int) -> Any:
@@ -149,7 +124,7 @@ def _logger_for(logger: Any, level: int) -> Any:
     if logger is None:
         config = configuration()
         if config is None:
-            return _standard_logger if _standard.isEnabledFor(level) else None
+            return _standard if _standard.isEnabledFor(level) else None
         logger = _configured_logger(config)
     if level > logging.DEBUG:
         return logger
@@ -164,21 +139,13 @@ def synchronous(logger: EventLogger | None) -> EventLogger | None:
     Raises:
         DefinitionError: If they are coroutines, which nobody would await.
     """
-    kind = type(logger)
-    if "structlog" in modules and not hasattr(kind, "info"):
-        # structlog makes the logger itself when it is first used
-        kind = modules["structlog"].get_config()["wrapper_class"]
-    if logger is not None and _is_asynchronous(kind):
+    if iscoroutinefunction(info := getattr(logger, "info", None)):
         raise DefinitionError(
-            f"{kind.__name__}.info is a coroutine, which nobody would await: give a logger with "
-            "synchronous methods, or none, so that events go to the processors of structlog"
+            f"{info.__qualname__} is a coroutine, which nobody would await: give a logger "
+            "with synchronous methods, or none, so that events go to the processors of structlog"
         )
 
     return logger
-
-
-def _is_asynchronous(kind: type) -> bool:
-    return iscoroutinefunction(getattr(kind, "info", None))
 
 
 def report(
@@ -199,8 +166,8 @@ def report(
     """
     is_detail = level == "debug"
     # a logger that relays events is observed when it passes them on, in the order of the log
-    if event_hooks and not (is_detail or getattr(preferred, "relays", False)):
-        observe("event", LogEvent, event, level, dict(keys))
+    if installed and not (is_detail or getattr(preferred, "relays", False)):
+        observe("event", event, level, dict(keys))
     logger = _logger_for(preferred, logging.DEBUG if is_detail else logging.INFO)
     if logger is None:
         if level not in ("warning", "error") or getattr(preferred, "is_silent", False):
@@ -208,12 +175,15 @@ def report(
         if level == "warning" and (kinds := _unheard.get()) is not None:
             _warn_once(kinds, event, keys)
             return
-        logger = _standard_logger
+        logger = _standard
+    args: tuple[Any, ...] = (event,)
+    if logger is _standard:
+        args, keys = as_record(logger, level, {"event": event, **keys})
     try:
         if isinstance(logger, Recorder):
             logger.record(level, event, keys)
         else:
-            getattr(logger, level)(event, **keys)
+            getattr(logger, level)(*args, **keys)
     except Exception as error:
         if not type(logger).__module__.startswith("structlog"):
             raise
@@ -294,7 +264,7 @@ def _configured_logger(config: Mapping[str, Any]) -> Any:
     """Return structlog's logger as the application has configured it by now."""
     structlog = modules["structlog"]
     # an asynchronous logger would have to be awaited
-    is_asynchronous = _is_asynchronous(config["wrapper_class"])
+    is_asynchronous = iscoroutinefunction(getattr(config["wrapper_class"], "info", None))
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
     adder = structlog.processors.CallsiteParameterAdder
     processors = [
@@ -305,6 +275,5 @@ def _configured_logger(config: Mapping[str, Any]) -> Any:
 
 def _with_callers_place(add: Any) -> Any:
     """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
-    parameter = modules["structlog"].processors.CallsiteParameter
-    parameters = {*map(parameter, add(None, "info", {}))}
+    parameters = {*map(modules["structlog"].processors.CallsiteParameter, add(None, "info", {}))}
     return type(add)(parameters, additional_ignores=["prism.", "transitions."])

@@ -20,7 +20,7 @@ from prism.statechart import Definition
 from prism.statechart.names import function_label
 from prism.statechart.states import leaf_texts, state_text
 from prism.statechart.transitions import target_text, trigger_text
-from prism.telemetry import ChartBuilt, GuardEvaluated, Instrument, TransitionDetails, instrumented
+from prism.telemetry import Instrument, instrumented
 
 _OUTPUT = "statechart_coverage"
 
@@ -142,25 +142,26 @@ class Recorder(Instrument):
         # a definition must not outlive its chart here: its guards may hold anything
         self._uses: WeakKeyDictionary[Definition[Any], ChartUse] = WeakKeyDictionary()
 
-    def chart_built(self, details: ChartBuilt, /) -> None:
+    def chart_built(self, chart: Any, /) -> None:
         """Take a chart in, even if it is never used."""
-        self._use_of(details.chart)
+        self._use_of(chart)
 
-    def guard(self, details: GuardEvaluated, /) -> None:
+    def guard(self, chart: Any, number: Any, _agent: Any, _context: Any, outcome: Any, /) -> None:
         """Note the outcome of a guard."""
-        use = self._use_of(details.chart)
-        for number in _numbers(details.number):
-            use.exercised |= {use.moves[number].source, (number, details.outcome)}
+        use = self._use_of(chart)
+        text = outcome if isinstance(outcome, str) else "raised"
+        for each in _numbers(number):
+            use.exercised |= {use.moves[each].source, (each, text)}
 
-    def transition(self, details: TransitionDetails, /) -> None:
+    def transition(self, chart: Any, number: Any, agent: Any, _context: Any, /) -> None:
         """Note a transition that was made."""
-        use = self._use_of(details.chart)
-        for number in _numbers(details.number):
-            use.exercised |= {*use.moves[number][:2], (number, "made")}
+        use = self._use_of(chart)
+        for each in _numbers(number):
+            use.exercised |= {*use.moves[each][:2], (each, "made")}
 
         # a target names only one of the states that a chart with composites enters
-        if details.chart.is_nested:
-            around = map(details.chart.hierarchy.around, leaf_texts(details.agent.state))
+        if chart.is_nested:
+            around = map(chart.hierarchy.around, leaf_texts(agent.state))
             use.exercised.update(state_text(each) for states in around for each in states)
 
     def used(self) -> list[ChartUse]:

@@ -83,8 +83,9 @@ class Agent(Declares):
         def __getattr__(self, name: str) -> Any:
             """Return a column of the agent's table, or what was set."""
     else:
-        world = None
+        world = state = None
         neighbours = NOBODY
+        state_history = ()
 
     state_memory: ClassVar[Any] = None
     attributes: ClassVar[Mapping[str, Any]] = MappingProxyType({})
@@ -182,8 +183,7 @@ class Agent(Declares):
     @property
     def meanings(self) -> Mapping[Any, str]:
         """A description of each state, for a model."""
-        meanings: Mapping[Any, str] = self.world.meanings
-        return meanings
+        return cast("Mapping[Any, str]", self.world.meanings)
 
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""

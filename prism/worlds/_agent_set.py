@@ -114,12 +114,13 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
     Raises:
         UnknownStateError: If no chart of theirs has the state.
     """
-    # by identity, since states of two charts are equal if they have the same text
-    if isinstance(state, Enum) and (matching := [each for each in agents if each.state is state]):
-        return matching
     if not agents:
         return []
     charts = agents[0].world.charts
+    # by identity, since states of two charts are equal if they have the same text
+    is_leaf = isinstance(state, Enum) and not any(chart.is_nested for chart in charts)
+    if is_leaf and (matching := [each for each in agents if each.state is state]):
+        return matching
     wanted: set[int] = set()
     for each in (state,) if isinstance(state, (Enum, str)) else state:
         leaves = [leaf for chart in charts for leaf in chart.leaves_of(each)]

@@ -63,8 +63,9 @@ class Network(Generic[AgentT]):
             agent: The newcomer.
             neighbours: Those others, such as the neighbours of its parent.
         """
-        self._links.setdefault(agent, {})
-        self._changed(agent)
+        if not cast(Any, agent).has_left:
+            self._links.setdefault(agent, {})
+            self._changed(agent)
         for other in neighbours:
             if other is not agent:
                 self.connect(agent, other)

@@ -42,7 +42,7 @@ class Population:
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
-        self._numbers: Counter[Any] = Counter()
+        self._numbers: Counter[str] = Counter()
         self._keys_of = partial(keys_of, 3, turns.seed, "agent")
 
     # Joining and leaving
@@ -69,9 +69,12 @@ class Population:
     def prepare(self, agent: Agent, before: str) -> None:
         """Give an agent its id, place, streams, state and fields."""
         self._name(agent, before)
-        if type(agent) not in self.kinds:
-            self._add_kind(type(agent))
-        agent._join(self._world, self.kinds[type(agent)], self._keys_of(agent.agent_id))
+        if (cls := type(agent)) not in self.kinds:
+            if self.kinds:
+                check_classes(type(self._world), [cls])
+            self.kinds[cls] = make_kind(cls, self._turns)
+            self._describe()
+        agent._join(self._world, self.kinds[cls], self._keys_of(agent.agent_id))
         arguments = {**agent._arguments, "agent_id": agent.agent_id, "name": agent.name}
         turns, seed = self._turns, self._turns.seed
         agent._fill(arguments, lambda name: RandomStream(seed, "field", agent.agent_id, name))
@@ -85,19 +88,18 @@ class Population:
             raise AgentError(f"{agent!r} has joined a run already: make another one")
         if not agent.agent_id:
             object_id = "" if before else getattr(getattr(agent, "object", None), "agent_id", "")
-            self._numbers[before or kind] += 1
-            number = self._numbers[before or kind]
-            agent.agent_id = object_id or f"{before or f'{kind.__name__.lower()}_'}{number}"
+            agent.agent_id = object_id or self._numbered(before or f"{kind.__name__.lower()}_")
         agent.name = agent.name or agent.agent_id
         if agent.agent_id in self._ids:
             raise FieldValueError(f"two agents have the id {agent.agent_id!r}: ids must be unique")
         self._ids.add(agent.agent_id)
 
-    def _add_kind(self, cls: type[Agent]) -> None:
-        if self.kinds:
-            check_classes(type(self._world), [cls])
-        self.kinds[cls] = make_kind(cls, self._turns)
-        self._describe()
+    def _numbered(self, start: str) -> str:
+        """Return the next id with a beginning that no agent has."""
+        self._numbers[start] += 1
+        while (agent_id := f"{start}{self._numbers[start]}") in self._ids:
+            self._numbers[start] += 1
+        return agent_id
 
     def _describe(self) -> None:
         kinds = [*self.kinds, *kinds_of(type(self._world))]
@@ -111,13 +113,14 @@ class Population:
         self._describe()
 
     def take_in(
-        self, agent: Agent, parent: Agent | None = None, neighbours: Iterable[Agent] = ()
+        self, agent: Agent, places: Iterable[Any] = (), neighbours: Iterable[Agent] = ()
     ) -> None:
-        """Let an agent that is prepared be there, also in its parent's spaces and the network."""
+        """Let an agent that is prepared be there, also at places in spaces, and in the network."""
+        # first, since there may be no room
+        for space, place in places:
+            space.bring(agent, place)
         self._everybody[agent] = None
         self._set = None
-        for space in () if parent is None else [*parent._spaces]:
-            space.bring(agent, parent)
         if self._world._network is not None:
             self._world._network.join(agent, neighbours)
 

@@ -127,8 +127,7 @@ def rounds_as_html(rounds: Iterable[WorldRound]) -> str:
 
 def _by_name(rounds: Iterable[WorldRound]) -> dict[str, dict[str, int]]:
     """Return what some rounds count by names, added up; only time-outs may be none."""
-    sums: dict[str, Counter[str]] = {"timeouts": Counter(), "texts": Counter()}
-    sums["fallbacks"] = Counter()
+    sums = {name: Counter[str]() for name in ("timeouts", "texts", "fallbacks")}
     for each in rounds:
         for name, total in sums.items():
             total.update(getattr(each, name))
@@ -196,9 +195,7 @@ class Pictures:
 
         fields = (getattr(world, name) for name in type(world).fields)
         ground = next((each for each in fields if isinstance(each, (Space, Plane))), world._network)
-        keys: dict[str, Any] = {}
-        if ground is not None:
-            keys = ground.pictured(agents)
+        keys: dict[str, Any] = {} if ground is None else ground.pictured(agents)
         if self._look is not None:
             keys["colours"] = [getattr(world, self._look)(agent) for agent in agents]
         if not keys:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, Unpack, cast
 
 import orjson
 
@@ -196,11 +196,10 @@ class Run(Generic[WorldT_co]):
         """
         try:
             outcome = carry_out(self, None, on_round=on_round, with_config=False)
+            return cast("WorldResults", outcome.results)
         except Exception as error:
             error.__traceback__ = shortened(error)
             raise
-        results: WorldResults = outcome.results
-        return results
 
     async def arun(self, on_round: Callable[[Any], object] | None = None) -> Any:
         """Carry out the run; the async twin of `run`."""
@@ -238,8 +237,7 @@ class Run(Generic[WorldT_co]):
     @property
     def world(self) -> WorldT_co:
         """The world, with its agents."""
-        world: WorldT_co = self.loop.world
-        return world
+        return cast("WorldT_co", self.loop.world)
 
     @property
     def agents(self) -> Sequence[Any]:

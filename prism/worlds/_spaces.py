@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from itertools import product
 from math import ceil, hypot
-from operator import attrgetter
+from operator import attrgetter, index
 from typing import Any, Generic, TypeVar
 
 from prism.errors import FieldValueError
@@ -47,7 +47,12 @@ class _Ground(Generic[AgentT, PositionT]):
         if self not in agent._spaces:
             vars(agent)["_spaces"] = {**agent._spaces, self: None}
 
-    def _position_of(self, agent: AgentT) -> PositionT:
+    def place_of(self, agent: AgentT) -> PositionT:
+        """Return where an agent is.
+
+        Raises:
+            FieldValueError: If it is not in this space.
+        """
         if agent not in self._positions:
             raise FieldValueError(f"{agent!r} is nowhere in this space, before put or after leave")
         return self._positions[agent]
@@ -103,6 +108,7 @@ class Space(_Ground[AgentT, int]):
         Raises:
             FieldValueError: If the cell does not exist, or is full.
         """
+        cell = index(cell)
         if not 0 <= cell < self.width * self.height:
             raise FieldValueError(f"no cell {cell}: use 0 to {self.width * self.height - 1}")
         if self.cells.get(agent) != cell and not self._has_room(cell):
@@ -115,27 +121,25 @@ class Space(_Ground[AgentT, int]):
         Raises:
             FieldValueError: If the agent is in no cell.
         """
-        cell = self._position_of(agent)
+        cell = self.place_of(agent)
         inside = self._inside
         return AgentSet(
             other
             for each in (*self.near(cell), cell)
-            if (there := inside.get(each))
-            for other in there
+            for other in inside.get(each, ())
             if other is not agent
         )
 
-    def bring(self, newcomer: AgentT, parent: AgentT) -> None:
+    def bring(self, newcomer: AgentT, cell: int) -> None:
         """Put a newcomer into the cell of its parent, or, if that is full, into one around it.
 
         Raises:
             FieldValueError: If all of these are full.
         """
-        cell = self._position_of(parent)
         for each in (cell, *self.near(cell)):
             if self._has_room(each):
                 return self.put(newcomer, each)
-        raise FieldValueError(f"there is no room for {newcomer!r} beside {parent!r}")
+        raise FieldValueError(f"there is no room for {newcomer!r} in or around cell {cell}")
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return where some agents are, for the log."""
@@ -239,11 +243,11 @@ class Plane(_Ground[AgentT, Position]):
             x, y = x % self.width, y % self.height
         if not (0 <= x <= self.width and 0 <= y <= self.height):
             raise FieldValueError(f"({x!r}, {y!r}) is outside {self.width} by {self.height}")
-        self._settle(agent, (x, y))
+        self._settle(agent, (float(x), float(y)))
 
-    def bring(self, newcomer: AgentT, parent: AgentT) -> None:
+    def bring(self, newcomer: AgentT, place: Position) -> None:
         """Put a newcomer where its parent is."""
-        self.put(newcomer, *self._position_of(parent))
+        self.put(newcomer, *place)
 
     def within(self, agent: AgentT, distance: float) -> AgentSet[AgentT]:
         """Return the other agents within a distance.
@@ -257,7 +261,7 @@ class Plane(_Ground[AgentT, Position]):
         Raises:
             FieldValueError: If the agent has no position.
         """
-        here = self._position_of(agent)
+        here = self.place_of(agent)
         positions, away = self.positions, self._away
         near: list[Any] = [
             other
@@ -275,7 +279,7 @@ class Plane(_Ground[AgentT, Position]):
         Raises:
             FieldValueError: If one of them has no position.
         """
-        return self._away(self._position_of(one), self._position_of(other))
+        return self._away(self.place_of(one), self.place_of(other))
 
     def pictured(self, agents: Sequence[AgentT]) -> dict[str, Any]:
         """Return where some agents are, for the log."""

@@ -126,16 +126,23 @@ class Turns:
     def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
-        if self.world.independent and self.acting is not None:
-            problem = "cannot add anybody, in an independent world: add newcomers in a hook"
-            raise SimulationError(f"{source!r} {problem}")
+        self._refuse_in_independent("add anybody")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
-        self.defer(lambda: self._join(agent, parent, source, neighbours), self.acting or agent)
+        # where the parent is now, as it may leave before the end of a tick `together`
+        spaces = () if parent is None else parent._spaces
+        places = [(each, each.place_of(parent)) for each in spaces]
+        self.defer(lambda: self._join(agent, places, source, neighbours), self.acting or agent)
+
+    def _refuse_in_independent(self, doing: str) -> None:
+        """Refuse in a step what concerns agents that may be in other ticks."""
+        if self.world.independent and self.acting is not None:
+            problem = f"cannot {doing}, in an independent world: do it in a hook"
+            raise SimulationError(f"{self.acting!r} {problem}")
 
     def _join(
-        self, agent: Any, parent: Agent | None, source: Any, neighbours: Sequence[Agent]
+        self, agent: Any, places: Sequence[Any], source: Any, neighbours: Sequence[Agent]
     ) -> None:
-        self.population.take_in(agent, parent, neighbours)
+        self.population.take_in(agent, places, neighbours)
         if not self.has_begun:
             return
         self.count(agent, 1)
@@ -184,6 +191,7 @@ class Turns:
         """End the run after this tick or event."""
         if self.world.round == 0:
             raise SimulationError("the run cannot be stopped: it has not begun")
+        self._refuse_in_independent("stop the run")
         if self.stopped is None:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.moment.tick, "time": time, "reason": reason}
@@ -220,7 +228,13 @@ class Turns:
     # What agents call
 
     def defer(self, action: Callable[[], Any], whose: Agent) -> Any:
-        """Do something now and return its result, or do it at the end of a tick `together`."""
+        """Do something now and return its result, or do it at the end of a tick `together`.
+
+        Raises:
+            SimulationError: If a measure does it.
+        """
+        if self.has_begun and self.refusing is not None:
+            raise SimulationError(self.refusing)
         if self.deferred is None:
             return action()
         self.deferred.append((self.rank_of(whose), whose.agent_id, action))

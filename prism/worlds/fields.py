@@ -111,9 +111,9 @@ def refuse_shared(value: Any, instead: str) -> None:
     """Refuse a default that all objects of a class would share.
 
     Raises:
-        DefinitionError: If it is a list, dict or set.
+        DefinitionError: If it can change, like a list, dict or set.
     """
-    if isinstance(value, (list, dict, set)):
+    if type(value).__hash__ is None:
         raise DefinitionError(f"{value!r} would be shared by all objects: use {instead}")
 
 

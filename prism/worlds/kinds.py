@@ -6,6 +6,7 @@ import inspect
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from math import floor, isfinite
 from typing import Any
 
@@ -15,7 +16,7 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import DEFAULT_NAME, TIMEOUT
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import leaves_in
-from prism.worlds.fields import MARKS, RATE, STEP, hints_of, marked
+from prism.worlds.fields import MARKS, MEASURE, RATE, STEP, TREATMENT, hints_of, marked
 from prism.worlds.guests import Guest, GuestChart
 from prism.worlds.world import World, defines, kinds_of
 
@@ -251,11 +252,21 @@ def _kind_problems(cls: Any) -> Iterator[str]:
         yield f"{cls.__name__} never times out in {where}: {cure}"
 
 
+_ASYNC = ("tick", "close_round")
+_PLAIN = ("setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "until")
+"""Hooks."""
+
+
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
-    if not inspect.iscoroutinefunction(cls.tick):
-        yield f"{cls.__name__}.tick must be async: write  async def tick(self)"
-    if is_by_rate(cls) and defines(cls, "tick"):
-        problem = "has steps with rates, which need no tick of its own: leave out either"
+    for name in (*_ASYNC, *_PLAIN, *marked(cls, TREATMENT), *marked(cls, MEASURE)):
+        if inspect.iscoroutinefunction(getattr(cls, name)) != (name in _ASYNC):
+            yield f"{cls.__name__}.{name} must {'not ' * (name not in _ASYNC)}be async"
+    for mark in MARKS:
+        for name in chain.from_iterable(marked(base, mark) for base in cls.__mro__[1:]):
+            if name not in marked(cls, mark) and getattr(cls, name) is not None:
+                yield f"{cls.__name__}.{name} hides a marked method: mark it too, or make it None"
+    if is_by_rate(cls) and (cls.together or defines(cls, "tick")):
+        problem = "has steps with rates, which happen one by one: leave out together, and tick"
         yield f"{cls.__name__} {problem}"
 
 
@@ -267,6 +278,8 @@ def _step_problems(cls: type[World[Any]], kinds: Sequence[type[Agent]]) -> Itera
     for name, states in marked(cls, STEP).items() if charts else ():
         method = getattr(cls, name)
         fitting = [each for each in charts if issubclass(each, _kind_wanted(method))]
+        if inspect.isasyncgenfunction(method):
+            yield f"{cls.__name__}.{name} would never begin: leave out its yield"
         if by_rate and getattr(method, RATE)[0] is None:
             yield f"{cls.__name__}.{name} needs a rate, as others have: @during(..., rate=0.5)"
         for state in states:

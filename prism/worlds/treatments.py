@@ -87,8 +87,7 @@ class Treatments:
 
     def apply(self, number: int) -> None:
         """Apply the treatments of a round."""
-        world = self._world
-        turns = world._run_turns
+        world, turns = self._world, self._world._run_turns
         for what, treat in self._by_round[number]:
             before = identify(parameter_values(world)) or {}
             treat()

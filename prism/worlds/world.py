@@ -8,7 +8,7 @@ from enum import Enum
 from inspect import get_annotations
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar, get_args, get_origin
+from typing import Any, ClassVar, Generic, TypeVar, cast, get_args, get_origin
 
 from prism.errors import AgentError, DefinitionError, FieldTypeError, SimulationError
 from prism.files.records import digest
@@ -76,8 +76,7 @@ class World(Declares, Generic[AgentT]):
 
     def __init__(self, **parameters: Any) -> None:
         """Set parameters and state."""
-        cls = type(self)
-        self._fill(read_parameters(cls, parameters), None)
+        self._fill(read_parameters(type(self), parameters), None)
 
     def __init_subclass__(cls, **options: Any) -> None:
         """Take the fields of the class, and refuse those without a type."""
@@ -95,14 +94,12 @@ class World(Declares, Generic[AgentT]):
     @property
     def agents(self) -> AgentSet[AgentT]:
         """All current agents, in the order in which they joined."""
-        everybody: AgentSet[AgentT] = self._running("agents").population.everybody()
-        return everybody
+        return cast("AgentSet[AgentT]", self._running("agents").population.everybody())
 
     @property
     def charts(self) -> Sequence[Definition[Any]]:
         """The charts of all kinds of agents, of the class and of the population."""
-        charts: Sequence[Definition[Any]] = self._running("charts").population.definitions
-        return charts
+        return cast("Sequence[Definition[Any]]", self._running("charts").population.definitions)
 
     @property
     def tick_number(self) -> int:
@@ -145,8 +142,7 @@ class World(Declares, Generic[AgentT]):
     @property
     def acting(self) -> AgentT:
         """The agent whose turn it is; None outside of turns."""
-        agent: AgentT = self._running("acting").acting
-        return agent
+        return cast("AgentT", self._running("acting").acting)
 
     def count(self, state: Enum) -> int:
         """Return the number of agents in a state: ``len(world.agents.where(state=state))``.

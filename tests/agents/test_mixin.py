@@ -52,6 +52,13 @@ class Data(StatechartMixin):
     name: str = "x"
 
 
+@dataclass(slots=True)
+class Slotted(StatechartMixin):
+    """A dataclass with slots, whose state a copy gets as a pair."""
+
+    name: str = "x"
+
+
 class Moody(StatechartMixin):
     """An agent with states of another enum."""
 
@@ -113,7 +120,7 @@ def test_state_must_be_a_member(make: Any, value: Any) -> None:
     assert agent.state is first
     agent.state = second
     enum = type(first).__name__
-    message = rf"state must be a member of {enum}, got .*: use one of {enum}.{first.name}, "
+    message = rf"state must be a member of {enum}, got .*: use one of {first.name}, "
     with pytest.raises(TypeError, match=message) as caught:
         agent.state = value
     assert isinstance(caught.value, FieldTypeError)
@@ -218,7 +225,9 @@ class Row(Forgetful):
 
 
 @pytest.mark.parametrize("clone", CLONES)
-@pytest.mark.parametrize("agent", [Agent(), Data(), Saving("Ada"), Row("Ada"), Reduced("Ada")])
+@pytest.mark.parametrize(
+    "agent", [Agent(), Data(), Slotted(), Saving("Ada"), Row("Ada"), Reduced("Ada")]
+)
 def test_no_copy_shares_a_history_or_a_memory(agent: Any, clone: Any) -> None:
     """What a copy does is not written into the agent that it was made of."""
     agent.state_memory = {"history": {"scrolling": ["idle"]}}

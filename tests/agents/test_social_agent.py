@@ -53,9 +53,9 @@ def test_an_agent_needs_only_an_id() -> None:
     [
         ({"agent_id": ""}, "agent_id must be a non-empty string, got ''"),
         ({"agent_id": 7}, "agent_id must be a non-empty string, got 7"),
-        ({"interests": "tea"}, "list of strings, got the text 'tea': write .'tea'."),
+        ({"interests": "tea"}, "must be a list of strings, got the text 'tea'"),
         ({"following": "bob"}, "following must be a list of strings, got the text"),
-        ({"archetype": "troll"}, "archetype must be one of lurker, "),
+        ({"archetype": "troll"}, "archetype must be one of .'lurker', "),
     ],
 )
 def test_an_invalid_persona_is_a_value_error(fields: dict[str, Any], message: str) -> None:

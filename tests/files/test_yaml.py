@@ -57,6 +57,7 @@ def test_every_value_has_a_position() -> None:
         ("a:\tb: c", 1, "is not valid YAML"),
         ("a: 1\nb: 2\na: 3", 3, "the key 'a' appears twice"),
         ("{x: {b: 1, b: 1}}", 1, "the key 'b' appears twice"),
+        ("a: &x {b: 1}\nc:\n  <<: *x", 3, "prism merges no mappings"),
         ("--- 1\n--- 2", 2, "expected a single document in the stream"),
         ("a: !!python/object/apply:os.system [ls]", 1, "has the tag"),
         ("a: !!binary aGk=", 1, "has the tag"),

@@ -89,6 +89,8 @@ def test_a_model_is_validated_and_its_records_are_read_again() -> None:
     agent = moved(Walker())
     saved = json.loads(agent.model_dump_json())
     (record,) = saved["state_history"]
+    schema = Walker.model_json_schema()["properties"]["state_history"]["items"]
+    assert schema["required"] == [*record]
     assert (record["from_state"], record["to_state"], record["trigger"]) == (*Mood, "bumped")
     assert record["context"] == {"value": 9}
     again = Walker.model_validate(saved)
@@ -138,14 +140,19 @@ def test_models_of_other_kinds_are_driven(kind: Any) -> None:
     assert CHART.fire(agent, "timeout") is Mood.CALM
 
 
-@pytest.mark.parametrize("bases", [(StatechartMixin, BaseModel), (BaseModel, StatechartMixin)])
-def test_the_mixin_on_a_model_says_what_to_do(bases: tuple[type, ...]) -> None:
-    """Defining a model with the mixin raises an error with the fields to declare."""
-    with pytest.raises(
-        AgentError,
-        match=r"Walker is a pydantic model, .*: leave StatechartMixin out and declare 'state'",
-    ):
-        type(BaseModel)("Walker", bases, {"__module__": __name__})
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: type(BaseModel)("Walker", (StatechartMixin, BaseModel), {"__module__": __name__}),
+        lambda: type(BaseModel)("Walker", (BaseModel, StatechartMixin), {"__module__": __name__}),
+        lambda: pydantic.dataclasses.dataclass(type("Walker", (StatechartMixin,), {})),
+    ],
+)
+def test_the_mixin_on_a_class_of_pydantic_says_what_to_do(make: Callable[[], Any]) -> None:
+    """Making an object of a model, or of a dataclass, raises an error with what to declare."""
+    cls = make()
+    with pytest.raises(AgentError, match=r"Walker is a class of pydantic, .*: declare 'state', "):
+        cls()
 
 
 def test_adopting_needs_declared_fields() -> None:

@@ -46,6 +46,8 @@ async def test_a_reply_that_is_cut_is_asked_for_in_other_words(
     first, second = (question.prompt for question in server.questions)
     assert second.startswith(first.rstrip())
     assert len(second) > len(first)
+    written = await Writer(connect(reply_tokens=1)).write(TextCall("ada", "k", "Greet Bo."))
+    assert (written.source, (written.value or "")[-1:]) == ("model", "…")
 
 
 @BOTH
@@ -97,7 +99,7 @@ async def test_a_prompt_that_does_not_fit_is_a_fault(serve: Serve, connect: Conn
 
 # What is read of a reply
 
-LONG = 3 * 2**20
+LONG = 4 * 2**20
 
 
 @BOTH
@@ -106,12 +108,18 @@ LONG = 3 * 2**20
 async def test_a_reply_is_read_to_its_bound(
     content: bytes, server: FakeOllama, connect: Connect
 ) -> None:
-    """A reply that is too long is a bad reply, its connection is closed, and the next is read."""
+    """A reply that is too long is a bad reply, its connection is closed, and the next is read.
+
+    It may be as long as a thought of a thousand tokens with their alternatives.
+    """
     server.fail(Fault.body(b'{"message": {"role": "assistant", "content": "' + content * LONG))
     client = connect()
-    with pytest.raises(BadReplyError, match=f"^{server.host} sent a reply of more than 1048576 by"):
+    with pytest.raises(BadReplyError, match=f"^{server.host} sent a reply of more than 3072000 by"):
         await client.chat(HELLO)
     await until(lambda: server.open_connections == 0)
+    message = {"role": "assistant", "content": "Hello."}
+    long = {"message": message, "choices": [{"message": message}], "more": "x" * (LONG // 2)}
+    server.fail(Fault.body(json.dumps(long).encode()))
     assert (await client.chat(HELLO)).text == "Hello."
 
 

@@ -34,6 +34,7 @@ def drop_by_drop(exchange: Any) -> None:
         exchange.wait(0.02)
 
 
+GZIP = {"Content-Encoding": "gzip"}
 NOT_FOUND = b'{"error": "model \'tiny\' not found"}'
 FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     "dropped": (Fault.drop(), UnreachableError, "the connection to .* broke"),
@@ -51,15 +52,12 @@ FAULTS: dict[str, tuple[Fault, type[LLMError], str]] = {
     "error list": (Fault.status(503, body=b'["busy"]'), OverloadedError, "answered 503: "),
     "a page": (Fault.status(503, body=b"<html>"), OverloadedError, "answered 503: a web page$"),
     "a page with 200": (Fault.body(b"<html>Sign in"), BadReplyError, "sent an invalid reply"),
+    "a compressed page": (Fault.status(503, body=b"x", headers=GZIP), OverloadedError, "503: "),
     "not JSON": (Fault.body(b"yes"), BadReplyError, "sent an invalid reply"),
     "no body": (Fault.body(b""), BadReplyError, "sent an invalid reply"),
     "error with 200": (Fault.body(b'{"error": "oops"}'), OverloadedError, "answered 500: oops$"),
     "an array": (Fault.body(b"[1]"), BadReplyError, "sent "),
-    "compressed": (
-        Fault.body(b"x", headers={"Content-Encoding": "gzip"}),
-        BadReplyError,
-        "sent a compressed reply",
-    ),
+    "compressed": (Fault.body(b"x", headers=GZIP), BadReplyError, "sent a compressed reply"),
     "empty": (Fault.says(""), UselessReplyError, "tiny at .* gave an empty reply"),
 }
 """By name: the fault, the class of the error, and its message."""
@@ -215,6 +213,13 @@ OF_PROVIDERS: dict[str, tuple[Fault, type[LLMError], str]] = {
         DeclinedError,
         "filter of the model's server withheld its reply$",
     ),
+    "withheld by others": (completion("I", "SAFETY"), DeclinedError, "withheld its reply$"),
+    "broken off": (completion("I saw", "abort"), OverloadedError, r"reply off \(abort\)$"),
+    "a thought alone": (
+        completion([{"type": "thinking", "text": "I"}]),
+        UselessReplyError,
+        "an empty reply$",
+    ),
     "filtered by Azure": (
         refuses(400, {"error": OF_AZURE}),
         DeclinedError,
@@ -255,11 +260,27 @@ async def test_a_model_without_log_probabilities_is_asked_without(
 
 
 @OPENAI
-async def test_half_a_character_is_no_broken_reply(serve: Serve, connect: Connect) -> None:
-    """A text that ends by length may end within a character."""
-    whole = json.dumps({"choices": [{"message": {"content": "Café"}}]}, ensure_ascii=False)
-    server = serve(Fault.body(whole.encode().replace(b"\xa9", b"")))
-    assert (await connect(server).chat(HELLO)).text == "Caf\ufffd"
+async def test_few_alternatives_are_asked_for_as_many(serve: Serve, connect: Connect) -> None:
+    """Some servers list five at most, and refuse a request for twenty."""
+    server = serve(Fault.status(400, "Requested sample logprobs of 20, max allowed: 5"))
+    (decision,) = await Reasoner(connect(server)).decide_many([ask()])
+    assert (decision.source, decision.question_kind) == ("model", "letter")
+    assert [asked.body["top_logprobs"] for asked in server.questions] == [20, 5]
+
+
+@OPENAI
+@pytest.mark.parametrize(
+    "headers", [{}, {"Content-Encoding": "UTF-8"}, {"Content-Type": "a/b;charset=latin1"}]
+)
+@pytest.mark.parametrize("start", [b"", b"\xef\xbb\xbf"])
+async def test_half_a_character_is_no_broken_reply(
+    headers: Any, start: bytes, serve: Serve, connect: Connect
+) -> None:
+    """A text that ends by length may end within a character; JSON is UTF-8, whatever they say."""
+    whole = json.dumps({"choices": [{"message": {"content": "Café é"}}]}, ensure_ascii=False)
+    body = start + whole.encode().replace(b"\xa9", b"", 1)
+    server = serve(Fault.body(body, headers=headers))
+    assert (await connect(server).chat(HELLO)).text == "Caf\ufffd é"
 
 
 @OPENAI

@@ -46,13 +46,6 @@ async def test_an_answer_where_thoughts_belong_is_the_answer(
 
 
 @BOTH
-async def test_thinking_is_sent_only_where_it_is_set(server: FakeOllama, connect: Connect) -> None:
-    """A server decides by itself how much a model thinks, unless the user says so."""
-    await Reasoner(connect()).decide_many([ask()])
-    assert not {"think", "chat_template_kwargs", "reasoning_effort"} & {*server.questions[0].body}
-
-
-@BOTH
 async def test_a_schema_that_thinking_switches_off_is_asked_for_without(
     server: FakeOllama, connect: Connect
 ) -> None:

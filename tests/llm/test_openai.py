@@ -32,20 +32,12 @@ async def test_a_question_is_sent_as_the_server_expects_it(serve: Serve, connect
     (asked,) = server.questions
     assert asked.path == "/v1/chat/completions"
     strict = {**SCHEMA, "additionalProperties": False}
-    assert asked.body == {
-        "model": "tiny",
-        "messages": HELLO,
-        "temperature": 0.5,
-        "seed": 7,
-        "chat_template_kwargs": {"enable_thinking": True},
-        "top_p": 1,
-        "top_k": 0,
-        "min_p": 0,
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "answer", "schema": strict, "strict": True},
-        },
-    }
+    form = {"name": "answer", "schema": strict, "strict": True}
+    sampling = {"temperature": 0.5, "seed": 7, "top_p": 1, "top_k": 0, "min_p": 0}
+    sampling["chat_template_kwargs"] = {"enable_thinking": True}
+    conversation = {"model": "tiny", "messages": HELLO}
+    conversation["response_format"] = {"type": "json_schema", "json_schema": form}
+    assert asked.body == {**conversation, **sampling}
 
 
 @pytest.mark.parametrize(
@@ -66,7 +58,7 @@ async def test_thinking_is_said_in_the_words_of_the_servers(
     assert {name: body[name] for name in words if name in body} == sent
 
 
-PARTS = ["seed", "temperature", "response_format"]
+PARTS = ["seed", "temperature", "response_format", "max_tokens"]
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -76,7 +68,7 @@ async def test_what_a_server_refuses_is_reported_once_and_left_out(
 ) -> None:
     """A part that is refused by name costs one request more, and is left out from then on."""
     server = serve(refuses=[part])
-    pool, costs = connect(server), [Cost() for _ in range(3)]
+    pool, costs = connect(server, reply_tokens=99), [Cost() for _ in range(3)]
     with caplog.at_level(logging.WARNING, "prism.llm"):
         for cost in costs:
             await pool.chat(HELLO, format=SCHEMA, cost=cost)
@@ -84,6 +76,9 @@ async def test_what_a_server_refuses_is_reported_once_and_left_out(
     assert [cost.attempts for cost in costs] == [2, 1, 1]
     assert [part in asked.body for asked in server.questions] == [True, False, False, False]
     assert part not in pool.sampling
+    # the reply keeps its bound
+    bound = "max_completion_tokens" if part == "max_tokens" else "max_tokens"
+    assert server.questions[-1].body[bound] == 99
     (told,) = caplog.messages
     assert told.startswith(f"tiny at {server.host} refuses {part}, so it is asked without: ")
 
@@ -96,17 +91,21 @@ async def test_what_a_server_refuses_is_reported_once_and_left_out(
         ({"temperature": 0.5}, Fault.status(400, "temperature does not support 0.5")),
         ({}, Fault.status(400, "the context is 4096 tokens")),
         ({}, Fault.status(403, "no seed for you")),
+        ({}, [Fault.status(400, "the text 'a seed' is forbidden")] * 2),
     ],
 )
 async def test_other_refusals_are_raised(
-    settings: dict[str, Any], fault: Fault, serve: Serve, connect: Connect
+    settings: dict[str, Any], fault: Any, serve: Serve, connect: Connect
 ) -> None:
     """What the user has set is not dropped, and other refusals are not mistaken for one of it."""
-    server = serve()
-    server.fail(fault)
+    faults = fault if isinstance(fault, list) else [fault]
+    server = serve(*faults)
+    pool = connect(server, **settings)
     with pytest.raises(LLMError, match=r"answered 4\d\d"):
-        await connect(server, **settings).chat(HELLO)
-    assert len(server.questions) == 1
+        await pool.chat(HELLO)
+    assert len(server.questions) == len(faults)
+    await pool.chat(HELLO)
+    assert server.questions[-1].body == server.questions[0].body
 
 
 @pytest.mark.parametrize("suffix", ["", "/", "/v1", "/v1/"])
@@ -119,12 +118,9 @@ async def test_an_address_may_end_with_the_version(
     assert len(pool.hosts) == 1
     assert (await pool.chat(HELLO)).text == "Hello."
     assert "tiny" in await pool.servers[0].models()
-
-
-async def test_a_path_of_its_own_is_kept(serve: Serve, connect: Connect) -> None:
-    """Where an address has a path, as behind a gateway, nothing is added to it."""
+    # behind a gateway, nothing is added to a path
     with pytest.raises(BadReplyError, match="answered 404: Not Found"):
-        await connect(f"{serve().host}/openai").chat(HELLO)
+        await connect(f"{server.host}/openai").chat(HELLO)
 
 
 # The key

@@ -148,7 +148,7 @@ async def test_the_answer_in_a_reply_is_read(reply: Any) -> None:
     ("counts", "tokens"),
     [
         ({}, (None, None)),
-        ({"prompt_eval_count": 5, "eval_count": 0}, (5, 0)),
+        ({"prompt_eval_count": 5.0, "eval_count": 0}, (5, 0)),
         ({"input_tokens": 5, "output_tokens": 2}, (5, 2)),
         ({"usage_details": {"input_token_count": 5, "output_token_count": 2}}, (5, 2)),
         ({"usage_details": None, "prompt_eval_count": "many"}, (None, None)),

@@ -20,10 +20,7 @@ FAILURES = [
     (Model("composing or scrolling"), "the reply 'composing or scrolling' does not name"),
     (Model('{"next_state": "flying"}'), "flying"),
     (Model(ConnectionError("nobody there")), "nobody there"),
-    (
-        Model(TimedOutError("host h gave no answer within 30 s")),
-        "TimedOutError: host h gave no answer within 30 s",
-    ),
+    (Model(TimedOutError("host h is silent")), "TimedOutError: host h is silent"),
     (Model(TimeoutError("pool is full")), "pool is full"),
     (Silent(), "no answer within 0.01 s"),
 ]
@@ -44,21 +41,14 @@ async def test_a_failure_is_a_fallback(
     client: Any, reason: str, fallback: Any, chosen: S, logger: Any, capture: Any, no_pauses: None
 ) -> None:
     """Whatever fails, the fallback or the first option is taken, with a warning that says why."""
-    decision = await decide(
-        client, fallback=fallback, timeout=0.01 if isinstance(client, Silent) else 5, logger=logger
-    )
-    assert decision.chosen is chosen
-    assert decision.source == "fallback"
-    assert decision.reason is not None
-    assert reason in decision.reason
+    seconds = 0.01 if isinstance(client, Silent) else 5
+    decision = await decide(client, fallback=fallback, timeout=seconds, logger=logger)
+    assert (decision.chosen, decision.source) == (chosen, "fallback")
+    assert reason in (decision.reason or "")
     (warning,) = capture.entries
-    assert (warning["event"], warning["log_level"]) == ("reasoner.decision", "warning")
-    assert (warning["agent_id"], warning["trigger"], warning["chosen"]) == (
-        "Ada",
-        "decides",
-        chosen.value,
-    )
-    assert (warning["source"], warning["reason"]) == ("fallback", decision.reason)
+    told = {"event": "reasoner.decision", "log_level": "warning", "agent_id": "Ada"}
+    told |= {"trigger": "decides", "chosen": chosen.value, "source": "fallback"}
+    assert warning.items() >= {**told, "reason": decision.reason}.items()
 
 
 async def test_the_model_is_told_what_was_wrong(

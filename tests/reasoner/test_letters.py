@@ -37,6 +37,8 @@ async def test_the_probabilities_are_those_of_the_letters(
     limits = asked.body.get("options", asked.body)
     assert [limits[name] for name in ("top_p", "top_k", "min_p")] == [1, 0, 0]
     assert asked.prompt.rstrip().endswith('{"letter": "A or B"}')
+    # the server decides how much a model thinks, unless the user does
+    assert not {"think", "chat_template_kwargs", "reasoning_effort"} & {*asked.body}
 
 
 @BOTH
@@ -92,6 +94,8 @@ async def test_a_server_without_log_probabilities_is_asked_by_name(
         Fault.says("I would rather not."),
         # a logarithm above 0 is no probability
         Fault.weighs({"A": 1.5, "B": 0.4}),
+        # nor is more than all
+        Fault.weighs({"A": 0.9, "B": 0.9}),
     ],
 )
 async def test_without_the_probability_of_a_letter_a_model_is_asked_by_name(

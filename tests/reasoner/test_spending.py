@@ -200,16 +200,16 @@ async def test_no_request_is_sent_beyond_the_budget(
 async def test_tokens_that_no_server_reports_are_estimated(
     server: FakeOllama, connect: Connect
 ) -> None:
-    """A limit on tokens holds where the server reports none: those that were read are estimated."""
-    message = {"role": "assistant", "content": answer("idle")}
+    """A limit on tokens holds where the server reports none: prompts and replies are estimated."""
+    message = {"role": "assistant", "content": answer("idle") + " " * 400}
     server.fail_always(Fault.body(json.dumps({"message": message, "done": True}).encode()))
     budget = Budget(max_tokens=1000)
     reasoner = Reasoner(connect(concurrency=1), mode="chat", budget=budget)
     decisions = await reasoner.answer(crowd(100, options=(S.IDLE, S.RESTING)))
     assert decisions[0].source == "model"
-    prompts = sum(len(asked.prompt) for asked in server.questions)
+    written = sum(len(f"{asked.prompt}{message['content']}") for asked in server.questions)
     assert 1000 <= budget.tokens < 1300
-    assert budget.tokens == pytest.approx(prompts / 4, rel=0.1)
+    assert budget.tokens == pytest.approx(written / 4, rel=0.1)
 
 
 async def test_what_a_server_refuses_costs_no_tokens(server: FakeOllama, connect: Connect) -> None:

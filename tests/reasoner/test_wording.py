@@ -28,6 +28,7 @@ def read(reply: Any, wording: Wording = SHORT, schema: Any = None) -> Any:
         '```json\n{"text": "Hello!"}\n```',
         'Here it is: {"text": "Hello!"}',
         "<think>a short one</think>Hello!",
+        '<think>{"text": "Hi?"} or</think>Hello!',
         '"Hello!"',
         "Hello!",
         {"text": "\r\n\u202eHe\x07llo!\ufeff\x00 \r\n\r\n"},
@@ -46,6 +47,7 @@ def test_a_text_is_found_in_what_models_reply(reply: Any) -> None:
         {"reply": 1},
         '{"text": "Hel',
         "```<think>and so on",
+        '<think>{"text": "Hi?"}</think>',
         [],
     ],
 )

@@ -185,14 +185,9 @@ async def test_texts_are_announced_in_the_order_of_the_calls(heard: list[Any]) -
     common |= {"model": "tiny", "host": None, "input_tokens": None, "output_tokens": None}
     written = {**common, "log_level": "info", "source": "model", "attempts": 1}
     reason = "the text cannot be used: Expecting value: line 1 column 1 (char 0)"
-    assert heard == [
-        {**written, "key": "a"},
-        {
-            **{**common, "log_level": "warning", "source": "failed", "attempts": 2},
-            **{"key": "b", "reason": reason, "repaired": True},
-        },
-        {**written, "key": "c"},
-    ]
+    useless = {**common, "log_level": "warning", "source": "failed", "attempts": 2}
+    useless |= {"key": "b", "reason": reason, "repaired": True}
+    assert heard == [{**written, "key": "a"}, useless, {**written, "key": "c"}]
 
 
 # Cost and limits

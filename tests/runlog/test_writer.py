@@ -93,6 +93,19 @@ def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
     assert log.path.read_bytes() == before != b""
 
 
+@pytest.mark.parametrize("cut", [1, 2])
+def test_a_whole_line_whose_end_is_missing_is_kept(open_log: OpenLog, cut: int) -> None:
+    """A line that is cut off leaves the file; if only its end is missing, it gets one."""
+    log = open_log()
+    log.logger.info("first")
+    log.close()
+    whole = log.path.read_bytes()
+    log.path.write_bytes(whole[:-cut])
+    with RunLog(log.path, SimulatedClock(), append=True) as again:
+        again.logger.info("first")
+    assert log.path.read_bytes() == whole * (3 - cut)
+
+
 def test_without_a_clock_time_is_real(tmp_path: Path) -> None:
     """A log without a clock writes real time, each line at once."""
     before = datetime.now(UTC)

@@ -257,6 +257,15 @@ def test_a_resume_that_does_something_else_names_the_first_line(stopped: Path) -
     assert (stopped / LOG_NAME).read_bytes() == before
 
 
+def test_a_change_in_an_imported_module_is_noticed(
+    stopped: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The last round that has ended is compared, though none of those before is logged again."""
+    monkeypatch.setattr("prism.examples.rumour.Rumour.talk", lambda *_: None)
+    with pytest.raises(ReplayError, match=r"differs \(round 3, tick 1\)"):
+        resume(stopped)
+
+
 # Reading run.json
 
 

@@ -147,7 +147,7 @@ def test_a_run_begins_with_a_file_of_posts(files: tuple[Path, Path], tmp_path: P
     ("line", "message"),
     [
         ('{"author_id": "eve", "text": "x"}', "no agent of the population is called 'eve'"),
-        ('{"author_id": "ann", "text": "x", "post_id": 7}', "must be text, got 7"),
+        ('{"author_id": "ann", "text": 7}', "must be text, got 7"),
         ('{"author_id": "ann", "text": "x", "likes": 7}', "unknown field; known are author_id, "),
     ],
 )

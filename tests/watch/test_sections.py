@@ -60,10 +60,12 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(visit: Visit) ->
             at(1, make.move("a", "x", "y")),
             at(1, make.move("b", "x", "z")),
             at(2, make.move("a", "y", "z"), tick=2),
+            at(3, make.event("agent.left", agent_id="b", state="z", chart="c")),
         ]
     )
     assert counts(client, 1) == {"x": 0, "y": 1, "z": 1}
     assert counts(client, 2) == {"x": 0, "y": 0, "z": 2}
+    assert counts(client, 3) == {"x": 0, "y": 0, "z": 1}
     for tick, state in ((1, "y"), (2, "z")):
         found = client.ask("/agents", round=2, tick=tick, state=state)["agents"]
         assert ["a", 1] in found
@@ -95,6 +97,7 @@ def test_kinds_whose_states_have_one_name_are_counted_apart(visit: Visit) -> Non
         assert arrow["number"] == count * (kind != "grass")
 
 
+@pytest.mark.slow
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(visit: Visit) -> None:
     """Messages stand in the order in which they were said; nothing speaks of posts."""
 
@@ -123,6 +126,7 @@ def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(visit: Vis
     assert "post" not in json.dumps(view).replace("data-post", "").lower()
 
 
+@pytest.mark.slow
 def test_the_head_and_the_round_are_of_one_instant(visit: Visit, folder: Path) -> None:
     """Whatever round is asked for, the head that comes with it counts the same lines."""
     client = visit(folder)
@@ -194,6 +198,7 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
         assert arrow not in make_report(read_log(folder)).html()
 
 
+@pytest.mark.slow
 def test_agents_that_have_not_moved_are_on_their_chart(visit: Visit) -> None:
     """An agent is there before its first transition."""
     client = visit([make.started(chart="mine"), make.joined("ada", "thinking")])

@@ -35,7 +35,6 @@ class Town(World[Cell]):
     place: Space[Cell] = state(Space)
 
     def setup(self) -> None:
-        """Connect all, and put them into the middle."""
         self.network = small_world(self, 2, 0)
         self.place = Space(5, 5, wraps=True, capacity=None)
         for cell in self.agents:
@@ -43,7 +42,6 @@ class Town(World[Cell]):
 
     @during(Life.ALIVE)
     def live(self, cell: Cell) -> None:
-        """Move, and bear or leave by chance."""
         cell.turns += 1
         self.place.put(cell, cell.random.choice(self.place.near(self.place.cells[cell])))
         if cell.random.chance(0.2):
@@ -104,7 +102,6 @@ class Leaving(Room):
 
     @during(Light.OFF)
     async def press(self, lamp: Lamp) -> None:
-        """Decide."""
         if lamp is self.agents[-1] and len(self.agents) == 3:
             gone = self.agents[0]
             gone.leave()
@@ -155,39 +152,31 @@ class Home(World[Person | Keeper]):
     when: str = "round_begins"
 
     def populate(self, agents: int) -> list[Any]:
-        """Begin with one of each kind."""
         return [Keeper(), Person()]
 
     def bear(self, when: str) -> None:
-        """Let somebody join, if it is the time."""
         if when == self.when and self.round in (4, 20) and self.tick_number in (0, 2):
             self.add(Person())
 
     def round_begins(self) -> None:
-        """Let somebody join before the first tick."""
         self.bear("round_begins")
 
     def tick_begins(self) -> None:
-        """Let somebody join before the steps."""
         self.bear("tick_begins")
 
     def tick_ends(self) -> None:
-        """Let somebody join after the steps."""
         self.bear("tick_ends")
 
     @during(Post.OPEN)
     def keep(self, keeper: Keeper) -> None:
-        """Let somebody join among the steps."""
         self.bear("step")
 
     @during(Age.YOUNG)
     def live(self, person: Person) -> None:
-        """Count a turn."""
         person.turns += 1
 
     @during(Age.OLD)
     def die(self, person: Person) -> None:
-        """Leave."""
         person.leave()
 
 
@@ -201,7 +190,6 @@ class HomeInStages(Home):
     """The old have their turns first."""
 
     async def tick(self) -> None:
-        """Activate those in one state, then in the other."""
         await self.activate(self.agents.where(state=Age.OLD))
         await self.activate(self.agents.where(state=(Age.YOUNG, Post.OPEN)))
 
@@ -257,40 +245,33 @@ class Queue(World[Keeper | Customer]):
     last: float = state(0.0)
 
     def populate(self, agents: int) -> list[Any]:
-        """Begin empty."""
         return [Keeper()]
 
     def account(self) -> None:
-        """Add up the time of all who are there."""
         self.passed += len(self.line) * (self.time - self.last)
         self.last = self.time
 
     @during(Post.OPEN, rate="arrivals")
     def arrive(self, _: Keeper) -> None:
-        """Let somebody in."""
         self.account()
         self.line.append(self.add(Customer()))
         self.serve()
 
     @during(Place.SERVED, rate="services")
     def depart(self, customer: Customer) -> None:
-        """Let somebody go."""
         self.account()
         customer.leave()
         self.line.remove(customer)
         self.serve()
 
     def serve(self) -> None:
-        """Serve the first."""
         if self.line and self.line[0].state is Place.WAITING:
             self.line[0].fire("turn")
 
     def until(self) -> bool:
-        """End when there are many."""
         return len(self.line) >= self.most
 
     def round_ends(self) -> None:
-        """Add up to the end."""
         self.account()
 
 
@@ -369,7 +350,6 @@ class Yard(World[Person]):
     sky: Plane[Person] = state(Plane)
 
     def setup(self) -> None:
-        """Put everybody somewhere."""
         self.field, self.sky = Space(3, 3), Plane(10, 10, 1)
         for number, person in enumerate(self.agents):
             self.field.put(person, number)
@@ -384,7 +364,6 @@ class Acting(Yard):
 
     @during(Age.YOUNG)
     def live(self, person: Person) -> None:
-        """Do it."""
         if person.agent_id == "person_1":
             self.act(self, person)
 
@@ -411,6 +390,44 @@ def test_who_has_left_is_put_nowhere() -> None:
     assert len(yard.sky.within(yard.agents[0], 20)) == 1
 
 
+class ActingTogether(Acting):
+    """The same, with agents that act at the same time."""
+
+    together = True
+
+
+def bear_without_room(yard: Any, person: Person) -> None:
+    """Try to bear somebody where nobody has room."""
+    yard.field.capacity = 0
+    with pytest.raises(FieldValueError, match=r"there is no room for <Person person_1\.1"):
+        yard.add(Person(), at=person)
+
+
+@pytest.mark.parametrize(
+    ("world", "act", "there"),
+    [
+        (Acting, bear_without_room, {"person_1": 0, "person_2": 1}),
+        (
+            ActingTogether,
+            lambda yard, _: (yard.agents[1].leave(), yard.add(Person(), at=yard.agents[1])),
+            {"person_1": 0, "person_2.1": 1},
+        ),
+        (
+            Acting,
+            lambda yard, _: (yard.add(Person(agent_id="person_1.1")), yard.add(Person())),
+            {"person_1": 0, "person_2": 1, "person_1.1": None, "person_1.2": None},
+        ),
+    ],
+)
+def test_who_is_born_is_counted_and_where_it_should_be(
+    world: type[Acting], act: Callable[[Any, Person], object], there: dict[str, int | None]
+) -> None:
+    """Nobody is without room; a dying parent's place is kept; a taken id is passed over."""
+    run = Run(world(act=act), 2, seed=1)
+    assert run.run().rounds[-1].states["young"] == len(there)
+    assert {each.agent_id: run.world.field.cells.get(each) for each in run.agents} == there
+
+
 def come_back(yard: Any, person: Person) -> None:
     """Leave, and bear somebody."""
     person.leave()
@@ -427,11 +444,12 @@ def come_back(yard: Any, person: Person) -> None:
             ActingAlone,
             lambda yard, _: yard.add(Person()),
             SimulationError,
-            "add newcomers in a hook",
+            "cannot add anybody, in an independent world: do it in a hook",
         ),
+        (ActingAlone, lambda yard, _: yard.stop(), SimulationError, "cannot stop the run, in an"),
     ],
 )
-def test_who_cannot_join_is_refused(
+def test_what_cannot_be_done_in_a_step_is_refused(
     world: type[Acting], act: Callable[[Any, Person], object], error: type[Exception], problem: str
 ) -> None:
     """The message says why, or what to do."""
@@ -466,7 +484,6 @@ class Moved(World[Person]):
     """One leaves before the run, and one joins."""
 
     def setup(self) -> None:
-        """Change who is there."""
         self.agents[0].leave()
         self.add(Person())
 
@@ -497,14 +514,12 @@ class Sent(World[Person]):
     rounds = 3
 
     async def tick(self) -> None:
-        """Let somebody join before anybody has a turn."""
         if self.round == 3:
             self.add(Person(agent_id="new"))
         await self.activate()
 
     @during(Age.YOUNG)
     def live(self, person: Person) -> None:
-        """Count a turn; the first sends the last away."""
         person.turns += 1
         if self.round == 3 and person is self.agents[0]:
             self.agents[1].leave()

@@ -159,6 +159,7 @@ def test_a_field_of_an_agent_gets_a_value_of_its_type() -> None:
         (lambda: Typed(part=float("nan")), r"Typed\.part: .* got nan"),
         (lambda: Typed(level="low-"), r"Typed\.level: .* got 'low-'"),  # type: ignore[arg-type]
         (Drawn, r"Drawn\.age: .* fractional part, got 1\."),
+        (Plain, r"Plain needs age: Plain\(age=...\)"),
     ],
 )
 def test_a_field_of_an_agent_of_another_type_or_range_is_refused(
@@ -167,12 +168,6 @@ def test_a_field_of_an_agent_of_another_type_or_range_is_refused(
     """Fields of agents are checked as parameters are, also those that are drawn."""
     with pytest.raises((FieldTypeError, FieldValueError), match=problem):
         _ = Run(Places(size=1), [make()]).agents
-
-
-def test_a_field_without_a_value_names_the_agent_class() -> None:
-    """A required field that nobody gave is told when the agent joins a run."""
-    with pytest.raises(TypeError, match=r"Plain needs age: Plain\(age=...\)"):
-        _ = Run(Places(size=1), [Plain()]).agents  # type: ignore[call-arg]
 
 
 @pytest.mark.parametrize(
@@ -186,7 +181,9 @@ def test_a_field_without_a_value_names_the_agent_class() -> None:
             "from prism import measure\nclass Hiding(World[Plain]): count = measure(lambda _: 0)",
             "Hiding.count would hide what every World",
         ),
+        ("class Hiding(Agent): state: str = 'Texas'", "Hiding.state would hide what every Agent"),
         ("class Sharing(Agent): items = []", r"\[\] would be shared by all .* state\(list\)"),
+        ("class Sharing(Agent): items: bytearray = bytearray()", r"would be shared by all"),
         ("class Sharing(Agent): items: list = []", r"\[\] would be shared by all .* state\(list\)"),
         ("class Untyped(World[Plain]): growth = 0.4", "growth has no type: write  growth: float"),
         ("class Made(Agent): __init__ = lambda self: None", "Made.__init__: declare fields"),

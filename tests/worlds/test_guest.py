@@ -29,7 +29,6 @@ class Plain:
         self.steps = 0
 
     def act(self, world: "Mixed") -> None:
-        """Make a few steps."""
         self.steps += world.acting.random.index(3)
 
 
@@ -44,7 +43,6 @@ class Walker:
         self.answers: list[str] = []
 
     async def act(self, world: "Mixed") -> None:
-        """Decide after a while, and tell a neighbour."""
         me = world.acting
         await asyncio.sleep(0)
         if self.state is Mood.CALM:
@@ -54,7 +52,6 @@ class Walker:
         me.send(me.random.choice(me.neighbours), len(self.answers))
 
     def persona(self) -> str:
-        """Say who it is."""
         return f"You walk as {self.agent_id}."
 
 
@@ -64,7 +61,6 @@ class Reader(SocialAgent):
     chart = social_media_chart()
 
     async def act(self, world: "Mixed") -> None:
-        """Look at a post of some relevance."""
         me = world.acting
         if self.state is AgentState.IDLE:
             me.fire("feed_ready")
@@ -80,7 +76,6 @@ class Mixed(World[Any]):
     rounds = 6
 
     def populate(self, agents: int) -> list[Any]:
-        """Make some of each."""
         made = [
             [Plain(), Guest(object=Walker(f"w{place}")), Reader(f"r{place}", interests=["tea"])]
             for place in range(agents // 4)
@@ -88,7 +83,6 @@ class Mixed(World[Any]):
         return [each for some in made for each in some] + [Lamp() for _ in made]
 
     def setup(self) -> None:
-        """Connect everybody."""
         self.network = small_world(self, 2, 0)
 
 
@@ -128,7 +122,6 @@ class Waiter:
         self.agent_id, self.waits, self.told = agent_id, waits, told
 
     async def act(self, world: World[Any]) -> None:
-        """Wait."""
         self.told.append(f"{self.agent_id} begins")
         try:
             await self.waits()
@@ -142,7 +135,6 @@ class Hall(World[Any]):
     rounds = 2
 
     async def tick(self) -> None:
-        """Give turns in the order of the list."""
         await self.activate(self.agents)
 
 
@@ -228,7 +220,6 @@ class Table(World[Guest[WorkflowAgent]]):
     rounds = 5
 
     def populate(self, agents: int) -> list[Guest[WorkflowAgent]]:
-        """Give everybody the same workflow."""
         workflow = Workflow.from_text(YAML)
         return [
             Guest(object=WorkflowAgent(workflow, agent_id=f"diner_{number}"))

@@ -139,12 +139,10 @@ class Dish(World[Cell]):
 
     @during(Life.ALIVE, rate="birth")
     def divide(self, cell: Cell) -> None:
-        """Bear another."""
         self.add(Cell(), cell)
 
     @during(Life.ALIVE, rate="death")
     def die(self, cell: Cell) -> None:
-        """Leave."""
         cell.leave()
 
 
@@ -168,22 +166,18 @@ class Village(World[Person]):
     death: float = 0.25
 
     def risk(self, _patient: Person) -> float:
-        """Return the rate at which somebody falls ill."""
         return self.imported + self.contacts * self.count(Health.INFECTED) / 4
 
     @during(Health.SUSCEPTIBLE, rate=risk)
     def catch(self, patient: Person) -> None:
-        """Fall ill, from abroad or from others."""
         patient.fire("infects")
 
     @during(Health.INFECTED, rate="recovery")
     def recover(self, patient: Person) -> None:
-        """Be immune from now on."""
         patient.fire("recovers")
 
     @during(*Health, rate="death")
     def die(self, patient: Person) -> None:
-        """Make room for somebody else."""
         patient.leave()
         self.add(Person())
 
@@ -193,7 +187,6 @@ class VillageWithLargestRate(Village):
 
     @during(Health.SUSCEPTIBLE, rate=Village.risk, most=2)
     def catch(self, patient: Person) -> None:
-        """Fall ill, from abroad or from others."""
         patient.fire("infects")
 
 

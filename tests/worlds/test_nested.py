@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from prism import Run
-from prism.statechart import History, State, Transition
+from prism.statechart import History, State, Statechart, Transition
 from prism.testing import ScriptedReasoner
-from prism.worlds import World, during, state
+from prism.worlds import Agent, World, during, state
 from tests.kit.days import TREE, Day, person
 from tests.kit.worlds import run_logged
 
@@ -48,6 +48,12 @@ def test_composites_are_counted_with_all_that_is_inside() -> None:
     assert len(world.agents.where(state=Day.PLACE)) == 3
     assert len(world.agents.where(state=[Day.ASLEEP, Day.WORK])) == 3
     assert world.agents.count(Day.AWAKE) == 3
+
+    class Doll(Agent):
+        chart = Statechart([Day.HOME], [], Day.HOME)
+
+    agents = Run(Still, [*people(person(), *PLACES), Doll()]).world.agents
+    assert agents.count(Day.HOME) == agents[0].world.count(Day.HOME) == 2
 
 
 def test_at_rates_what_happens_in_a_composite_happens_as_often_in_each_leaf() -> None:

@@ -11,6 +11,7 @@ from prism import Model, Run, World, during, measure
 from prism.agents import SocialAgent
 from prism.examples.rumour import Mind, Person
 from prism.randomness import RandomStream
+from prism.worlds import Plane, Space, state
 
 
 class Counted(World[Person]):
@@ -18,6 +19,14 @@ class Counted(World[Person]):
 
     days: tuple[int, ...] = (np.int64(1),)
     is_open: bool = np.bool_(True)
+    field: Space[Person] = state(Space)
+
+    def setup(self) -> None:
+        self.field, sky = Space(3, 3), Plane[Person](3, 3, 1)
+        for cell, person in enumerate(self.agents):
+            self.field.put(person, np.int64(cell))
+            sky.put(person, np.float64(0.5), np.float32(0.5))
+        assert {*map(type, sky.positions[self.agents[0]])} == {float}
 
     @during(Mind.IGNORANT, rate=np.float32(0.5))
     def hear(self, person: Person) -> None:
@@ -38,7 +47,9 @@ def test_a_run_of_numbers_of_numpy_is_kept(tmp_path: Path) -> None:
     assert kept.results == Run(Counted, 9, rounds=1, seed=3).run()
     assert kept.results.rounds[0].measures == {"is_known": True}
     assert kept.summary["config"]["parameters"] == {"days": [1], "is_open": True}
-    lines = map(json.loads, (tmp_path / "kept" / "events.jsonl").read_text().splitlines())
+    lines = [*map(json.loads, (tmp_path / "kept" / "events.jsonl").read_text().splitlines())]
+    (pictured, _) = [line["places"] for line in lines if line["event"] == "agents.pictured"]
+    assert pictured == [*range(9)]
     ended = [line for line in lines if line["event"] == "world.ended"]
     assert [(line["values"], line["is_open"]) for line in ended] == [([0, 1], True)]
 

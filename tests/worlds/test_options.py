@@ -46,6 +46,10 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"seed": 2**60}, "field 'seed': must be a whole number from -9,007"),
         ({"rounds": 0}, "field 'rounds': must be a whole number from 1 to"),
+        ({"agents": "0"}, "must be a whole number from 1 to .* got 0"),
+        ({"agents": "2.5"}, "must be a whole number from 1 to .* got 2.5"),
+        ({"agents": 2.5}, "must be a whole number from 1 to .* got 2.5"),
+        ({"agents": "people.txt"}, "people.txt: there is no such file"),
         ({"memory": "m"}, "field 'memory': is no argument of a run of <class .*Rumour"),
         ({"world": None}, "field 'world': must be a world, got None"),
         ({"world": Person}, "field 'world': must be a world, got <class"),
@@ -59,15 +63,6 @@ def test_what_no_run_can_be_is_refused(arguments: dict[str, Any], problem: str) 
     """What is no world, parameter, value, treatment or reasoner is refused by name."""
     with pytest.raises(InputError, match=problem):
         _ = Run(**{"world": Rumour, **arguments}).agents
-
-
-@pytest.mark.parametrize("missing", ["world", "agents", "parameters"])
-def test_a_damaged_configuration_is_refused(missing: str, tmp_path: Path) -> None:
-    """A configuration without one of its keys is refused by that key."""
-    config = Run(Rumour).to_config()
-    del config[missing]
-    with pytest.raises(InputError, match=missing):
-        Run.from_config(config, tmp_path / "run.json")
 
 
 def test_what_no_folder_can_keep_is_refused() -> None:

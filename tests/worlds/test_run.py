@@ -66,16 +66,13 @@ class Apart(World[Lamp]):
     independent = True
 
     def setup(self) -> None:
-        """Put them in a ring."""
         self.network = small_world(self, 2, 0)
 
     def depends(self, agent: Lamp) -> AgentSet[Lamp]:
-        """Return the lamps next to one."""
         return agent.neighbours
 
     @during(Light.OFF, Light.ON)
     async def press(self, lamp: Lamp) -> None:
-        """Tell what the others are, and decide."""
         self.log("seen", agent=lamp, lit=lamp.neighbours.count(Light.ON), at=self.time)
         await lamp.decide("pressed")
 
@@ -113,7 +110,6 @@ class Nosy(World[Lamp]):
 
     @during(Light.OFF)
     async def ask(self, lamp: Lamp) -> None:
-        """Let the first lamp decide, or wait for a message."""
         await (self.agents[0].decide("pressed") if self.asks else lamp.receive())
 
 
@@ -129,7 +125,6 @@ class Drawing(PolicyReasoner):
     """Draws numbers that it has no use for."""
 
     async def answer(self, questions: Any) -> Any:
-        """Draw, and answer."""
         for question in questions:
             for _ in range(3):
                 question.agent.decision_random.random()
@@ -148,17 +143,14 @@ class WiderRumour(Rumour):
     extra: float = state(0.0)
 
     def populate(self, agents: int) -> list[Person]:
-        """Make people with one more field."""
         return [Wider(agent_id=f"person_{number}") for number in range(1, agents + 1)]
 
     def tick_ends(self) -> None:
-        """Draw numbers, and log."""
         self.extra = self.random.random()
         self.log("drawn", extra=self.extra)
 
     @measure
     def drawn(self) -> float:
-        """Return the number."""
         return self.extra
 
 
@@ -200,7 +192,6 @@ class Measured(Rumour):
 
     @measure
     def looks(self) -> Any:
-        """Look at somebody."""
         return self.looks_at(self.agents[1])
 
 
@@ -209,6 +200,8 @@ class Measured(Rumour):
     [
         (lambda one: one.fire("hears"), "'person_2' cannot fire 'hears': a measure must not"),
         (lambda one: one.send(one), "nothing can be sent: a measure must not change anything"),
+        (lambda one: one.leave(), "a measure must not change anything"),
+        (lambda one: one.world.add(Person()), "a measure must not change anything"),
         (lambda _: inf, "Measured.looks must return a finite number"),
     ],
 )

@@ -49,6 +49,8 @@ def test_a_cell_with_room_for_two_takes_two(hall: Space[Lamp]) -> None:
     assert [*hall.at(0)] == [other, one]
     with pytest.raises(FieldValueError, match="cell 0 is full"):
         hall.put(third, 0)
+    with pytest.raises(TypeError, match="'float' object"):
+        hall.put(third, 1.5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("cell", "problem"), [(9, "no cell 9: use 0 to 8"), (1, "cell 1 is full")])

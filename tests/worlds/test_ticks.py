@@ -22,7 +22,6 @@ class Pressing(Room):
 
     @during(Light.OFF)
     async def press(self, lamp: Lamp) -> None:
-        """Decide, and note the state."""
         lamp.heard.append(await lamp.decide("pressed"))
 
 
@@ -41,7 +40,6 @@ class Crowding(Room):
 
     @during(Light.OFF)
     async def press(self, lamp: Lamp) -> None:
-        """Press the first lamp."""
         lamp.heard.append(await self.agents[0].decide("pressed", lamp))
 
 
@@ -59,7 +57,6 @@ class Talking(Room):
 
     @during(Light.OFF)
     async def talk(self, lamp: Lamp) -> None:
-        """Ask or answer."""
         if lamp is self.agents[0]:
             lamp.send(self.agents[1], {"how": "are you?", "to": self.agents[1]})
         message = await lamp.receive()
@@ -93,7 +90,6 @@ class Wordy(Room):
 
     @during(Light.OFF)
     def tell(self, lamp: Lamp) -> None:
-        """Tell it in a list."""
         lamp.send(self.agents[0], {"words": ["x" * 3_000]})
 
 
@@ -109,7 +105,6 @@ class Passing(Room):
 
     @during(Light.OFF)
     async def pass_on(self, lamp: Lamp) -> None:
-        """Hear, and tell on."""
         place = self.agents.index(lamp)
         if place < 2:
             message = await lamp.receive()
@@ -132,12 +127,10 @@ class Switching(Room):
     tick = World.tick
 
     def setup(self) -> None:
-        """Begin with the second lamp on."""
         self.agents[1].begin_in(Light.ON)
 
     @during(Light.OFF)
     def switch(self, lamp: Lamp) -> None:
-        """Press the other lamp."""
         if self.round == 3:
             self.other(lamp).fire("pressed")
 
@@ -171,7 +164,6 @@ class Wrong(Room):
 
     @during(Light.OFF)
     async def go_wrong(self, lamp: Lamp) -> None:
-        """Do something wrong, and then decide."""
         if lamp is self.agents[-1]:
             done = self.act(self, lamp)
             if isawaitable(done):
@@ -219,7 +211,6 @@ class Careless(World[Unasked]):
 
     @during(Light.OFF)
     async def press(self, lamp: Unasked) -> None:
-        """Decide by weights."""
         await lamp.decide("pressed", weights={Light.ON: 1, Light.BROKEN: 99})
 
 
@@ -239,7 +230,6 @@ class Second(Room):
 
     @during(Light.OFF)
     async def look(self, lamp: Lamp) -> None:
-        """Write, then decide."""
         await lamp.write("Something.", template="Nothing.")
         await lamp.decide("pressed")
 
@@ -258,7 +248,6 @@ class Shoved(Room):
 
     @during(Light.OFF)
     async def shove(self, lamp: Lamp) -> None:
-        """Press the first lamp, and tell it so; one of the others waits before."""
         first = self.agents[0]
         if lamp.agent_id == "ada":
             await lamp.write("Wait.", template="")
@@ -288,13 +277,11 @@ class Waning(Room):
     rounds = 6
 
     def setup(self) -> None:
-        """Break the lamps."""
         for lamp in self.agents:
             lamp.begin_in(Light.BROKEN)
 
     @during(Light.BROKEN)
     def look(self, lamp: Lamp) -> None:
-        """Note what the other lamp is."""
         lamp.heard.append(self.other(lamp).state)
 
 
@@ -314,7 +301,6 @@ class Waiting(Room):
 
     @during(Light.OFF)
     async def talk(self, lamp: Lamp) -> None:
-        """Send, and wait."""
         lamp.send(self.other(lamp), lamp.name)
         message: Any = await lamp.receive()
         lamp.heard.append(message and message.content)
@@ -325,18 +311,3 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
     run = Run(Waiting(), 2)
     run.run()
     assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
-
-
-class Telling(Room):
-    """The first lamp says two things to the second, which notes what it hears."""
-
-    @during(Light.OFF)
-    async def talk(self, lamp: Lamp) -> None:
-        """Speak or listen."""
-        first, second = self.agents
-        if lamp is first:
-            first.send(second, "one")
-            first.send(second, "two")
-        else:
-            heard = [await second.receive(), await second.receive()]
-            self.closed.extend(each.content for each in heard if each)

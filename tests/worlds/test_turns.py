@@ -10,7 +10,7 @@ import pytest
 
 from prism.errors import PrismError
 from prism.statechart import Statechart, Transition
-from prism.worlds import Agent, Run, World, during, measure, small_world, state
+from prism.worlds import Agent, Run, World, during, measure, small_world, state, treatment
 from tests.kit import lamps
 from tests.kit.days import Day, person
 from tests.kit.worlds import run_logged
@@ -39,13 +39,11 @@ class Street(World[Lamp]):
     rounds = 1
 
     def setup(self) -> None:
-        """Light the first."""
         self.network = small_world(self, 2, 0)
         self.agents[0].begin_in(Light.ON)
 
     @during(Light.ON)
     def shine(self, lamp: Any) -> None:
-        """Light both neighbours."""
         lamp.turns += 1
         for other in lamp.neighbours:
             other.fire("light")
@@ -93,13 +91,11 @@ class Stages(World[Any]):
     stages: int = 1
 
     async def tick(self) -> None:
-        """Activate all in each stage."""
         for _ in range(self.stages):
             await self.activate(self.agents)
 
     @during(Day.AWAKE)
     def live(self, agent: Any) -> None:
-        """Count the turn."""
         agent.level += 1
 
 
@@ -119,14 +115,12 @@ class Twice(lamps.Room):
     """The first lamp has three turns, and the second two."""
 
     async def tick(self) -> None:
-        """Activate them."""
         first, second = self.agents
         await self.activate([first, second, first, first])
         await self.activate(second)
 
     @during(lamps.Light.OFF)
     async def live(self, lamp: Any) -> None:
-        """Wait, and note the beginning and the end."""
         number = lamp.agent_id[-1]
         self.closed.append(f"{number} begins")
         await lamp.write("Wait.", template="")
@@ -151,6 +145,14 @@ async def fine(world: Any) -> None:
     await world.activate()
 
 
+async def waiting(_: Any) -> None:
+    pass
+
+
+async def yielding(*_: Any) -> Any:
+    yield
+
+
 def at(rate: Any) -> Any:
     return during(Day.AWAKE, rate=rate)(lambda *_: None)
 
@@ -158,14 +160,23 @@ def at(rate: Any) -> Any:
 @pytest.mark.parametrize(
     ("world", "problem"),
     [
-        (lambda: tick_of(lambda _: None), "Own.tick must be async: write  async def tick"),
-        (lambda: tick_of(fine, live=at(1.0)), "leave out either"),
+        (lambda: tick_of(lambda _: None), "Own.tick must be async"),
+        (lambda: tick_of(fine, until=fine), "Own.until must not be async"),
+        (lambda: tick_of(fine, calm=treatment(waiting)), "Own.calm must not be async"),
+        (lambda: tick_of(fine, live=at(1.0)), "which happen one by one"),
+        (lambda: tick_of(World.tick, together=True, live=at(1.0)), "leave out together"),
+        (lambda: tick_of(fine, live=lambda *_: None), "Own.live hides a marked method: mark it"),
+        (lambda: tick_of(fine, live=None), None),
+        (lambda: tick_of(fine, live=during(Day.AWAKE)(yielding)), "Own.live would never begin"),
     ],
 )
-def test_a_tick_that_gives_no_turns_is_refused(
-    world: Callable[[], type[World[Any]]], problem: str
+def test_what_a_world_would_leave_out_in_silence_is_refused(
+    world: Callable[[], type[World[Any]]], problem: str | None
 ) -> None:
-    """In words that tell the cure."""
+    """In words that tell the cure; a step may be taken away by None."""
+    if problem is None:
+        Run(world(), [person()()]).run()
+        return
     with pytest.raises(PrismError, match=problem):
         Run(world(), [person()()]).run()
 
@@ -180,7 +191,6 @@ class Flickering(World[Any]):
 
     @during(Light.OFF, rate=50)
     def flicker(self, lamp: Any) -> None:
-        """Be lit three times in one turn."""
         for trigger in ("light", "dim", "light"):
             lamp.fire(trigger)
 
@@ -200,12 +210,10 @@ class Drawn(World[Any]):
     one: bool = True
 
     async def tick(self) -> None:
-        """Give a turn to one, or to all."""
         await self.activate(self.agents.sample(1) if self.one else None)
 
     @during(Light.OFF)
     def shine(self, lamp: Any) -> None:
-        """Count the turn."""
         lamp.turns += 1
 
 
@@ -224,11 +232,9 @@ class Hurried(Drawn):
     rounds = 3
 
     def setup(self) -> None:
-        """Light one."""
         self.agents[1].begin_in(Light.ON)
 
     def tick_begins(self) -> None:
-        """Let its time be up."""
         if self.round == 2:
             self.agents[1].ticks_in_state = 3
 
@@ -249,17 +255,14 @@ class Ending(Street):
 
     @during(Light.SPENT)
     def end(self, lamp: Any) -> None:
-        """Stop."""
         if self.mode == "stop":
             self.stop("spent")
 
     def until(self) -> bool:
-        """End by looking."""
         return self.mode == "until" and self.count(Light.SPENT) > 0
 
     @measure
     def lit(self) -> int:
-        """Count."""
         return self.count(Light.ON)
 
 
@@ -277,6 +280,21 @@ def test_a_run_that_is_stopped_says_when_and_why(
     assert {"round": last["round"], **last["stopped"]} == when
     assert (last["measures"].keys(), last["agent_ticks"]) == ({"lit"}, 3 * tick)
     assert done.run.finished[-1].stopped == last["stopped"]
+
+
+def test_until_is_asked_once_a_tick() -> None:
+    """So it may count the ticks in which nothing happens."""
+
+    class Patient(World[Lamp]):
+        asked: int = state(0)
+
+        def until(self) -> bool:
+            self.asked += 1
+            return False
+
+    run = Run(Patient(), 1, rounds=2, ticks=3)
+    run.run()
+    assert run.world.asked == 6
 
 
 # Rates
@@ -361,13 +379,11 @@ class Drawing(World[Lamp]):
     drawn: list[Any] = state(list)
 
     async def tick(self) -> None:
-        """Give turns in the order of the list."""
         self.drawn.append([])
         await self.activate(self.agents)
 
     @during(Light.OFF)
     def take(self, lamp: Any) -> None:
-        """Draw two."""
         self.drawn[-1].append([lamp.random.random(), lamp.random.random()])
 
 
@@ -404,13 +420,11 @@ class Avenue(World[Any]):
     acted: list[str] = state(list)
 
     def setup(self) -> None:
-        """Light some."""
         for lantern in self.agents[: self.lit_at_first]:
             lantern.begin_in(Light.ON)
 
     @during(Light.ON)
     def shine(self, lantern: Any) -> None:
-        """Note who acts."""
         self.acted.append(lantern.agent_id)
         for other in () if len(self.acted) > 1 else self.agents:
             if other is not lantern:

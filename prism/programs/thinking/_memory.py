@@ -58,8 +58,8 @@ class Progress(Declaration):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow", frozen=False)
 
-    cycle: Annotated[int, Field(ge=0)] = 0
-    next_thought: Annotated[int, Field(ge=1)] = 1
+    cycle: Annotated[int, Field(ge=0, le=2**53)] = 0
+    next_thought: Annotated[int, Field(ge=1, le=2**53)] = 1
     used: dict[str, int] = Field(default={})
     last_action: str = ""
     fault: str = ""
@@ -112,6 +112,7 @@ class Memory:
 
         Raises:
             InputError: If it is open already, or damaged and without a good backup.
+            FieldTypeError: If it has a value that cannot be written again.
             OSError: If it cannot be read or written.
         """
         target = Path(os.path.realpath(path))
@@ -167,8 +168,8 @@ class Memory:
         for number in sorted(numbers):
             thoughts[numbers[number]] = to_text(others.pop(numbers[number]))
             progress.next_thought = max(progress.next_thought, number + 1)
-        self._working = {as_tag(tag): value for tag, value in document.working_memory.items()}
-        self._stored = {as_tag(tag): value for tag, value in document.storage.items()}
+        self._working = _by_tag(document.working_memory, "working_memory", source)
+        self._stored = _by_tag(document.storage, "storage", source)
         self._spellings = {tag.casefold(): tag for tag in (*self._stored, *self._working)}
         progress.used = {tag: cycle for tag, cycle in progress.used.items() if tag in self._working}
         self.state: str = document.state
@@ -365,6 +366,19 @@ class Memory:
     def __exit__(self, *_error: object) -> None:
         """Close the file."""
         self.close()
+
+
+def _by_tag(values: Mapping[str, Any], name: str, source: Source) -> dict[str, Any]:
+    """Return the memories of a document by their tags, which differ.
+
+    Raises:
+        InputError: If two have one tag, of which a commit would lose one, or one has none.
+        FieldTypeError: If a value cannot be written again, such as a number of twenty digits.
+    """
+    by_tag = {as_tag(tag): value for tag, value in values.items()}
+    if len(by_tag) < len(values) or "" in by_tag:
+        raise source.error("has two memories of one tag ('a b' is a_b), or one without", (name,))
+    return dict(as_data(by_tag, name))
 
 
 def document_of(path: Path) -> dict[str, Any]:

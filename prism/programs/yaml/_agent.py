@@ -8,13 +8,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
-from prism.programs.yaml._file import Template
 from prism.programs.yaml._sandbox import (
     PROVIDED,
     TURN_SECONDS,
@@ -184,8 +182,11 @@ class WorkflowAgent(ProgramAgent[Step]):
         assert step.reply is not None
         values = self.variables.of(step.prompt.reads)
         self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
-        if unknown and self.turn_number == 1:
-            _warn_of_unset(step.prompt, step.name, unknown)
+        # once for all agents that share the prompt
+        if unknown and self.turn_number == 1 and not step.prompt.is_warned_of:
+            step.prompt.is_warned_of = True
+            listed = ", ".join(unknown)
+            warn_standard(f"nobody has set {listed}, which the prompt of {step.name} names")
         attempts = 1 + (step.max_retries if step.on_failure == "retry" else 0)
         prompt = step.prompt.fill(values)
         if step.name in self._refused:
@@ -286,12 +287,6 @@ class WorkflowAgent(ProgramAgent[Step]):
 
     def _say_of_turn(self, event: str, *, is_warning: bool = False, **keys: Any) -> None:
         self.say(event, is_warning=is_warning, turn=self.turn_number, **keys)
-
-
-@lru_cache(maxsize=256)
-def _warn_of_unset(_prompt: Template, step: str, names: tuple[str, ...]) -> None:
-    """Warn of variables that nobody has set, once for all agents that share a prompt."""
-    warn_standard(f"nobody has set {', '.join(names)}, which the prompt of {step} names")
 
 
 def _of_time(turns: int | None) -> dict[str, HostVariable]:

@@ -187,6 +187,7 @@ class Template:
 
     Attributes:
         reads: Names of the variables.
+        is_warned_of: Whether somebody was warned of variables that nobody has set.
     """
 
     def __init__(self, *parts: str) -> None:
@@ -194,6 +195,7 @@ class Template:
         keys = (each[1] for part, pattern in self._parts for each in pattern.finditer(part))
         self._keys = [key for key in keys if key]
         self.reads: list[str] = [*dict.fromkeys(key.partition(":")[0] for key in self._keys)]
+        self.is_warned_of: bool = False
 
     def fill(self, values: Mapping[str, Any]) -> str:
         """Return the text with values in it; a variable without one stays as it is.

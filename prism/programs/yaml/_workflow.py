@@ -204,9 +204,7 @@ class _Reader:
     def _of_file(self, kind: str, name: str, where: Where) -> ComponentFile | None:
         """Return the component of a file."""
         folder = self._folder
-        folders = (
-            [] if folder is None or Path(name).name != name else map(folder.joinpath, _FOLDERS)
-        )
+        folders = map(folder.joinpath, _FOLDERS) if folder and Path(name).name == name else []
         paths = [each / kind / f"{name}.yaml" for each in folders]
         path = next((each for each in paths if each.is_file()), None)
         if path is None:

@@ -20,7 +20,7 @@ from prism.statechart._engine.writing import add_missing_fields, keep_record, re
 from prism.statechart.memory import count_of
 from prism.statechart.states import state_text
 from prism.statechart.transitions import read_only, shared_edge
-from prism.telemetry.instruments import GuardEvaluated, engine_hooks
+from prism.telemetry.instruments import installed
 from prism.telemetry.loggers import EventLogger
 
 
@@ -37,9 +37,12 @@ class AdoptedEngine(Driving[Any]):
         clock: Callable[[], float],
     ) -> None:
         _require_adoptable(machine)
+        if timeouts and timeout_trigger not in machine.events:
+            problem = f"has no event {timeout_trigger!r}: name that of time-outs in timeout_trigger"
+            raise DefinitionError(f"the Machine {problem}")
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self._attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
+        self.state_attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # past the constructor of a chart, which would make a definition of its own
@@ -99,14 +102,14 @@ class AdoptedEngine(Driving[Any]):
         self._write(model, edge, partial(keep_record, dwell), adapter.context_of(event))
 
     def _end_event(self, data: EventData) -> None:
-        if engine_hooks and data.error is None and data.state is not None:
+        if installed and data.error is None and data.state is not None:
             made = data.transition if adapter.is_made(data) else None
             # the event began in the state that the transition left
             arcs = data.event.transitions.get(made.source if made else data.state.name, [])
             for arc in arcs[: arcs.index(made) + 1 if made else None]:
                 if arc.conditions:
                     outcome = "passed" if arc is made else "failed"
-                    self._observe("guard", GuardEvaluated, data, arc, outcome)
+                    self._observe("guard", data, arc, outcome)
         super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:

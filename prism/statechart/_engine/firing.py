@@ -27,7 +27,7 @@ from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, StateT, read_only, shared_edge
 from prism.telemetry import instruments
 from prism.telemetry.events import GUARD_FAILED
-from prism.telemetry.instruments import engine_hooks
+from prism.telemetry.instruments import installed
 from prism.telemetry.loggers import EventLogger, somebody_listens
 
 
@@ -71,7 +71,7 @@ class Engine(RunToCompletion[StateT]):
         else:
             self.schedule = Steps(self, definition.hierarchy)
             self._rows = self.schedule.rows
-        instruments.observe("chart_built", instruments.ChartBuilt, definition)
+        instruments.observe("chart_built", definition)
 
     definition: Definition[StateT] = read_only(attrgetter("_definition"))
     """The definition of the chart."""
@@ -99,11 +99,9 @@ class Engine(RunToCompletion[StateT]):
                 does.
         """
         if self._machine is None:
-            raise errors.DefinitionError(
-                f"chart {self.name!r} has no Machine, because it has composites, timers or "
-                "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
-            )
-        return self._machine  # type: ignore[no-any-return]
+            problem = "no Machine, as it has composites, timers or eventless transitions: use fire"
+            raise errors.DefinitionError(f"chart {self.name!r} has {problem}")
+        return self._machine
 
     # What is observed of the Machine
 
@@ -131,7 +129,7 @@ class Engine(RunToCompletion[StateT]):
         """Report the result of an event."""
         if adapter.is_made(data):
             self._made += 1
-            self._observe("transition", instruments.TransitionDetails, data, data.transition)
+            self._observe("transition", data, data.transition)
         elif data.state is not None and type(data.error) in (NoneType, adapter.MachineError):
             target = getattr(data.event, "target", None)
             self._refuse(data.model, data.state, data.event.name, adapter.context_of(data), target)
@@ -155,16 +153,16 @@ class Engine(RunToCompletion[StateT]):
         """Return the place of a transition in the definition; None if the application added it."""
         return getattr(arc, "number", None)
 
-    def _observe(self, name: str, kind: Any, data: EventData, arc: Any, *more: Any) -> None:
+    def _observe(self, hook: str, data: EventData, arc: Any, *more: Any) -> None:
         """Tell who observes charts about a transition of the definition, or its guard."""
-        number = self._number_of(arc) if engine_hooks else None
+        number = self._number_of(arc) if installed else None
         if number is not None:
-            details = self.definition, number, data.model, adapter.context_of(data), *more
-            instruments.observe(name, kind, *details)
+            about = self.definition, number, data.model, adapter.context_of(data)
+            instruments.observe(hook, *about, *more)
 
     def _report_guard(self, verdict: adapter.Verdict, data: EventData) -> None:
         """Tell who observes guards about one, and report one that raised."""
-        self._observe("guard", instruments.GuardEvaluated, data, data.transition, *verdict)
+        self._observe("guard", data, data.transition, verdict.error or verdict.outcome)
         if verdict.error is not None:
             edge = self._edge_of(data.transition, data.event.name)
             self._fail(GUARD_FAILED, verdict.error, data.model, edge)
@@ -212,7 +210,7 @@ class Engine(RunToCompletion[StateT]):
         """
         if self._firing and self._is_queued(self.fire, agent, trigger, context, target):
             return None
-        if engine_hooks or self._is_slow:
+        if installed or self._is_slow:
             return self._through(agent, trigger, context, target)
 
         # from here on this is `_through`, written out for speed: the Machine's own way takes ten
@@ -264,17 +262,17 @@ class Engine(RunToCompletion[StateT]):
         # code of the application's may fire in turn, which waits, or have moved the agent
         if before or runs_code or agent.state is not state:
             self._complete(agent, partial(self._make, agent, arc, edge, context))
-            return agent.state  # type: ignore[no-any-return]
+            return agent.state
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
             if dest is not None:
                 writing.restart_time(agent)
-            return edge.to_state  # type: ignore[no-any-return]
+            return edge.to_state
         clock = self._clock
         dwell = write(agent, edge, clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
-        return edge.to_state  # type: ignore[no-any-return]
+        return edge.to_state
 
     def _read(self, agent: Any, trigger: Any) -> bool:
         """Read what `fire` needs; return whether it is anything new.
@@ -310,7 +308,7 @@ class Engine(RunToCompletion[StateT]):
             self._reporter.refused(agent, state, text, (), context)
             return None
         if self.schedule is not None:
-            return self.schedule.fire(agent, trigger, context, target)  # type: ignore[no-any-return]
+            return self.schedule.fire(agent, trigger, context, target)
 
         machine, source = self._machine, self._machine.get_model_state(agent)
         event = machine.events.get(trigger) or machine.event_cls(trigger, machine)

@@ -9,7 +9,7 @@ In a tick, time-outs come first, then ``after`` (both outermost first), rates, a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import expm1, isfinite
@@ -25,7 +25,7 @@ from prism.statechart.names import function_label
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge, trigger_text
 from prism.telemetry.events import GUARD_FAILED
-from prism.telemetry.instruments import GuardEvaluated, TransitionDetails, engine_hooks, observe
+from prism.telemetry.instruments import installed, observe
 
 
 class Steps:
@@ -44,7 +44,7 @@ class Steps:
         self.rows: NestedRows = rows_of(chart.definition)
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
-        self._limits = {state_text(at): limit for at, limit in chart.definition.timeouts.items()}
+        self._limits: Mapping[str, int] = chart.definition.limits
         self._after: dict[str, dict[str, Arc]] = {}
         self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:
@@ -112,9 +112,9 @@ class Steps:
 
     def _judged(self, agent: Any, state: Any, context: Any, arc: Arc, verdict: Verdict) -> None:
         """Tell who observes guards about one, and report one that raised."""
-        if engine_hooks and arc.written.guard is not None:
+        if installed and arc.written.guard is not None:
             about = self._chart.definition, (arc.number,), agent, context
-            observe("guard", GuardEvaluated, *about, *verdict)
+            observe("guard", *about, verdict.error or verdict.outcome)
         if verdict.error is not None:
             self._report(verdict.error, agent, state, arc)
 
@@ -180,9 +180,9 @@ class Steps:
         for state in plan.started if agent.state == edge.to_state else ():
             for key, arc in self._after.get(state, {}).items():
                 self._limit(agent, state, key, arc)
-        if engine_hooks:
+        if installed:
             numbers = tuple(arc.number for arc in plan.arcs)
-            observe("transition", TransitionDetails, chart.definition, numbers, agent, context)
+            observe("transition", chart.definition, numbers, agent, context)
 
     # Ticks
 

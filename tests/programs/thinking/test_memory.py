@@ -111,6 +111,7 @@ def test_the_file_has_the_specifications_shape(tmp_path: Path) -> None:
         ('{"working_memory": []}', "working_memory"),
         ('{"state": 3}', "state"),
         ('{"prism": {"cycle": -1}}', "prism.cycle"),
+        ('{"storage": {"a b": 1, "a_b": 2}}', "storage': has two memories of one tag"),
     ],
 )
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path, text: str, problem: str) -> None:

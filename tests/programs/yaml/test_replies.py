@@ -68,6 +68,8 @@ async def test_the_result_stands_under_the_steps_name(text: str, reply: str, val
         (ACTION, '{"reasoning": "x"}', "'action' is a required property"),
         (ACTION, '{"action": "wait"}', "'wait' is not of type 'object'"),
         (ACTION, '{"reasoning": "x", "action": {"kind": "wa', "no whole JSON"),
+        (ACTION, f"<think>{ACT}</think>I do nothing.", "no whole JSON"),
+        (ACTION, '{"action": {"pay": 5, "pay": 500}}', "no whole JSON"),
         (ACTION, '{"action": {"type": "action"}}', "type is only a placeholder"),
         (ACTION, '{"action": {"to": ["Ann", "<name>"]}}', "to is only a placeholder"),
         (ACTION, '{"action": {"to": "---"}}', "to is only a placeholder"),
