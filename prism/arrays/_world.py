@@ -72,7 +72,8 @@ class ArrayWorld(Population):
     network: ArrayNetwork
 
     def __init__(self, size: int | Sequence[int], *, seed: int = 0, **parameters: Any) -> None:
-        members = inspect.getmembers(type(self), lambda value: isinstance(value, str | int | float | np.number))
+        kinds = str | int | float | np.number
+        members = inspect.getmembers(type(self), lambda value: isinstance(value, kinds))
         self._parameters = {name: value for name, value in members if name[0] != "_"}
         if unknown := [name for name in parameters if name not in self._parameters]:
             raise FieldTypeError(f"{unknown[0]!r} is none of {', '.join(self._parameters)}")
