@@ -228,7 +228,7 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*_silent(run, path), *_unread(run.world_class)]
+    notes = [*dict.fromkeys([*_silent(run, path), *_unread(run.world_class)])]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]
