@@ -92,6 +92,7 @@ async def test_a_server_without_log_probabilities_is_asked_by_name(
         Fault.says("composing"),
         Fault.says('{"letter": "composing"}'),
         Fault.says("I would rather not."),
+        Fault.says('{"letter": "A", "reason": "Not B, so A."}'),
         # a logarithm above 0 is no probability, nor is a sum above 1
         Fault.weighs({"A": 1.5, "B": 0.4}),
         Fault.weighs({"A": 0.9, "B": 0.9}),
