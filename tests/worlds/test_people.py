@@ -22,7 +22,6 @@ class Watched(World[Person]):
     """A world that makes its own population, and looks at an attribute."""
 
     def populate(self, agents: int) -> list[Person]:
-        """Let the first begin otherwise."""
         made = [Person(trust=0.3) for _ in range(agents)]
         made[0].begin_in(Mind.STIFLER)
         return made
@@ -103,7 +102,6 @@ class Twins(World[Person]):
     """Two agents for each row."""
 
     def populate(self, agents: int) -> list[Person]:
-        """Make too many."""
         return [Person() for _ in range(2 * agents)]
 
 
