@@ -67,11 +67,7 @@ def test_a_column_names_the_kinds_and_one_the_states(tmp_path: Path) -> None:
     one, two, three = Run(Market(), people).agents
     assert [type(each).__name__ for each in (one, two, three)] == ["Buyer", "Seller", "Buyer"]
     assert (one.worth, two.cost, one.state.value) == (12.0, 2.0, "satisfied")
-    assert [dict(each.attributes) for each in (one, two, three)] == [
-        {"age": 30},
-        {"age": 40},
-        {"age": None},
-    ]
+    assert [each.attributes for each in (one, two, three)] == [{"age": n} for n in (30, 40, None)]
 
 
 def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
