@@ -12,6 +12,7 @@ import orjson
 
 from prism.analysis.loading import column_types, quoted, script
 from prism.errors import InputError
+from prism.statechart.names import did_you_mean
 
 _OF_EVENTS = ("visits", "decided", "wrong", "refused", "assigned", "messages", "happened")
 """Views with a row for each event of a kind, of which most queries need few."""
@@ -146,7 +147,12 @@ class Tables:
             InputError: If there is no such table, or no such agent or event.
         """
         if name not in table_names():
-            raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
+            raise InputError(f"there is no table {name!r}{did_you_mean(name, table_names())}")
+        takes = re.search(r"create macro \w+\((.*)\)", statements()[name])
+        names = takes[1].split(", ") if takes else []
+        if len(arguments) != len(names):
+            use = f"{name}({', '.join(names)})".removesuffix("()")
+            raise InputError(f"the table {name!r} must be used as {use}")
         if name in ("agent", "events_of"):
             self._require("agent" if name == "agent" else "event", arguments)
         if name.endswith("_by"):

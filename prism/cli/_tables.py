@@ -63,15 +63,23 @@ def write_table(
         reads: The files that the table is made from.
         as_json: Whether to write JSON to standard output.
         columns: Columns to draw, if the table has many others.
+
+    Raises:
+        InputError: If the table cannot be computed, or the file has another kind of name.
     """
-    if as_json or str(out) == "-":
-        write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
-    elif out is not None:
-        if out.suffix not in _COPIES:
-            raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
-        write_bytes(_copied(table, out.suffix, out), out, reads)
-    else:
-        draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
+    import duckdb
+
+    try:
+        if as_json or str(out) == "-":
+            write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
+        elif out is not None:
+            if out.suffix not in _COPIES:
+                raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
+            write_bytes(_copied(table, out.suffix, out), out, reads)
+        else:
+            draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
+    except duckdb.Error as error:
+        raise InputError(str(error).partition("\n")[0], field="query") from None
 
 
 def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:

@@ -84,6 +84,8 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     assert log("run-measures", run, "--json").rows
     rows = log("from decisions_by(['source', 'round'])", run, "--json").rows
     assert [(row["source"], row["round"]) for row in rows] == [("policy", n) for n in (1, 2, 3)]
+    many = log("select event, line, agent_id from events", run).out.splitlines()
+    assert (len(many) < 50, many[-1]) == (True, "the first 40 rows; all with --json")
     for wrong in ("staets", "select stat from states", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
@@ -127,6 +129,8 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
         (("agent", "nobody", "RUN"), "no agent 'nobody' in the log"),
         (("states", "RUN", "-o", "nowhere/a.csv"), "nowhere/a.csv: cannot be written to: No such"),
         (("states", "RUN", "-o", "a.txt"), "a.txt: must end with .csv, .json, .parquet"),
+        (("select event::int from events", "RUN"), "QUERY: Conversion Error: Could not convert"),
+        (("select 1; select 2", "RUN"), "QUERY must be one query: begin with select, from or"),
     ],
 )
 @pytest.mark.sampled(4)

@@ -168,6 +168,8 @@ def test_wrong_input_is_refused(prism: Prism) -> None:
         (("check", "rumour", "--set", "tirng=1"), "--set: Rumour has no parameter 'tirng'"),
         (("check", "feed", "--set", "prset=x"), "mean 'preset'? (prism world show lists all)\n"),
         (("check", "rumour", "--agents", "0"), "--agents must be a whole number from 1 to "),
+        (("check", "rumour", "--treat", "x"), "--treat must have its round, from 1 on: write x@12"),
+        (("check", "rumour", "--treat", "x@1"), "WORLD cannot be run: Rumour has no treatment 'x'"),
     ):
         ran = prism("world", *line)
         assert (ran.status, ran.out) == (2, "")

@@ -133,8 +133,10 @@ def test_a_query_may_use_every_table(folder: Path) -> None:
         log.sql("select stat from states")
     with pytest.raises(InputError, match=r"staets.*the tables are runs, steps,"):
         log.sql("select state from staets")
-    with pytest.raises(InputError, match="there is no table 'staets': there are runs, steps,"):
+    with pytest.raises(InputError, match="there is no table 'staets'; did you mean 'states'"):
         log.table("staets")
+    with pytest.raises(InputError, match=r"'states_at' must be used as states_at\(depth\)"):
+        log.table("states_at")
 
 
 @pytest.mark.slow
