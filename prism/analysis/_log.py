@@ -183,9 +183,9 @@ class Log:
             InputError: If DuckDB cannot read it; the message names what there is.
         """
         try:
-            (statement,) = duckdb.extract_statements(query)
-            if statement.type != duckdb.StatementType.SELECT:
-                raise InputError("is no query: begin with select, from or with", field="query")
+            kinds = [each.type for each in duckdb.extract_statements(query)]
+            if kinds != [duckdb.StatementType.SELECT]:
+                raise InputError("this is not one query, which begins with select, from or with")
             for name, text in statements().items():
                 # a macro is not meant where a column has its name
                 if re.search(rf"\b{name}" + (r"\s*\(" if "create macro" in text else r"\b"), query):

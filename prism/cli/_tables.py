@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -54,6 +56,7 @@ def write_table(
     *,
     as_json: bool = False,
     columns: Sequence[str] | None = None,
+    others: Mapping[str, Callable[[], bytes]] = {},
 ) -> None:
     """Draw the first rows of a table, or write all of them.
 
@@ -63,15 +66,19 @@ def write_table(
         reads: The files that the table is made from.
         as_json: Whether to write JSON to standard output.
         columns: Columns to draw, if the table has many others.
+        others: Other formats of the file, by the end of its name.
     """
+    if out is not None and str(out) != "-":
+        writers = {kind: partial(_copied, table, kind, out) for kind in _COPIES} | dict(others)
+        if out.suffix not in writers:
+            raise InputError(f"must end with {', '.join(writers)}", path=out)
+        write_bytes(writers[out.suffix](), out, reads)
     if as_json or str(out) == "-":
         write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
-    elif out is not None:
-        if out.suffix not in _COPIES:
-            raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
-        write_bytes(_copied(table, out.suffix, out), out, reads)
-    else:
-        draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
+    elif out is None:
+        with _in_words(None):
+            rows = table.limit(_MOST_ROWS + 1).fetchall()
+        draw(table.columns, rows, columns)
 
 
 def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
@@ -116,8 +123,6 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> N
 
 def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
     """Return all rows in a format for a file; lists become texts in CSV."""
-    import duckdb
-
     names = [f'"{name}"' for name in table.columns]
     if kind == ".csv":
         names = [
@@ -128,8 +133,19 @@ def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
     with TemporaryDirectory() as folder:
         whole = Path(folder) / "table"
         rows = f"select {', '.join(names)} from rows"
-        try:
+        with _in_words(out):
             table.query("rows", f"copy ({rows}) to '{whole}' ({_COPIES[kind]})")
-        except duckdb.IOException as error:  # as when the disk is full
-            raise OSError(errno.EIO, str(error), str(out or "output")) from error
         return whole.read_bytes()
+
+
+@contextmanager
+def _in_words(out: Path | None) -> Iterator[None]:
+    """Say in a line what DuckDB only meets as it computes rows, or writes them."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.IOException as error:  # as when the disk is full
+        raise OSError(errno.EIO, str(error), str(out or "output")) from error
+    except (duckdb.DataError, duckdb.ProgrammingError) as error:
+        raise InputError(str(error).partition("\n")[0]) from None
