@@ -64,15 +64,25 @@ FIXTURES = [
 ]
 
 
+def hands_out(config: pytest.Config) -> bool:
+    """Return whether this process hands tests out, and runs none."""
+    return config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Give fixtures to every process that runs tests: not to the one that hands them out."""
-    hands_out = config.getoption("dist", "no") != "no" and not hasattr(config, "workerinput")
-    for name in () if hands_out and not config.option.collectonly else FIXTURES:
+    """Give fixtures to every process that runs tests."""
+    for name in () if hands_out(config) and not config.option.collectonly else FIXTURES:
         # the conftest of a folder that is named on the command line may have imported it before
         if name in sys.modules:
             config.pluginmanager.register(sys.modules[name], name)
         else:
             config.pluginmanager.import_plugin(name)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Spare the process that hands tests out the last collections of garbage: it ran none."""
+    if hands_out(session.config):
+        gc.freeze()
 
 
 def pytest_collection(session: pytest.Session) -> None:

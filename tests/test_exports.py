@@ -32,6 +32,7 @@ def test_every_public_module_is_in_the_reference() -> None:
     assert described | {*REFERENCE.CONTRACT} | cli == public
 
 
+@pytest.mark.slow
 def test_every_public_name_is_described_once() -> None:
     """What a room offers stands in one section, of this room or of that which defines it."""
     rooms = [f"prism.{name}" for name in REFERENCE.ROOMS]

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 from prism.testing import FakeOllama
+from tests.kit.cognition import action, add, limited, thought
 from tests.kit.models import varied
 
 KILLS = int(os.environ.get("PRISM_KILLS", "12"))
@@ -144,6 +145,7 @@ ALONE: dict[str, tuple[str | int, ...]] = {
 REPLAYED: dict[str, tuple[str | int, ...]] = {
     "decisions": ("simulate", "--agents", 60, "--rounds", 12, "--seed", 3),
     "workflow": ("run", "{home}/agent.yaml", "--rounds", 4 * TURNS),
+    "thinking": ("run", "{home}/think.json", "--memory", "{home}/memory", "--rounds", 24),
 }
 """Runs that are recorded with a model, and replayed without."""
 
@@ -155,6 +157,7 @@ def scenario(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
     line = ALONE.get(request.param, ("replay", str(home / "recorded")))
     if request.param in REPLAYED:
         (home / "agent.yaml").write_text(WORKFLOW)
+        (home / "think.json").write_text(limited(480, 640).to_json())
         (home / "model.toml").write_text("concurrency = 16\n")
         with FakeOllama(choose=varied, write=written) as server:
             asked = ("--model", f"ollama:llama3.2@{server.url}", "--model-file", "model.toml")
@@ -169,6 +172,13 @@ def written(prompt: str, *_more: object) -> str:
     number = sum(map(ord, prompt))
     if "Work or rest" in prompt:
         return ("work", "rest")[number % 2]
+    if "You are in the state thinking" in prompt:
+        return thought(f"{number} of entry_{number % 5} and entry_{number % 7}", "executing")
+    if "You are in the state executing" in prompt:
+        added = add(f"entry_{number % 9}", f"value {number} " * 12)
+        saved = action("storage_save", f"entry_{number % 7}", f"kept {number}")
+        loaded = action("storage_load", f"entry_{number % 7}")
+        return (added, saved, added, loaded)[number % 4]
     return json.dumps({"reasoning": "so", "action": {"type": "wait", "number": number}})
 
 

@@ -269,7 +269,7 @@ def test_limit_without_any_chart_fails(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["no chart was used", "FAIL statechart coverage of 0% *"])
 
 
-@pytest.mark.parametrize("installed", [True, False], ids=["installed", "not installed"])
+@pytest.mark.parametrize("installed", [False, True], ids=["not installed", "installed"])
 @pytest.mark.sampled(2)
 def test_plugin_named_by_a_conftest_works(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, installed: bool

@@ -259,7 +259,7 @@ def starts_processes(page: Path) -> bool:
         pytest.param(
             page,
             id=page.relative_to(ROOT).as_posix(),
-            marks=[pytest.mark.slow] if page != README and starts_processes(page) else [],
+            marks=[pytest.mark.slow] if starts_processes(page) else [],
         )
         for page in PAGES
     ],

@@ -184,18 +184,19 @@ class Log:
         """
         try:
             kinds = [each.type for each in duckdb.extract_statements(query)]
-            if kinds != [duckdb.StatementType.SELECT]:
-                raise InputError("this is not one query, which begins with select, from or with")
-            for name, text in statements().items():
-                # a macro is not meant where a column has its name
-                if re.search(rf"\b{name}" + (r"\s*\(" if "create macro" in text else r"\b"), query):
-                    self._tables.make(name)
-            return self.connection.sql(query, params=values or None)
+            if kinds == [duckdb.StatementType.SELECT]:
+                for name, text in statements().items():
+                    # a macro is not meant where a column has its name
+                    begins = r"\s*\(" if "create macro" in text else r"\b"
+                    if re.search(rf"\b{name}{begins}", query):
+                        self._tables.make(name)
+                return self.connection.sql(query, params=values or None)
         except (duckdb.Error, ValueError) as error:
             message = str(error).partition("\n")[0]
             columns = self._columns_in(query) if isinstance(error, duckdb.BinderException) else ""
             names = columns or f"the tables are {', '.join(table_names())}"
             raise InputError(f"{message}; {names}") from None
+        raise InputError("must be one query: begin with select, from or with", field="query")
 
     def _columns_in(self, query: str) -> str:
         """Return the columns of the tables that a query names, for a message."""

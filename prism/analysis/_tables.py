@@ -12,6 +12,7 @@ import orjson
 
 from prism.analysis.loading import column_types, quoted, script
 from prism.errors import InputError
+from prism.statechart.names import did_you_mean
 
 _OF_EVENTS = ("visits", "decided", "wrong", "refused", "assigned", "messages", "happened")
 """Views with a row for each event of a kind, of which most queries need few."""
@@ -23,9 +24,9 @@ _KEYS_AS_COLUMNS = {
 """The columns of objects whose keys become columns."""
 
 _OF_FEED = (
-    *("archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes"),
-    *("replies_received", "reshares_received", "likes_received"),
-)
+    "archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes",
+    "replies_received", "reshares_received", "likes_received",
+)  # fmt: skip
 _OF_ONE = {"agent": "agent_id", "events_of": "event"}
 _BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
 
@@ -147,10 +148,12 @@ class Tables:
             InputError: If there is no such table, agent or event, or if it takes other arguments.
         """
         if name not in table_names():
-            raise InputError(f"there is no table {name!r}: there are {', '.join(table_names())}")
-        takes = re.search(rf"create macro {name}\((.*?)\)", statements()[name])
-        if takes and takes[1].count(",") + 1 != len(arguments):
-            raise InputError(f"{name} takes arguments: from {name}({takes[1]})")
+            raise InputError(f"there is no table {name!r}{did_you_mean(name, table_names())}")
+        takes = re.search(r"create macro \w+\((.*)\)", statements()[name])
+        names = takes[1].split(", ") if takes else []
+        if len(arguments) != len(names):
+            use = f"{name}({', '.join(names)})".removesuffix("()")
+            raise InputError(f"the table {name!r} must be used as {use}")
         if name == "diff" and (number := self.rows("select count(*) from logs")[0][0]) != 2:
             raise InputError(f"diff compares two logs, not {number}")
         if name in _OF_ONE:

@@ -125,12 +125,15 @@ def named_values(pairs: Iterable[str] | None) -> dict[str, str]:
     return values
 
 
-def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | None:
+def model_of(
+    text: str | None, file: Path | None, option: str = "model", **settings: Any
+) -> Model | None:
     """Return the model of ``--model`` and ``--model-file``, whose keys are those of `prism.Model`.
 
     Args:
         text: The model; None for that of the file.
         file: The file, in TOML.
+        option: The option that has the text.
         settings: Settings that override the file; None is ignored.
 
     Raises:
@@ -152,7 +155,8 @@ def model_of(text: str | None, file: Path | None, **settings: Any) -> Model | No
     except InputError as error:
         if error.field in table:
             raise InputError(error.problem, path=file, field=error.field) from None
-        raise
+        names_it = error.field in ("model", "hosts")
+        raise InputError(error.problem, field=option if names_it else error.field) from None
 
 
 def read_settings(file: Path) -> dict[str, Any]:

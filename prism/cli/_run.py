@@ -254,13 +254,15 @@ def _askers(
     decider = options.model_of(model, file, max_calls=max_calls) if decides else None
     if policy is not None and decider is not None:
         raise InputError("--policy already decides: leave out --model")
-    # one model that does both has the settings of the file, such as prices, for both
-    writes: Any = None if writer == model else writer
+    writes: Any = writer
     if writer is not None and decider is None:
-        writes = options.model_of(writer, file, max_calls=max_calls)
+        writes = options.model_of(writer, file, "writer", max_calls=max_calls)
+    elif writer is not None and writer == model:
+        # one model that does both has the settings of the file, such as prices, for both
+        writes = WriterOptions()
     return {
         "reasoner": PolicyOptions(policy) if policy is not None else decider,
-        "writer": None if writer is None else WriterOptions(writes),
+        "writer": writes,
     }
 
 

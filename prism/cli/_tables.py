@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,18 +66,24 @@ def write_table(
         as_json: Whether to write JSON to standard output.
         columns: Columns to draw, if the table has many others.
         others: Other formats of the file, by the end of its name.
+
+    Raises:
+        InputError: If the table cannot be computed, or the file has another kind of name.
     """
-    if out is not None and str(out) != "-":
-        writers = {kind: partial(_copied, table, kind, out) for kind in _COPIES} | dict(others)
-        if out.suffix not in writers:
-            raise InputError(f"must end with {', '.join(writers)}", path=out)
-        write_bytes(writers[out.suffix](), out, reads)
-    if as_json or str(out) == "-":
-        write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
-    elif out is None:
-        with _in_words(None):
-            rows = table.limit(_MOST_ROWS + 1).fetchall()
-        draw(table.columns, rows, columns)
+    import duckdb
+
+    try:
+        if out is not None and str(out) != "-":
+            writers = {kind: partial(_copied, table, kind, out) for kind in _COPIES} | dict(others)
+            if out.suffix not in writers:
+                raise InputError(f"must end with {', '.join(writers)}", path=out)
+            write_bytes(writers[out.suffix](), out, reads)
+        if as_json or str(out) == "-":
+            write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
+        elif out is None:
+            draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
+    except duckdb.Error as error:
+        raise InputError(str(error).partition("\n")[0], field="query") from None
 
 
 def records_of(table: DuckDBPyRelation) -> list[dict[str, Any]]:
@@ -123,6 +128,8 @@ def draw_rows(rows: Sequence[Mapping[str, Any]], names: Sequence[str] = ()) -> N
 
 def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
     """Return all rows in a format for a file; lists become texts in CSV."""
+    import duckdb
+
     names = [f'"{name}"' for name in table.columns]
     if kind == ".csv":
         names = [
@@ -133,19 +140,8 @@ def _copied(table: DuckDBPyRelation, kind: str, out: Path | None) -> bytes:
     with TemporaryDirectory() as folder:
         whole = Path(folder) / "table"
         rows = f"select {', '.join(names)} from rows"
-        with _in_words(out):
+        try:
             table.query("rows", f"copy ({rows}) to '{whole}' ({_COPIES[kind]})")
+        except duckdb.IOException as error:  # as when the disk is full
+            raise OSError(errno.EIO, str(error), str(out or "output")) from error
         return whole.read_bytes()
-
-
-@contextmanager
-def _in_words(out: Path | None) -> Iterator[None]:
-    """Say in a line what DuckDB only meets as it computes rows, or writes them."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.IOException as error:  # as when the disk is full
-        raise OSError(errno.EIO, str(error), str(out or "output")) from error
-    except (duckdb.DataError, duckdb.ProgrammingError) as error:
-        raise InputError(str(error).partition("\n")[0]) from None

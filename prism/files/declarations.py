@@ -151,7 +151,8 @@ def _message(errors: Sequence[Any], kind: Any, where: Where) -> str:
     if first["type"] == "extra_forbidden":
         return _unknown(str(where[-1]), kind)
 
-    requirements = dict.fromkeys(each["msg"] for each in errors)
+    # the class that declares a document says nothing to who writes it
+    requirements = dict.fromkeys(each["msg"].partition(" or instance of ")[0] for each in errors)
     return f"{' or '.join(requirements)}, got {brief(first['input'])}"
 
 

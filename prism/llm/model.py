@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from prism.llm.pool import ModelPool
 
 _OF_A_SERVER = (
-    *("hosts", "key", "think", "temperature", "load_timeout", "keep_alive"),
-    *("window", "reply_tokens"),
-)
+    "hosts", "key", "think", "temperature", "load_timeout", "keep_alive",
+    "window", "reply_tokens",
+)  # fmt: skip
 """Settings without a meaning for the client of another library, which has its own."""
 
 

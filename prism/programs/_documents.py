@@ -179,7 +179,7 @@ def _unknown(value: Any, keys: Any, where: Where) -> Iterator[tuple[Where, str]]
                 yield from _unknown(part, keys.get(key, keys.get(ANY_KEY)), (*where, key))
             else:
                 yield (*where, key), "".join(get_close_matches(key, missing, 1, _MISSPELT))
-    elif isinstance(keys, dict) and not isinstance(value, str):
+    elif where and isinstance(keys, dict) and not isinstance(value, str):
         yield where, ""
 
 

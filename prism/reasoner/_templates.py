@@ -20,9 +20,9 @@ from prism.reasoner.prompts import (
 from prism.statechart.states import state_text
 
 _FIELDS = (
-    *("name", "persona", "state", "trigger", "options", "chart", "description", "situation"),
-    *("context", "memory", "reply"),
-)
+    "name", "persona", "state", "trigger", "options", "chart", "description", "situation",
+    "context", "memory", "reply",
+)  # fmt: skip
 _OBJECTS = ("agent", "context", "world")
 """Fields, and objects whose attributes are fields."""
 

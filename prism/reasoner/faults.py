@@ -22,9 +22,9 @@ from prism.errors import (
 from prism.telemetry.loggers import describe
 
 OVERLOADED = (
-    *(429, 498, 503, 529, 408, 409, 425, 499, 500, 502, 504),
-    *(520, 521, 522, 523, 524, 530, -1),
-)
+    429, 498, 503, 529, 408, 409, 425, 499, 500, 502, 504,
+    520, 521, 522, 523, 524, 530, -1,
+)  # fmt: skip
 """Statuses of failures that may pass (498 is Groq's, from 520 on Cloudflare's; -1 is ollama's)."""
 
 NO_SUCH_PATH = (404, 405, 501)

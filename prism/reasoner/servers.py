@@ -127,10 +127,8 @@ class Server(ABC):
         if self.failures == 1:
             self.failing_since = loop_time()
         if self.failures == FAILURES_TO_REST:
-            LOGGER.warning(
-                "%s at %s is failing, and will only be probed until it answers: %s",
-                *(self.model, self.address, self.trouble),
-            )
+            about = self.model, self.address, self.trouble
+            LOGGER.warning("%s at %s is failing, and only probed until it answers: %s", *about)
         if isinstance(error, TimedOutError) and self.answers and sent_at >= self._halved_at:
             self._halve()
 
@@ -143,9 +141,10 @@ class Server(ABC):
         if self.open > 1:
             self._halved_at = loop_time()
             self.limit = self.open // 2
+            about = self.model, self.address, self.open, self.limit
             LOGGER.warning(
                 "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
-                *(self.model, self.address, self.open, self.limit),
+                *about,
             )
 
 

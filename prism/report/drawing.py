@@ -25,9 +25,9 @@ VEGA_LITE = _WANTED if _WANTED in _VERSIONS else _VERSIONS[-1]
 
 # Paul Tol's scheme "muted", which colour-blind readers can distinguish (SRON/EPS/TN/09-002, 2021).
 _MUTED = (
-    *("#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#44aa99"),
-    *("#882255", "#999933"),
-)
+    "#bbbbbb", "#88ccee", "#332288", "#ddcc77", "#cc6677", "#117733", "#aa4499", "#44aa99",
+    "#882255", "#999933",
+)  # fmt: skip
 # This much white lifts the darkest colour to a contrast of 3:1 with dark paper (WCAG 2.2, 1.4.11).
 _WHITE = 0.3
 
@@ -76,12 +76,11 @@ def _theme(
     }
 
 
+_PALE = [_mixed(each, 255, _WHITE) for each in CATEGORIES]
+
 THEMES: Mapping[str, dict[str, Any]] = {
     "light": _theme("#1f2328", "#ffffff", "#e8ebee", "#888888", "#332288", CATEGORIES),
-    "dark": _theme(
-        *("#e6edf3", "#0d1117", "#2b323b", "#8b949e", _mixed("#332288", 255, 0.45)),
-        [_mixed(each, 255, _WHITE) for each in CATEGORIES],
-    ),
+    "dark": _theme("#e6edf3", "#0d1117", "#2b323b", "#8b949e", _mixed("#332288", 255, 0.45), _PALE),
 }
 """The theme of all figures, as configurations of Vega-Lite."""
 

@@ -18,9 +18,9 @@ _MOST_IN_A_CELL = 500
 _MOST_FLAT = 20
 _WIDE = ("text", "thought", "content", "reason", "error")
 _SHARES = (
-    *("share", "probability", "fallback_share", "timeout_share", "entropy_share"),
+    "share", "probability", "fallback_share", "timeout_share", "entropy_share",
     "share of fallbacks",
-)
+)  # fmt: skip
 _SEARCH = Markup(
     '<p><input type="search" placeholder="Search" aria-label="Search the table"> '
     '<span class="soft" role="status"></span></p>'

@@ -11,8 +11,10 @@ from typing import Any, Literal
 
 from prism._version import __version__
 from prism.errors import InputError
-from prism.files import make_folder, parse_json, write_durably
+from prism.files import make_folder, write_durably
 from prism.files.durable import lock
+from prism.files.source import Source
+from prism.runlog.reader import read_line
 from prism.runs.folder import SUMMARY_NAME, require_nothing_else
 
 Keep = Literal["logs", "tables"]
@@ -78,25 +80,31 @@ class BatchFolder:
         """Return ``plan.json``.
 
         Raises:
-            InputError: If there is no batch, or its description is no JSON.
+            InputError: If there is no batch, or its description is damaged.
         """
         path = self.path / PLAN_NAME
         if not self.is_begun:
             problem = f"holds no batch to resume (no {PLAN_NAME}): begin one"
             raise InputError(problem, path=self.path)
-        return dict(parse_json(path.read_bytes().decode(), path=path))
+        described = Source.read(path, "json").value
+        if not isinstance(described, dict) or not {"plan", "inputs"} <= described.keys():
+            raise InputError("is damaged: it describes no batch", path=path)
+        return described
 
     def rows(self) -> dict[str, Row]:
         """Return the rows of the runs that have ended, by name.
 
         Raises:
-            InputError: If a line is no JSON.
+            InputError: If a line is damaged.
         """
         path = self.path / ROWS_NAME
         # the part after the last line break is a row that a killed process left incomplete
         lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
-        rows = (parse_json(line.decode(), path=path, line=n) for n, line in enumerate(lines, 1))
-        return {str(row["run"]): row for row in rows}
+        rows = [read_line(line) for line in lines]
+        for number, row in enumerate(rows, 1):
+            if row is None or "run" not in row:
+                raise InputError("is damaged: not the row of a run", path=path, line=number)
+        return {str(row["run"]): row for row in rows if row}
 
     def add_row(self, row: Row) -> None:
         """Add the row of a run that has ended."""

@@ -206,9 +206,9 @@ _KEYS = {"ticks_per_round": "ticks", "first_posts": "posts"}
 """Fields of runs that have other names in plans."""
 
 _OF_PLAN = (
-    *("name", "description", "seeds", "parameters", "vary", "arm", "budget", "bounds"),
-    *("measures", "target"),
-)
+    "name", "description", "seeds", "parameters", "vary", "arm", "budget", "bounds",
+    "measures", "target",
+)  # fmt: skip
 """Keys that belong to the plan as a whole, not to a configuration."""
 
 

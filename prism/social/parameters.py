@@ -19,9 +19,9 @@ HOURS = 24
 SECONDS_PER_HOUR = 3600
 
 DIURNAL = (
-    *(0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72),
-    *(0.76, 0.78, 0.78, 0.78, 0.80, 0.83, 0.87, 0.92, 0.97, 1.00, 0.90, 0.66),
-)
+    0.45, 0.32, 0.24, 0.19, 0.17, 0.19, 0.27, 0.40, 0.53, 0.62, 0.68, 0.72,
+    0.76, 0.78, 0.78, 0.78, 0.80, 0.83, 0.87, 0.92, 0.97, 1.00, 0.90, 0.66,
+)  # fmt: skip
 """The share of agents awake in each hour of the day, from midnight on.
 
 Its shape, with a trough at four in the morning and a peak in the evening, is that of the posts of a
@@ -141,10 +141,10 @@ class Parameters(World[Reader]):
 
     # population and chart are made of these
     settled: ClassVar[Sequence[str]] = (
-        *("ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share"),
-        *("most_active", "common_topics", "opening_authors", "opening_bias"),
-        *("candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent"),
-    )
+        "ticks_per_hour", "hours", "activity", "activity_sigma", "top_share", "next_share",
+        "most_active", "common_topics", "opening_authors", "opening_bias",
+        "candidates", "follow_network", "mean_follows", "reciprocity", "follower_exponent",
+    )  # fmt: skip
 
     preset: str = DEFAULT_PRESET
     first_posts: Any = None

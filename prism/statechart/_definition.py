@@ -47,6 +47,7 @@ class Definition(Generic[StateT]):
     Attributes:
         arguments: What it was made from, by name.
         state_type: The enum of the states.
+        limits: The time-outs by the texts of states.
         is_nested: Whether it says something that a flat chart cannot.
         hierarchy: The same in numbers; a flat chart is a tree of depth one.
 
@@ -101,6 +102,7 @@ class Definition(Generic[StateT]):
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
         self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.limits: Mapping[str, int] = {state_text(at): ticks for at, ticks in limits.items()}
         self.states: tuple[StateT, ...] = tree.members(tree.leaves)
         self.state_type: type[StateT] = type(self.states[0])
         self.initial: StateT = tree.state_at(first_leaves(tree))

@@ -76,9 +76,8 @@ def _plain(value: Any, key: str, owner: object, functions: dict[tuple[str, str],
 
     name, kind = function_name(value), _FUNCTIONS[key]
     if name is None:
-        raise DefinitionError(
-            f"the {key} of {owner} has no name ({brief(value)}): use 'def', or set its __name__"
-        )
+        problem = f"has no name ({brief(value)}): use 'def', or set its __name__"
+        raise DefinitionError(f"the {key} of {owner} {problem}")
     if functions.setdefault((kind, name), value) != value:
         raise DefinitionError(f"two {kind} are called {name!r}, one of them in {owner}")
     return name

@@ -22,11 +22,9 @@ None stands for anything.
 
 _PREFIX = "Extended"
 
-_NAMING = (
-    *("states", "transitions", "initial", "timeouts", "decision_states", "final_states"),
-    *("state", "default", "source", "target"),
-)
-"""The arguments of a chart, and of its parts, that name states."""
+_OF_CHARTS = "states", "transitions", "initial", "timeouts", "decision_states", "final_states"
+_OF_PARTS = "state", "states", "initial", "default", "source", "target"
+"""The arguments that name states."""
 
 
 def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
@@ -34,8 +32,8 @@ def extended(base: Definition[Any], **more: Any) -> dict[str, Any]:
     written = base.arguments
     added = in_order(more.pop("states", ()))
     former = [*_former(base, [*more.pop("without", ())], more.pop("guards", {}))]
-    # a state is equal to its text, and to a member with the same one
-    limits = {**base.timeouts, **more.pop("timeouts", {})}
+    changed = {state_text(state): ticks for state, ticks in more.pop("timeouts", {}).items()}
+    limits = {**base.limits, **changed}
     naming = {
         "states": (*written["states"], *added),
         "transitions": (*former, *more.pop("transitions", ())),
@@ -66,7 +64,7 @@ def _enum(base: Definition[Any], added: Sequence[Any]) -> Iterable[Any]:
 def with_members(arguments: Mapping[str, Any], enum: Iterable[Any]) -> dict[str, Any]:
     """Return a chart's arguments with the members of an enum for all states of their texts."""
     members = {state_text(member): member for member in enum}
-    naming = arguments.keys() & _NAMING
+    naming = arguments.keys() & _OF_CHARTS
     return {**arguments, **{name: _translated(arguments[name], members) for name in naming}}
 
 
@@ -79,7 +77,7 @@ def _translated(value: Any, members: Mapping[str, Any]) -> Any:
         case str() | Enum():
             return members.get(state_text(value), value)
         case Transition() | State() | History():
-            names = [each.name for each in fields(value) if each.name in _NAMING]
+            names = [each.name for each in fields(value) if each.name in _OF_PARTS]
             twin = copy(value)
             for name in names:
                 # past the constructor, whose checks take as long as all else
@@ -97,10 +95,9 @@ def _former(
     """Yield the former transitions that stay, with their new guards."""
     names = [*without, *guards]
     if lost := [n for n in names if not any(_is_named(item, n) for item in base.transitions)]:
-        raise DefinitionError(
-            f"chart {base.name!r} has no transition {', '.join(map(repr, lost))}: name one as "
-            "(trigger, source, target), with None for any"
-        )
+        cure = "name one as (trigger, source, target), with None for any"
+        problem = f"has no transition {', '.join(map(repr, lost))}"
+        raise DefinitionError(f"chart {base.name!r} {problem}: {cure}")
     for item in base.transitions:
         if not any(_is_named(item, name) for name in without):
             matching = [guard for name, guard in guards.items() if _is_named(item, name)]

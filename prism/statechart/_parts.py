@@ -21,6 +21,10 @@ Action = Callable[[Any, Any], object]
 """``action(agent, context)``: side effect that runs just before the transition commits."""
 
 
+_NOT_RUN = inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction
+"""What tells of a function that its call runs nothing of it."""
+
+
 def as_tuple(value: Any) -> tuple[Any, ...]:
     """Return one value, a list of them, or None for none, as a tuple."""
     if value is None:
@@ -54,8 +58,8 @@ def call_problems(kind: str, *functions: Any) -> Iterator[str]:
         except TypeError:
             yield f"{kind} {name!r} must be callable as {kind}({', '.join(arguments)})"
         # an instance is called by the code of its class
-        if any(map(inspect.iscoroutinefunction, (each, type(each).__call__))):
-            yield f"{kind} {name!r} is async, but runs without an event loop: use 'def'"
+        if any(is_kind(code) for is_kind in _NOT_RUN for code in (each, type(each).__call__)):
+            yield f"{kind} {name!r} is async or yields, so a call runs nothing: use a plain 'def'"
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,15 +113,10 @@ class _Writer:
     def _write_transition(self, data: dict[str, Any]) -> None:
         element, trigger = SubElement(self._states[data["source"]], "transition"), data["trigger"]
         data["exact"] = isinstance(trigger, str)
-        _set(
-            element,
-            data,
-            *("exact", "action", *TIMING, "place"),
-            event=_encoded(trigger) if data["exact"] else trigger and trigger["descriptor"],
-            cond=data.get("guard"),
-            target=self._ids(data["target"]),
-            type="internal" if data.get("internal") else None,
-        )
+        event = _encoded(trigger) if data["exact"] else trigger and trigger["descriptor"]
+        kind = "internal" if data.get("internal") else None
+        rest = {"cond": data.get("guard"), "target": self._ids(data["target"]), "type": kind}
+        _set(element, data, "exact", "action", *TIMING, "place", event=event, **rest)
 
     def _ids(self, targets: Any) -> str | None:
         """Return the ids of states and histories; a history is written when it is first named."""
@@ -191,7 +186,7 @@ class _Reader:
         self.lines: dict[tuple[str | int, ...], int] = {}
         # the namespaces of other programs, whose elements and attributes are ignored
         self._foreign: dict[str, None] = {}
-        self._parser: Any = expat.ParserCreate(namespace_separator="}")
+        self._parser: Any = expat.ParserCreate("utf-8", "}")
         self._parser.StartElementHandler = self._start
         self._parser.EndElementHandler = self._end
         self._parser.CharacterDataHandler = self._text

@@ -15,7 +15,7 @@ from prism.statechart._definition import Definition
 from prism.statechart._engine.rows import Moment, rows_of
 from prism.statechart._hierarchy import Arc, Hierarchy
 from prism.statechart.names import agent_name, function_label, unknown_trigger_problem
-from prism.statechart.states import joined, leaf_texts, state_text
+from prism.statechart.states import joined, state_text
 from prism.statechart.transitions import Transition
 from prism.telemetry.loggers import describe
 
@@ -105,6 +105,7 @@ def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: 
     """
     tree, rows = chart.hierarchy, rows_of(chart)
     state, groups = rows.resolve(at).value, rows.groups(at, trigger)
+    decides = not tree.decides.isdisjoint(rows.resolve(at).leaves)
     trial = _Trial(tree, agent, context)
     trial.is_strict = chart.strict
     outcome: FireOutcome = "no reaction"
@@ -116,7 +117,6 @@ def explain(chart: Definition[Any], agent: Any, trigger: str, context: Any, at: 
         else:
             target = edge and edge.to_state
             outcome = "refused" if edge is None else "stays" if target == state else "moves"
-            decides = not chart.decision_states.isdisjoint(leaf_texts(state))
             enabled = rows.enabled(state, trigger, trial) if decides else ()
             options = dict.fromkeys(each.to_state for each in enabled)
 

@@ -21,6 +21,8 @@ from numbers import Integral, Real
 from typing import Any
 from weakref import ref
 
+from prism.errors import AgentError
+
 
 def field_of(agent: Any, name: str) -> Any:
     """Return a field; None if the object has none, or cannot be asked for what it lacks."""
@@ -70,8 +72,16 @@ def remembered(agent: Any) -> dict[str, Any]:
 
 
 def random_of(agent: Any) -> Any:
-    """Return the random numbers that a chart draws from."""
-    return getattr(agent, "chart_random", None) or agent.random
+    """Return the random numbers that a chart draws from.
+
+    Raises:
+        AgentError: If the agent has none.
+    """
+    numbers = getattr(agent, "chart_random", None) or getattr(agent, "random", None)
+    if not hasattr(numbers, "random"):
+        cure = "set its attribute random to random.Random(seed)"
+        raise AgentError(f"{type(agent).__name__} has no random numbers to draw: {cure}")
+    return numbers
 
 
 def remember(memory: dict[str, Any], plan: Any) -> None:

@@ -60,10 +60,9 @@ def state_distribution(
     for agent in population:
         active = {agent.state} if chart is None else {*chart.active(agent.state)}
         if counts.keys().isdisjoint(active):
-            raise UnknownStateError(
-                f"agent {agent_name(agent)!r} is in state {agent.state!r}, which is not among the "
-                f"states counted ({', '.join(map(state_text, counts))}): name all in 'states'"
-            )
+            listing = ", ".join(map(state_text, counts))
+            problem = f"is in state {agent.state!r}, which is not among those counted ({listing})"
+            raise UnknownStateError(f"agent {agent_name(agent)!r} {problem}: name all in 'states'")
         for state in counts.keys() & active:
             counts[state] += 1
     return counts

@@ -19,7 +19,7 @@ from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
 from prism.statechart._engine.driving import Driving, distinct
-from prism.statechart._engine.machine import Arguments, Machine
+from prism.statechart._engine.machine import Arguments, Machine, definition_of
 from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, history_of
 from prism.statechart._parts import Action, Guard, State
@@ -117,7 +117,8 @@ class Statechart(Driving[StateT]):
 
         Raises:
             DefinitionError: If the Machine belongs to a chart already, is an ``AsyncMachine`` or a
-                ``HierarchicalMachine``, or lacks a state that has a time-out.
+                ``HierarchicalMachine``, or lacks the event that time-outs fire.
+            ValueError: (of transitions) if it lacks a state that has a time-out.
         """
         return AdoptedChart(machine, name, timeouts or {}, timeout_trigger, logger, clock)
 
@@ -411,4 +412,9 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
 
     def explain(self, agent: Any, trigger: str, *args: Any, **kwargs: Any) -> Explanation:
         """Explain what an event would do to a model, with the arguments that `fire` takes."""
-        return super().explain(agent, trigger, Arguments(args, kwargs))
+        from prism.statechart.inspection import explain
+
+        # no other question has the transitions that the Machine has added by itself
+        chart = definition_of(self._machine, self._definition.arguments, trigger)
+        state = state_text(self._require_state(agent))
+        return explain(chart, agent, trigger, Arguments(args, kwargs), state)

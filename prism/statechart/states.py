@@ -96,7 +96,8 @@ def _names_for(texts: tuple[str, ...]) -> list[str]:
     ]
 
 
-@lru_cache(maxsize=4096)
+# members of two IntEnums may be equal
+@lru_cache(maxsize=4096, typed=True)
 def state_text(state: object) -> str:
     """Return a state's plain text; that of an enum whose values are no texts is its name."""
     if not isinstance(state, Enum):
@@ -144,11 +145,16 @@ class Configuration(str):
         return type(self), (self.leaves,)
 
 
+def is_text(state: object) -> bool:
+    """Return whether an agent has its state as plain text, as it then stays."""
+    return isinstance(state, str) and not isinstance(state, (Enum, Configuration))
+
+
 def leaf_texts(state: Any) -> list[str]:
     """Return the texts of an agent's leaves, also of a configuration that was read as text."""
     if isinstance(state, Configuration):
         return [state_text(leaf) for leaf in state.leaves]
-    return str(state).split(SEPARATOR) if type(state) is str else [state_text(state)]
+    return str(state).split(SEPARATOR) if is_text(state) else [state_text(state)]
 
 
 # Texts of states

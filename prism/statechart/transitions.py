@@ -146,8 +146,6 @@ class EventDescriptor(str):
     It names all events that begin with the same parts between dots.
     """
 
-    __slots__ = ()
-
     def matches(self, event: object) -> bool:
         """Return whether an event is meant."""
         prefix = self.removesuffix("*").removesuffix(".")
@@ -265,6 +263,14 @@ class StateTransition:
             lambda value: value if isinstance(value, cls) else cls.from_dict(value),
             serialization=core_schema.plain_serializer_function_ser_schema(cls.to_dict),
         )
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, _schema: Any, _handler: Any) -> dict[str, Any]:
+        """Describe what `to_dict` writes, as for the OpenAPI of a service."""
+        texts = "from_state", "to_state", "trigger", "timestamp"
+        keys: dict[str, Any] = {key: {"type": "string"} for key in texts}
+        keys["context"] = {"type": ["object", "null"]}
+        return {"type": "object", "properties": keys, "required": [*keys]}
 
     def __hash__(self) -> int:
         """Hash the fields that are always hashable."""

@@ -44,7 +44,7 @@ class _Step:
 def _steps(draw: st.DrawFn) -> _Step:
     """Draw an event, usually one that the agent's state reacts to; another does nothing."""
     machine: Exploration = draw(st.runner())
-    state = machine.agent.state
+    state = machine.state
 
     # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
     # step, those after it stay the same events, and loops can be cut out one step at a time
@@ -62,7 +62,7 @@ def _steps(draw: st.DrawFn) -> _Step:
         contexts = contexts.get(trigger)
     context = None if contexts is None else draw(contexts)
     choices = st.integers(0, len(machine.chart.transitions))
-    choice = draw(choices) if state in machine.chart.decision_states else 0
+    choice = draw(choices) if machine.chart.decides(state) else 0
 
     return _Step(trigger, context, choice)
 
@@ -86,11 +86,16 @@ class Exploration(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.agent: Any = type(self).agent_factory()
-        state = self.agent.state
+        state = self.state
         if isinstance(state, self.chart.state_type) and not _is_whole_state(self.chart, state):
             # it is in a composite, and has not entered what is inside
             self.chart.begin(self.agent)
-        self.path: str = state_text(self.agent.state)
+        self.path: str = state_text(self.state)
+
+    @property
+    def state(self) -> Any:
+        """The agent's state."""
+        return getattr(self.agent, self.chart.state_attribute)
 
     @classmethod
     def run(cls) -> None:
@@ -110,7 +115,7 @@ class Exploration(RuleBasedStateMachine):
             self.path += f" --{step.trigger}--> {state_text(moved)}"
 
     def _make(self, step: _Step) -> Any:
-        if self.agent.state not in self.chart.decision_states:
+        if not self.chart.decides(self.state):
             # elsewhere a reasoner would not be asked
             return self._fire(step)
 
@@ -123,7 +128,7 @@ class Exploration(RuleBasedStateMachine):
         return self.chart.fire_to(self.agent, step.trigger, target, step.context)
 
     def _fire(self, step: _Step) -> Any:
-        state = self.agent.state
+        state = self.state
         try:
             return self.chart.fire(self.agent, step.trigger, step.context)
         except MachineError:

@@ -114,7 +114,8 @@ def _path_of(agent: Any) -> tuple[list[str], list[Any]]:
             enter(record.from_state)
             records[-1] = record
             enter(record.to_state)
-        enter(agent.state)
+        if not states or hasattr(agent, "state"):
+            enter(agent.state)
     except AttributeError as error:
         name = f"{type(agent).__name__} {agent_name(agent)!r}"
         raise AgentError(

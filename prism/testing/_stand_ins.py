@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
+from uuid import UUID
 
 from prism.agents import SocialAgent
 from prism.reasoner import BaseReasoner, Decision, PolicyReasoner, Question
@@ -23,8 +24,8 @@ _MOST_TURNS = 20
 
 
 def id_text(agent: Any) -> str:
-    """Return the name in the log of an agent, which has a ``state``; anything else is an id."""
-    return agent_name(agent) if hasattr(agent, "state") else str(agent)
+    """Return the name in the log of an agent, or of its id."""
+    return str(agent) if isinstance(agent, (str, int, UUID)) else agent_name(agent)
 
 
 class AgentMaker:
@@ -94,7 +95,7 @@ class TransitionLog(Instrument):
         self.events.append({"event": name, **keys})
 
     def of(self, agent: Any) -> list[Event]:
-        """Return the events of an agent, or of its id (a text or a number)."""
+        """Return the events of an agent, or of its id (a text, a number or a UUID)."""
         name = id_text(agent)
         return [event for event in self.events if event.get("agent_id") == name]
 

@@ -30,9 +30,9 @@ select * from (from messages where {_HERE} order by line desc limit {_MOST_EVENT
 """
 _ENDED = "select * from events where event = 'round.ended' and round = $number order by line desc"
 _COUNTS = (
-    *("agent_ticks", "transitions", "decisions_asked", "decisions_answered"),
-    *("posts", "replies", "reshares", "likes", "dislikes"),
-)
+    "agent_ticks", "transitions", "decisions_asked", "decisions_answered",
+    "posts", "replies", "reshares", "likes", "dislikes",
+)  # fmt: skip
 # The chart has the transitions, and the transcript the messages.
 _HAPPENED = f"""
 select line, event, tick, agent_id, what, post_id from happened

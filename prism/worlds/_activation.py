@@ -154,7 +154,8 @@ class TurnsAtRates(Turns):
                 "%s: its rate is a function, which is called for each of %d agents after every "
                 "event; most=, the largest rate, in @during(..., rate=..., most=...) spares all "
                 "calls but one",
-                *(self._name_of(channel), len(agents)),
+                self._name_of(channel),
+                len(agents),
             )
         sums = [*accumulate(self._checked(channel, rate(world, each), each) for each in agents)]
         return (sums[-1] if sums else 0.0), sums

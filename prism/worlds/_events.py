@@ -29,9 +29,9 @@ from prism.telemetry.loggers import EventLogger, Recorder, is_heard, report
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 _OF_AN_AGENT = {
-    *(AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN),
-    *(MESSAGE_SENT, POST_WEIGHED),
-}
+    AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN,
+    MESSAGE_SENT, POST_WEIGHED,
+}  # fmt: skip
 """Events that are logged only for the agents that the log covers."""
 
 

@@ -62,10 +62,17 @@ def decider_of(model: Any, reasoner: Any) -> Any:
 
 
 def writer_of(decides: Any, writer: Any) -> Any:
-    """Return the writer: the user's own, or the options of a model that writes."""
+    """Return the writer: the user's own, or the options of a model that writes.
+
+    Raises:
+        InputError: If a text names no model.
+    """
     if writer is None or isinstance(writer, (WriterOptions, BaseWriter)):
         return writer
-    model = Model.of(writer)
+    try:
+        model = Model.of(writer)
+    except InputError as error:
+        raise InputError(error.problem, field="writer") from None
     # a client that decides and writes is only one client
     return WriterOptions(None if model == decides else model)
 

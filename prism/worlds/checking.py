@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +31,7 @@ from prism.worlds.addresses import class_of
 from prism.worlds.arguments import parameters_of, plain_value
 from prism.worlds.fields import MEASURE, MISSING, TREATMENT, Field, hints_of, marked
 from prism.worlds.kinds import check_classes, definitions_of
+from prism.worlds.treatments import read_treatment
 from prism.worlds.world import World, kinds_of
 
 MOST_ROUNDS = 20
@@ -169,7 +171,8 @@ def check_world(
         treatments = [f"{name}@{1 + number % rounds}" for number, name in names]
     options |= {"world": address, "agents": agents, "rounds": rounds, "treatments": treatments}
     # refuse what is wrong here, where the message is whole
-    Run(**options)
+    for each in Run(**options).treatments:
+        read_treatment(each)
     with TemporaryDirectory() as folder:
         logs = [Path(folder) / f"{name}.jsonl" for name in ("first", "seed", "order")]
         processes = [
@@ -182,8 +185,10 @@ def check_world(
             if process.returncode:
                 # what follows the frames of the traceback: the exception, and notes with its line
                 lines = reversed(error.decode().strip().splitlines())
-                last = [*takewhile(lambda line: not line.startswith(" "), lines)]
-                problem = "; ".join(reversed(last)) or "it failed"
+                last = [*takewhile(lambda line: not line.startswith(("  File", "    ")), lines)]
+                problem = "; ".join(map(str.strip, reversed(last))) or "it failed"
+                # of prism's own exceptions the class says nothing
+                problem = re.sub(r"^prism\.errors\.\w+: ", "", problem)
                 raise InputError(f"cannot be run: {problem}", field="world")
         notes = json.loads(logs[0].with_suffix(".notes").read_text())
         first, by_seed, by_order = (log.read_bytes().splitlines() for log in logs)

@@ -217,10 +217,10 @@ class Loop:
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)
             if fired >= _FEWEST_FIRED and sum(missed.values()) > _IDLE_SHARE * fired:
                 (trigger, state), number = max(missed.items(), key=lambda each: each[1])
+                about = definition.name, sum(missed.values()), fired, trigger, number, state
                 _logger.warning(
-                    "chart %r: %d of %d events did nothing; %r was fired %d times in %r, where it "
-                    "does nothing",
-                    *(definition.name, sum(missed.values()), fired, trigger, number, state),
+                    "chart %r: %d of %d events did nothing, such as %r, fired %d times in %r",
+                    *about,
                 )
 
     # Rounds

@@ -16,7 +16,7 @@ from tests.benchmarks.harness import FULL, QUICK, Claim, Effort, Table
 
 NAMES = (
     *("fire", "imports", "memory", "simulation"),
-    *("reasoner", "log_tables", "worlds", "wolves", "wordings", "arrays"),
+    *("reasoner", "worlds", "wolves", "wordings", "arrays"),
 )
 """The benchmarks: modules with ``run(effort) -> Sequence[Table]``."""
 

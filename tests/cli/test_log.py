@@ -126,6 +126,8 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
         (("agent", "nobody", "RUN"), "no agent 'nobody' in the log"),
         (("states", "RUN", "-o", "nowhere/a.csv"), "nowhere/a.csv: cannot be written to: No such"),
         (("states", "RUN", "-o", "a.txt"), "a.txt: must end with .csv, .json, .parquet"),
+        (("select event::int from events", "RUN"), "QUERY: Conversion Error: Could not convert"),
+        (("select 1; select 2", "RUN"), "QUERY must be one query: begin with select, from or"),
     ],
 )
 @pytest.mark.sampled(4)

@@ -1,7 +1,6 @@
 """The entry point: help, version, and what a user gets wrong."""
 
 import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,43 +12,6 @@ import typer
 from prism import __version__
 from prism.cli._main import app
 from tests.kit.commands import Prism
-from tests.kit.kept import tree
-from tests.kit.waiting import MOST_SECONDS, has_ended, wait_until
-
-FILES = {
-    "agents.txt": "ann\n",
-    "good.jsonl": '{"agent_id": "ann", "interests": ["art"]}\n',
-    "no_posts.jsonl": "\n",
-}
-
-WRONG = {
-    "no agents": (["--agents", "0"], ["--agents", "from 1 to", "0"]),
-    "fewer than none": (["--agents", "-3"], ["--agents must be a whole number", "-3"]),
-    "half an agent": (["--agents", "2.5"], ["--agents must be a whole number", "2.5"]),
-    "neither number nor file": (["--agents", "1,000"], ["--agents", "number or a file", "1,000"]),
-    "unknown option": (["--bogus"], ["--bogus"]),
-    "no posts": (
-        ["--agents", "good.jsonl", "--set", "first_posts=no_posts.jsonl"],
-        ["no_posts.jsonl", "no posts"],
-    ),
-    "file as output": (["--out", "agents.txt"], ["agents.txt", "cannot be written"]),
-    "output where nobody can write": (["--out", "/proc/nope/run"], ["cannot be written to"]),
-}
-
-
-@pytest.mark.parametrize("case", WRONG)
-@pytest.mark.sampled(6)
-def test_wrong_input_is_one_line_and_status_2(case: str, prism: Prism) -> None:
-    """Wrong input ends with status 2 and a line that names it, and nothing is written."""
-    arguments, named = WRONG[case]
-    for name, text in FILES.items():
-        (prism.folder / name).write_text(text)
-    before = tree(prism.folder)
-    ran = prism("simulate", *([] if "--out" in arguments else ["--out", "run"]), *arguments)
-    assert (ran.status, ran.out) == (2, "")
-    assert (ran.err.startswith("prism: "), ran.err.count("\n")) == (True, 1)
-    assert [words for words in named if words not in ran.err] == []
-    assert tree(prism.folder) == before
 
 
 def test_there_are_at_most_32_commands_and_25_options() -> None:
@@ -91,26 +53,6 @@ def test_reader_that_goes_away_causes_no_traceback(arguments: list[str], prism: 
     finally:
         os.close(writing)
     assert (ran.status, ran.err) == (1, "")
-
-
-@pytest.mark.parametrize("agents", ["1", "300"])
-@pytest.mark.sampled(2)
-def test_interrupted_run_says_so(agents: str, prism: Prism) -> None:
-    """Ctrl-C ends a long run at once with status 130 and how to resume it; its folder stays."""
-    with prism.start(
-        "simulate", "--agents", agents, "--rounds", "1000000", "--out", "run"
-    ) as process:
-        log = prism.folder / "run" / "events.jsonl"
-        wait_until(lambda: (log.exists() and log.stat().st_size) or has_ended(process))
-        process.send_signal(signal.SIGINT)
-        try:
-            out, err = process.communicate(timeout=MOST_SECONDS)
-        finally:
-            # one that goes on would fill the disk
-            process.kill()
-    assert (process.returncode, out) == (130, "")
-    assert err == "prism: continue with: prism resume run\nprism: interrupted\n"
-    assert sorted(path.name for path in log.parent.iterdir()) == [log.name, "run.json"]
 
 
 @pytest.mark.slow

@@ -3,17 +3,13 @@
 import json
 import shutil
 import signal
-from itertools import count
 from pathlib import Path
 from re import finditer
-from typing import Any
 
-import orjson
 import pytest
 
 from prism import Run
 from prism.social import Feed
-from prism.testing import Asked, FakeOllama
 from tests.kit.commands import LIMITED, Prism, signalled
 from tests.kit.kept import tree
 from tests.kit.waiting import has_ended, has_stopped, wait_until
@@ -27,11 +23,6 @@ HINT = "prism: continue with: prism resume run\n"
 
 Tree = dict[str, bytes | None]
 Ended = tuple[int, str, str]
-
-
-def events_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the events of a run."""
-    return [orjson.loads(line) for line in (folder / "events.jsonl").read_bytes().splitlines()]
 
 
 @pytest.fixture(scope="module")
@@ -167,43 +158,3 @@ def test_changed_inputs_are_reported_and_what_differs_is_named(prism: Prism, run
     ran = prism(*RESUME)
     assert ran.status == 0, ran.err
     assert (run / "events.jsonl").read_bytes() == recorded
-
-
-# A model
-
-
-@pytest.mark.slow
-def test_a_run_with_a_model_goes_on(prism: Prism, run: Path) -> None:
-    """A run with a model keeps every answer that it got, and its budget goes on."""
-
-    answers = count(1)
-
-    def choose(asked: Asked) -> str:
-        if next(answers) == 200:
-            process.kill()
-        return asked.options[sum(map(ord, asked.prompt)) % len(asked.options)]
-
-    with FakeOllama(choose=choose) as server:
-        model = ("--model", f"ollama:llama3.2@{server.url}", "--max-calls", 300)
-        with prism.start(*RUN, *model, *KEEPING) as process:
-            process.wait()
-        kept = (run / "answers.jsonl").read_bytes()
-        ran = prism(*RESUME)
-    assert ran.status == 0
-    answers = (run / "answers.jsonl").read_bytes()
-    whole_lines = kept[: kept.rfind(b"\n") + 1]
-    assert 150 < whole_lines.count(b'"kind":"decision"') < 300
-    assert answers.startswith(whole_lines)
-    decisions = [event for event in events_of(run) if event["event"] == "reasoner.decision"]
-    spent = json.loads((run / "run.json").read_bytes())["spent"]
-    # what was under way when the process was killed was sent, and its answers are nowhere
-    assert server.asked <= spent["calls"] <= server.asked + 4
-    assert sum(event.get("attempts", 0) for event in decisions) <= spent["calls"] == 300
-    asked = [event for event in decisions if event.get("attempts")]
-    assert sum(each["input_tokens"] + each["output_tokens"] for each in asked) <= spent["tokens"]
-    assert {event["reason"] for event in decisions if event["source"] == "fallback"} == {
-        "BudgetSpentError: budget spent: 300 calls"
-    }
-    ended = [event["round"] for event in events_of(run) if event["event"] == "round.ended"]
-    assert ended == list(range(1, ROUNDS + 1))
-    assert sorted(tree(run)) == ["answers.jsonl", "events.jsonl", "run.json"]

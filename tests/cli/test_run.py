@@ -208,10 +208,17 @@ def test_a_dry_run_estimates_and_asks_nobody(mine: Prism) -> None:
         (("--model-file", "model.toml"), "model.toml, field 'timeout': Input should be greater"),
         (("--max-calls", 3), "--max-calls needs --model"),
         (("--model", ""), "--model must name a model, as in ollama:llama3.2"),
-        (("--writer", ""), "must name a model, as in ollama:llama3.2"),
+        (("--writer", ""), "--writer must name a model, as in ollama:llama3.2"),
+        (("--model", "m", "--writer", "openai:a"), "--writer must name an OpenAI-compatible"),
         (("--policy", "none.json"), "none.json: there is no such file"),
         (("--model", "openai:a"), "--model must name an OpenAI-compatible server"),
         (("--policy", "p.json", "--model", "m"), "--policy already decides: leave out --model"),
+        (("--bogus",), "--bogus"),
+        (("--agents", "-3"), "--agents must be a whole number"),
+        (("--agents", "2.5"), "--agents must be a whole number"),
+        (("--agents", "1,000"), "--agents must be a whole number or a file"),
+        (("--out", "model.toml"), "model.toml: cannot be written to"),
+        (("--out", "/proc/nope/run"), "cannot be written to"),
     ],
 )
 @pytest.mark.sampled(6)

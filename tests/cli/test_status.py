@@ -41,6 +41,7 @@ def test_a_run_that_ended_itself_says_in_which_round(prism: Prism) -> None:
     assert "complete  2 of 5" in prism("status", "run").out
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_says_where_it_stopped(prism: Prism) -> None:
     """While it waits it is alive; then its log says where it was, and its journal what it spent."""
 

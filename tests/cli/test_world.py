@@ -150,6 +150,7 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
     assert "(8 agents at the end)" in ran.out
 
 
+@pytest.mark.slow
 def test_a_check_of_a_world_that_fails_says_why_and_where(prism: Prism) -> None:
     """The message has the exception and the line of the world's own code."""
     failing = SPINNING.replace("print(self.agents[0].neighbours)", "1 / 0")
@@ -167,6 +168,8 @@ def test_wrong_input_is_refused(prism: Prism) -> None:
         (("check", "rumour", "--set", "tirng=1"), "--set: Rumour has no parameter 'tirng'"),
         (("check", "feed", "--set", "prset=x"), "mean 'preset'? (prism world show lists all)\n"),
         (("check", "rumour", "--agents", "0"), "--agents must be a whole number from 1 to "),
+        (("check", "rumour", "--treat", "x"), "--treat must have its round, from 1 on: write x@12"),
+        (("check", "rumour", "--treat", "x@1"), "WORLD cannot be run: Rumour has no treatment 'x'"),
     ):
         ran = prism("world", *line)
         assert (ran.status, ran.out) == (2, "")

@@ -26,5 +26,6 @@ def test_every_curve_and_the_mean_of_its_group_are_drawn_to_scale() -> None:
     mean, other = points_of(picture, "mean")
     assert mean[2][1] == pytest.approx((first[2][1] + second[2][1]) / 2, abs=0.1)
     assert other == third
+    assert re.findall(r'text-anchor="end">(\d+)<', picture) == ["0", "10", "20", "30", "40"]
     assert "a &lt;b&gt;" in picture
     assert "prefers-color-scheme: dark" in picture

@@ -176,6 +176,17 @@ def test_long_texts_are_wrapped_and_cut() -> None:
     assert long in titles(svg)
 
 
+def test_a_box_is_as_wide_as_its_letters() -> None:
+    """Narrow ones need less room than others, and those of Chinese more."""
+    names = ("il" * 9, "no" * 9, "会话" * 9)
+    boxes = [
+        re.findall(r'<rect class="box" .*?width="(.*?)"', draw_svg(Diagram((each,), ())))
+        for each in names
+    ]
+    narrow, usual, wide = (float(width) for (width,) in boxes)
+    assert narrow < 0.8 * usual < 0.6 * wide
+
+
 NESTED = Diagram(
     ("in", "one", "two", "out"),
     (Arrow("one", "two", ("go",)), Arrow("in", "out", ("leave",)), Arrow("out", "in")),

@@ -89,6 +89,8 @@ def test_a_model_is_validated_and_its_records_are_read_again() -> None:
     agent = moved(Walker())
     saved = json.loads(agent.model_dump_json())
     (record,) = saved["state_history"]
+    schema = Walker.model_json_schema()["properties"]["state_history"]["items"]
+    assert schema["required"] == [*record]
     assert (record["from_state"], record["to_state"], record["trigger"]) == (*Mood, "bumped")
     assert record["context"] == {"value": 9}
     again = Walker.model_validate(saved)

@@ -8,12 +8,7 @@ from types import ModuleType
 import pytest
 
 ADOPTING = Path(__file__).parents[2] / "docs" / "adopting.md"
-GUIDES = [
-    "A class that decides for itself",
-    "A dataclass",
-    "A pydantic model",
-    "A service",
-]
+GUIDES = ["A class that decides for itself", "A dataclass", "A pydantic model", "A service"]
 _BLOCK = re.compile(r"^```(python|diff)\n(.*?)^```$", flags=re.DOTALL | re.MULTILINE)
 
 

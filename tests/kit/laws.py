@@ -70,23 +70,15 @@ def p_of_mean(values: Sequence[float], mean: float, variance: float) -> float:
     return erfc(deviation / sqrt(2 * variance / len(values)))
 
 
-def follows(p_values: Sequence[float]) -> bool:
-    """Return True if p-values are such as a true law gives.
+def assert_follows(p_values: Sequence[float]) -> None:
+    """Assert that p-values are such as a true law gives.
 
     The smallest is at least .01 divided by their number (Bonferroni). Twenty are no less uniform,
     besides, than one such sample in a hundred (by Kolmogorov and Smirnov's test), which those that
     are all off in the same way do not pass.
     """
-    if min(p_values) < LEAST_P / len(p_values):
-        return False
-    if len(p_values) < len(ALL):
-        return True
+    assert min(p_values) >= LEAST_P / len(p_values), sorted(p_values)
+    if len(p_values) == len(ALL):
+        from scipy.stats import kstest
 
-    from scipy.stats import kstest
-
-    return bool(kstest(p_values, "uniform").pvalue >= LEAST_P)
-
-
-def assert_follows(p_values: Sequence[float]) -> None:
-    """Assert that p-values are such as a true law gives."""
-    assert follows(p_values), sorted(p_values)
+        assert kstest(p_values, "uniform").pvalue >= LEAST_P, sorted(p_values)

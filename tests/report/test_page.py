@@ -91,6 +91,10 @@ def test_a_page_says_what_the_log_has(page: Any, folder: Path) -> None:
     assert counts == dict(log.sql("select event, count(*) from events group by event").fetchall())
     (subtitle, *_) = page.all("p", **{"class": "soft"})
     assert subtitle.text == f"{AGENTS} agents, 4 rounds, 12 ticks in each, seed 3"
+    heads, *rows = page.rows("agents")
+    acts = [heads.index(name) for name in ("transitions", "decisions")]
+    active = [sum(int(row[index]) for index in acts) for row in rows]
+    assert active == sorted(active, reverse=True)
 
 
 def test_states_add_up_to_the_agents_at_every_tick(page: Any) -> None:
@@ -164,14 +168,28 @@ def test_a_report_saves_every_figure_of_hostile_names(hostile_log: Path, tmp_pat
 
 
 def test_what_is_wrong_with_a_log_stands_on_top(page_of: PageOf, write_log: WriteLog) -> None:
-    """Notes name the log, and what they quote stays a text."""
-    log = write_log([make.started(), make.joined("ada"), {"event": "<b>mine</b>"}])
+    """Notes name the log, and what they quote stays a text; below is what held agents up."""
+    outcomes = ["done", "failed", "skipped", "failed", "done", "failed"]
+    steps = [
+        make.event("workflow.step", agent_id="ada", step="look", type="llm", outcome=each)
+        for each in outcomes
+    ]
+    stuck = make.refused("ada", "shut", "open", "has_key")
+    lines = [make.started(), make.joined("ada", "shut"), stuck, *steps, {"event": "<b>mine</b>"}]
+    log = write_log(lines)
     page = page_of(log)
     (notes,) = page.all("div", role="note")
     assert f"{log}: 1 event that is not prism's is left out: <b>mine</b> 1" in notes.text
     assert "has not ended: it is still running, or was stopped" in notes.text
     assert page.elements.index(notes) < page.elements.index(page.all("section")[0])
     assert len(page.rows("agents")) == 2
+    heads, row = page.rows("where-agents-were-stuck")
+    wanted = {"state": "shut", "trigger": "open", "guards": "has_key"}
+    wanted |= {"agents": "1", "still there": "1"}
+    assert dict(zip(heads, row, strict=True)).items() >= wanted.items()
+    heads, row = page.rows("steps")
+    wanted = {"step": "look", "done": "2", "skipped": "1", "failed": "3"}
+    assert dict(zip(heads, row, strict=True)).items() >= wanted.items()
 
 
 def test_a_run_in_which_nothing_happens_has_its_numbers(page_of: PageOf) -> None:
@@ -221,19 +239,6 @@ def test_the_place_in_the_list_is_reported_if_it_explains_choices(
     assert [int(row[2]) for row in rows] == [count for count in positions if count]
     noted = "the position in the list explains 40 of 40 choices (p < .001)"
     assert any(noted in note.text for note in page.all("div", role="note")) == is_noted
-
-
-def test_events_that_made_no_transition_are_a_section(page_of: PageOf) -> None:
-    """A reader sees which state and guard hold agents up, and how many are still there."""
-    events = [make.joined("ada", "shut"), make.refused("ada", "shut", "open", "has_key")]
-    heads, row = page_of([make.started(), *events]).rows("where-agents-were-stuck")
-    assert (
-        dict(zip(heads, row, strict=True)).items()
-        >= {
-            **{"state": "shut", "trigger": "open", "guards": "has_key"},
-            **{"agents": "1", "still there": "1"},
-        }.items()
-    )
 
 
 def test_prompts_of_fallbacks_and_of_choices_against_the_preference_are_shown(

@@ -143,6 +143,7 @@ def test_what_is_no_picture_is_left_out(
     assert "The world" not in page_of(path).html
 
 
+@pytest.mark.slow
 def test_a_network_is_laid_out_in_one_way_with_neighbours_near(tmp_path: Path, marks: Any) -> None:
     """Agents of a chain lie in their order, nobody on top of another, and always in one way."""
     rows = marks(log_of(tmp_path, Chain()))

@@ -195,6 +195,7 @@ def test_what_is_left_of_a_deadline_counts_after_a_resume(tmp_path: Path) -> Non
     assert totals["fallbacks"] == {"BudgetSpentError": unanswered}
 
 
+@pytest.mark.slow
 def test_a_run_that_goes_on_from_another_pays_for_its_own_answers(tmp_path: Path) -> None:
     """Stopped and resumed, its calls are those that the server gets, in total and by model."""
     base, again = tmp_path / "base", tmp_path / "again"

@@ -55,7 +55,8 @@ def test_the_policy_has_the_shares_of_what_was_chosen(log_of: LogOf) -> None:
 def test_too_few_decisions_and_what_was_never_chosen_are_reported(log_of: LogOf) -> None:
     """A situation with too few has no probabilities; an option that nobody chose has 0."""
     rows = [*by_shares({"lurker": (0, 40, 60)})]
-    rows += [{**row, "state": "idle"} for row in by_shares({"lurker": (1, 2, 1)})]
+    rows += [{**row, "state": "idle"} for row in by_shares({"lurker": (3, 4, 2)})]
+    rows += [{**row, "state": "busy"} for row in by_shares({"lurker": (3, 4, 3)})]
     found = calibrate(log_of(rows))
     assert {row["probability"] for row in found.rows if row["state"] == "idle"} == {None}
     decides = found.policy.probabilities["evaluating"]["decides"]
@@ -63,7 +64,7 @@ def test_too_few_decisions_and_what_was_never_chosen_are_reported(log_of: LogOf)
         "engaging_like": 0.4,
         "scrolling": 0.6,
     }
-    assert "idle" not in found.policy.probabilities
+    assert found.policy.probabilities.keys() == {"evaluating", "busy"}
 
 
 def test_fallbacks_are_left_out_and_counted(log_of: LogOf) -> None:

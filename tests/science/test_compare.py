@@ -166,11 +166,26 @@ def test_runs_without_partners_are_reported(runs: Path) -> None:
     pairs = compare(three, [warned / "seed-2", warned / "seed-3"], measures=["decisions_asked"])
     assert pairs.differences[0].runs_first == 2
     assert any("a run with seed 1, which" in note for note in pairs.notes)
-    groups = compare(
-        three[:2], [warned / "seed-3", warned / "seed-4"], measures=["decisions_asked"]
-    )
-    assert not groups.differences[0].paired
-    assert any("they share no seeds" in note for note in groups.notes)
+    for first, number in ((three[:2], "no"), (three, "1")):
+        others = [warned / "seed-3", warned / "seed-4"]
+        groups = compare(first, others, measures=["decisions_asked"])
+        assert not groups.differences[0].paired
+        assert any(f"they share {number} seeds" in note for note in groups.notes)
+
+
+def test_counts_are_of_all_rounds_and_nobody_in_a_state_is_a_share_of_0(
+    runs: Path, tmp_path: Path
+) -> None:
+    """What happened is added up over the rounds; a run may never have had agents in a state."""
+    summary = json.loads((runs / "plain" / "seed-0" / "run.json").read_text())
+    for name, states in zip(BOTH, ({"a": 3, "b": 1}, {"a": 4}), strict=True):
+        rounds = [{"round": number, "states": states, "sold": number} for number in (1, 2, 3)]
+        summary["results"] = {"rounds": rounds}
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text(json.dumps(summary))
+    rows = compare(tmp_path / "plain", tmp_path / "warned").differences
+    means = {row.measure: (row.mean_first, row.mean_second) for row in rows}
+    assert means == {"share_a": (0.75, 1), "share_b": (0.25, 0), "sold": (6, 6)}
 
 
 def test_runs_of_other_lengths_count_with_their_last_round(runs: Path, tmp_path: Path) -> None:

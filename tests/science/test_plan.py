@@ -92,6 +92,10 @@ def test_settings_of_a_model_are_those_of_a_run_and_an_arm_may_have_others() -> 
     small, large = (plan.options(each, 0) for each in plan.configurations())
 
     assert small.reasoner == Model("small", ("http://127.0.0.1:1",), temperature=0.5)
+    plan.data["budget"] = {"max_calls": 9, "deadline": 60}
+    part = plan.options(plan.configurations()[0], 0, of=2).reasoner
+    assert part == replace(small.reasoner, max_calls=4, deadline=60)
+    del plan.data["budget"]
     assert small.writer is not None
     assert small.writer.language == "German"
     other = small.replace(reasoner=replace(small.reasoner, model="large"))

@@ -68,6 +68,7 @@ def shares(*values: float) -> Any:
         (go(guard=asks_elsewhere), "guard 'asks_elsewhere' is async"),
         (go(guard=AsyncMock()), "is async"),
         (go(action=partial(asks_elsewhere)), "is async"),
+        (go(action=lambda agent, context: (yield)), "action '<lambda>' is async or yields"),
         (go(action=len), "action 'len' must be callable as action(agent,"),
         # a chart
         (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),

@@ -1,5 +1,6 @@
 """The chart as a value: states, copies, formats, what is possible in it, and populations."""
 
+import asyncio
 import copy
 import pickle
 from enum import Enum, IntEnum
@@ -14,7 +15,8 @@ from prism.agents import StatechartMixin
 from prism.errors import UnknownStateError
 from prism.statechart import Statechart, Transition, state_enum
 from prism.statechart.queries import agents_in_state, state_distribution
-from prism.statechart.states import AgentState
+from prism.statechart.states import AgentState, state_text
+from prism.testing import ScriptedReasoner
 from tests.statechart.nested.phone import Day, day
 
 
@@ -76,6 +78,22 @@ def test_states_may_be_of_any_enum(enum: Any) -> None:
     assert written == moods().to_dict()
     assert Statechart.from_dict(written, guards=guards, states=enum) == chart
     assert "lost" in chart.extended(states=["lost"]).states
+
+
+@pytest.mark.parametrize("enum", [Mood, Plain, Number, Enum("Text", {"calm": "c", "angry": "a"})])
+def test_limits_and_decisions_hold_over_any_enum(enum: Any) -> None:
+    """In states with texts, numbers or other values; states with one number keep their names."""
+    calm, angry = enum
+    moves = [Transition("bumped", calm, each) for each in enum]
+    late, ends = Transition("timeout", angry, calm), {"decision_states": [calm]}
+    chart = Statechart(enum, [*moves, late], calm, timeouts={angry: 1}, **ends)
+    agent = chart.adopt(SimpleNamespace())
+    assert chart.explain(agent, "bumped").options == (calm, angry)
+    assert asyncio.run(chart.afire(agent, "bumped", reasoner=ScriptedReasoner([angry]))) is angry
+    assert [chart.tick(agent), chart.tick(agent)] == [None, calm]
+    assert chart.extended(timeouts={state_text(angry): None}).definition.timeouts == {}
+    door = IntEnum("Door", ["shut", "open"], start=0)
+    assert str(Transition("turn", door.shut, door.open)) == "shut --turn--> open"
 
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)
@@ -142,19 +160,12 @@ def population(*states: Any) -> list[Any]:
 
 
 def test_every_state_is_in_the_distribution() -> None:
-    """The distribution has every state in definition order, also those without an agent."""
+    """In definition order, also those without an agent; an agent in another one is an error."""
     counts = state_distribution(iter(population(S.RESTING, S.IDLE, S.RESTING)))
     assert list(counts) == list(S)
     assert (counts[S.IDLE], counts[S.RESTING], counts[S.COMPOSING]) == (1, 2, 0)
     assert sum(counts.values()) == 3
-
-
-def test_an_agent_outside_the_states_is_an_error() -> None:
-    """An agent in a state that is not counted is an error with its name and the states."""
-    message = (
-        r"agent 'a1' is in state .*resting.*, which is not among the states counted \(idle\): "
-        r"name all in"
-    )
+    message = r"agent 'a1' is in state .*resting.* not among those counted \(idle\): name all in"
     with pytest.raises(UnknownStateError, match=message):
         state_distribution(population(S.IDLE, S.RESTING), [S.IDLE])
 

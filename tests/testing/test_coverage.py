@@ -64,10 +64,7 @@ def missing(lines: list[str]) -> list[str]:
             "make().fire(SocialAgent('ada'), 'go', True)",
             ["resting", "idle --go--> resting", *OTHERS, f"{GUARD}failed"],
         ),
-        (
-            "for says in (True, False): make().fire(SocialAgent('ada'), 'go', says)",
-            OTHERS,
-        ),
+        ("for says in (True, False): make().fire(SocialAgent('ada'), 'go', says)", OTHERS),
         (
             "chart = make(strict=True)\n"
             "with pytest.raises(LookupError): chart.fire(SocialAgent('ada'), 'fail')\n"

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import rule, run_state_machine_as_test
+from transitions import Machine
 
 from prism.agents import SocialAgent
 from prism.errors import DefinitionError
 from prism.statechart import AgentState, State, Statechart, Transition, social_media_chart
 from prism.statechart.states import state_text
-from prism.testing import Exploration, explore
+from prism.testing import Exploration, assert_path, explore
 from tests.testing.paths import regions
 
 CHART = social_media_chart()
@@ -45,9 +46,8 @@ def notes_of(machine: type[Exploration]) -> list[str]:
 
 def path_of(machine: type[Exploration]) -> str:
     """Explore until something fails, and give the path in the note of the failure."""
-    return next(note for note in notes_of(machine) if note.startswith("path: ")).removeprefix(
-        "path: "
-    )
+    path = next(note for note in notes_of(machine) if note.startswith("path: "))
+    return path.removeprefix("path: ")
 
 
 def test_invariants_that_hold_pass() -> None:
@@ -105,10 +105,9 @@ def test_failure_keeps_its_own_message() -> None:
 
     with pytest.raises(AssertionError, match="woke up"):
         short(CHART, ada, invariants=[stays_idle]).run()
+    liking = SocialAgent("ada", state=S.ENGAGING_LIKE)
     with pytest.raises(AssertionError, match="'never_likes' does not hold"):
-        short(
-            CHART, lambda: SocialAgent("ada", state=S.ENGAGING_LIKE), invariants=[never_likes]
-        ).run()
+        short(CHART, lambda: liking, invariants=[never_likes]).run()
 
 
 @pytest.mark.slow
@@ -188,12 +187,27 @@ def test_a_subclass_can_add_rules() -> None:
         ),
     ],
 )
-def test_an_exploration_without_triggers_is_refused(
-    chart: Any, contexts: Any, problem: str
-) -> None:
+def test_without_such_triggers_nothing_is_explored(chart: Any, contexts: Any, problem: str) -> None:
     """A misspelt trigger and a chart without transitions are refused at once."""
     with pytest.raises(DefinitionError, match=problem):
         explore(chart, ada, contexts=contexts)
+
+
+def test_models_of_a_machine_are_explored_where_they_have_their_state() -> None:
+    """In the attribute that the Machine names; their path is that of their records."""
+    machine = Machine(None, ["a", "b"], initial="a", model_attribute="phase")
+    chart, models = Statechart.from_machine(machine), list[Any]()
+
+    def model() -> Any:
+        machine.add_model(made := SimpleNamespace())
+        models.append(made)
+        return made
+
+    short(chart, model).run()
+    assert {each.phase for each in models} == {"a", "b"}
+    moved = model()
+    moved.to_phase_b()
+    assert_path(moved, "a > b", chart=chart)
 
 
 def test_a_chart_with_regions_is_explored() -> None:

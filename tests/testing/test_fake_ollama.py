@@ -75,10 +75,7 @@ async def test_it_lists_and_loads_models(server: FakeOllama, client: ollama.Asyn
 
 @pytest.mark.parametrize(
     "ask",
-    [
-        lambda client: client.chat("vast", HELLO),
-        lambda client: client.generate("vast", ""),
-    ],
+    [lambda client: client.chat("vast", HELLO), lambda client: client.generate("vast", "")],
     ids=["chat", "generate"],
 )
 async def test_a_missing_model_is_not_found(client: ollama.AsyncClient, ask: Any) -> None:

@@ -86,7 +86,7 @@ def test_agent_can_be_given_itself_or_by_id() -> None:
     with instrumented(log := TransitionLog()):
         for agent in (seven, nameless):
             chart.fire(agent, "feed_ready")
-    for agent in (seven, 7, "7", nameless):
+    for agent in (seven, 7, "7", nameless, SimpleNamespace(unique_id=7)):
         assert log.transitions(agent) == MOVES[:1]
     assert log.transitions(8) == []
 
@@ -108,16 +108,12 @@ async def test_answers_are_those_of_the_wrapped_reasoner(kind: type[RecordingRea
 
 
 async def test_questions_are_recorded_by_call() -> None:
-    """The questions of every call are kept, together and call by call."""
+    """All of every call are kept, as many at once as the wrapped reasoner takes."""
     recording, (first, second, third) = RecordingReasoner(), crowd(3)
     await recording.decide_many([first, second])
     await recording.decide_many([third])
     assert recording.batches == [(first, second), (third,)]
     assert recording.questions == [first, second, third]
-
-
-def test_concurrency_is_that_of_the_wrapped_reasoner() -> None:
-    """A wrapper takes as many questions at once as the wrapped reasoner, unless it answers late."""
     assert RecordingReasoner(LateReasoner(concurrency=7)).concurrency == 7
     assert RecordingReasoner().concurrency == 0
 

@@ -60,10 +60,12 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(visit: Visit) ->
             at(1, make.move("a", "x", "y")),
             at(1, make.move("b", "x", "z")),
             at(2, make.move("a", "y", "z"), tick=2),
+            at(3, make.event("agent.left", agent_id="b", state="z", chart="c")),
         ]
     )
     assert counts(client, 1) == {"x": 0, "y": 1, "z": 1}
     assert counts(client, 2) == {"x": 0, "y": 0, "z": 2}
+    assert counts(client, 3) == {"x": 0, "y": 0, "z": 1}
     for tick, state in ((1, "y"), (2, "z")):
         found = client.ask("/agents", round=2, tick=tick, state=state)["agents"]
         assert ["a", 1] in found

@@ -51,6 +51,7 @@ def test_the_token_is_good_once_and_becomes_a_cookie(show_run: Show, folder: Pat
     base = url.partition("/?")[0]
     assert httpx.get(f"{base}/?token=guess").status_code == 403
     assert httpx.get(url, headers={"Host": "evil.example"}).status_code == 403
+    assert httpx.get(url.replace("/?", "/head?")).status_code == 403
     with httpx.Client(base_url=base) as client, httpx.Client(base_url=base) as stranger:
         cookie = client.get(url).headers["set-cookie"]
         assert {"HttpOnly", "SameSite=Strict"} <= {part.strip() for part in cookie.split(";")}
@@ -248,6 +249,7 @@ def test_a_log_that_is_damaged_meanwhile_is_reported_on_the_page(
         assert "Traceback" not in answer.text
 
 
+@pytest.mark.slow
 def test_nothing_is_written_to_the_folder(copied: Path, visit: Visit) -> None:
     """The log may be read only, and stays as it is."""
     copied.chmod(0o400)

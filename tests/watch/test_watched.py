@@ -77,7 +77,7 @@ def test_a_long_log_that_has_ended_is_read_from_the_file_that_is_kept_of_it(
         ("workflow.step", "ab", "round"),
     ],
 )
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 def test_an_agent_that_runs_alone_has_turns_or_cycles(
     event: str, agents: str, unit: str, visit: Visit
 ) -> None:

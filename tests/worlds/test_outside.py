@@ -5,13 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import mean, variance
 from types import ModuleType
+from typing import Any
 
 import pytest
 
 from prism import Run
-
-mesa = pytest.importorskip("mesa")
-networkx = pytest.importorskip("networkx")
 
 pytestmark = pytest.mark.slow
 
@@ -23,51 +21,56 @@ MOST_OFF = 3.5
 Curve = list[float]
 
 
-class Person(mesa.Agent):  # type: ignore[misc]
-    """Somebody who infects friends for five days."""
+def in_mesa() -> Any:
+    """Return the epidemic of the page in Mesa, which other tests need not load."""
+    mesa, networkx = (pytest.importorskip(name) for name in ("mesa", "networkx"))
 
-    def __init__(self, model):
-        super().__init__(model)
-        self.health = "susceptible"
-        self.days = 0
-        self.friends = []
+    class Person(mesa.Agent):  # type: ignore[misc]
+        """Somebody who infects friends for five days."""
 
-    def step(self):
-        if self.health != "infected":
-            return
-        self.days += 1
-        if self.days > 5:
-            self.health = "recovered"
-            return
-        for friend in self.friends:
-            if friend.health == "susceptible" and self.random.random() < self.model.beta:
-                friend.health = "infected"
+        def __init__(self, model):
+            super().__init__(model)
+            self.health = "susceptible"
+            self.days = 0
+            self.friends = []
 
+        def step(self):
+            if self.health != "infected":
+                return
+            self.days += 1
+            if self.days > 5:
+                self.health = "recovered"
+                return
+            for friend in self.friends:
+                if friend.health == "susceptible" and self.random.random() < self.model.beta:
+                    friend.health = "infected"
 
-class Epidemic(mesa.Model):  # type: ignore[misc]
-    """The epidemic of the page, in Mesa."""
+    class Epidemic(mesa.Model):  # type: ignore[misc]
+        """The epidemic of the page, in Mesa."""
 
-    def __init__(self, people=100, beta=0.1, seed=None):
-        super().__init__(rng=seed)
-        self.beta = beta
-        Person.create_agents(self, people)
-        everybody = list(self.agents)
-        graph = networkx.watts_strogatz_graph(people, 6, 0.1, seed=seed)
-        for place, person in enumerate(everybody):
-            person.friends = [everybody[other] for other in graph[place]]
-        everybody[0].health = "infected"
-        self.datacollector = mesa.DataCollector(
-            model_reporters={
-                "reached": lambda model: (
-                    sum(person.health != "susceptible" for person in model.agents)
-                    / len(model.agents)
-                )
-            }
-        )
+        def __init__(self, people=100, beta=0.1, seed=None):
+            super().__init__(rng=seed)
+            self.beta = beta
+            Person.create_agents(self, people)
+            everybody = list(self.agents)
+            graph = networkx.watts_strogatz_graph(people, 6, 0.1, seed=seed)
+            for place, person in enumerate(everybody):
+                person.friends = [everybody[other] for other in graph[place]]
+            everybody[0].health = "infected"
+            self.datacollector = mesa.DataCollector(
+                model_reporters={
+                    "reached": lambda model: (
+                        sum(person.health != "susceptible" for person in model.agents)
+                        / len(model.agents)
+                    )
+                }
+            )
 
-    def step(self):
-        self.agents.shuffle_do("step")
-        self.datacollector.collect(self)
+        def step(self):
+            self.agents.shuffle_do("step")
+            self.datacollector.collect(self)
+
+    return Epidemic
 
 
 def program() -> ModuleType:
@@ -92,9 +95,9 @@ def apart(ours: Sequence[Curve], theirs: Sequence[Curve]) -> float:
 
 def test_the_epidemic_is_that_of_mesa_round_by_round() -> None:
     """The page's two programs reach as many people in each of 40 rounds, over 60 seeds."""
-    ours, theirs = [], []
+    ours, theirs, theirs_of = [], [], in_mesa()
     for seed in range(SEEDS):
-        model = Epidemic(people=PEOPLE, beta=BETA, seed=seed)
+        model = theirs_of(people=PEOPLE, beta=BETA, seed=seed)
         for _ in range(40):
             model.step()
         theirs.append(model.datacollector.get_model_vars_dataframe()["reached"].tolist())

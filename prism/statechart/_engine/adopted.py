@@ -37,9 +37,12 @@ class AdoptedEngine(Driving[Any]):
         clock: Callable[[], float],
     ) -> None:
         _require_adoptable(machine)
+        if timeouts and timeout_trigger not in machine.events:
+            problem = f"has no event {timeout_trigger!r}: name that of time-outs in timeout_trigger"
+            raise DefinitionError(f"the Machine {problem}")
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self._attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
+        self.state_attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # past the constructor of a chart, which would make a definition of its own

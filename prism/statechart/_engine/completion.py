@@ -20,7 +20,7 @@ from prism.statechart._engine import writing
 from prism.statechart._engine.machine import refuse_coroutine
 from prism.statechart.names import agent_name, unknown_trigger_problem
 from prism.statechart.reporting import Reporter
-from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.states import SEPARATOR, is_text, state_text
 from prism.statechart.transitions import Edge, StateT, shared_edge
 from prism.telemetry.events import ACTION_FAILED
 from prism.telemetry.loggers import EventLogger, somebody_listens, warn_standard
@@ -68,8 +68,8 @@ class RunToCompletion(Generic[StateT]):
     _machine: Any = None
     # the states of agents, by what agents have as their state
     _rows: Any
-    # where agents have their state
-    _attribute = "state"
+    state_attribute: str = "state"
+    """The attribute in which agents have their state."""
 
     def __init__(
         self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
@@ -109,7 +109,7 @@ class RunToCompletion(Generic[StateT]):
 
     def _value(self, agent: Any) -> Any:
         """Return an agent's state, as the agent has it."""
-        return getattr(agent, self._attribute)
+        return getattr(agent, self.state_attribute)
 
     def can_be_in(self, state: object) -> bool:
         """Return whether an agent of this chart can be in a state, which may be a text."""
@@ -148,8 +148,8 @@ class RunToCompletion(Generic[StateT]):
 
     def _member(self, state: Any) -> StateT:
         """Return a state as the chart has it, for which an agent may have its text."""
-        is_text = type(state) is str and self.can_be_in(state)
-        member: StateT = self._rows[state].value if is_text else state
+        is_known = is_text(state) and self.can_be_in(state)
+        member: StateT = self._rows[state].value if is_known else state
         return member
 
     def is_in(self, agent: Any, state: StateT) -> bool:
@@ -170,10 +170,8 @@ class RunToCompletion(Generic[StateT]):
         if run is None or run.is_between:
             return False
         if run.thread != get_ident():
-            raise errors.AgentError(
-                f"chart {self.name!r}: another thread is making a transition of agent "
-                f"{agent_name(agent)!r}: fire from that thread, or use a lock"
-            )
+            problem = "is in a transition of another thread: fire from that thread, or use a lock"
+            raise errors.AgentError(f"chart {self.name!r}: agent {agent_name(agent)!r} {problem}")
         # a mistaken event is reported where it is fired, not where its turn comes
         self._has_trigger(trigger)
         run.queue.append((trigger, partial(fire, agent, trigger, *more)))
@@ -201,11 +199,10 @@ class RunToCompletion(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            raise errors.RunawayError(
-                f"chart {self.name!r}: agent {agent_name(agent)!r} has not come to rest within "
-                f"{MOST_STEPS} steps; the last was {trigger!r}: make an action stop firing, or "
-                "give the eventless transitions a guard that ends them"
-            )
+            where = f"{MOST_STEPS} steps, the last {trigger!r}"
+            problem = f"agent {agent_name(agent)!r} does not come to rest within {where}"
+            cure = "make an action stop firing, or guard the eventless transitions"
+            raise errors.RunawayError(f"chart {self.name!r}: {problem}: {cure}")
 
     # Actions, and the commit
 

@@ -34,10 +34,8 @@ class Driving(Engine[StateT]):
             DefinitionError: If this one's Machine has been changed.
         """
         if self._machine is not None and snapshot_of(self._machine) != self._built:
-            raise DefinitionError(
-                f"chart {self.name!r}: what was added to its Machine would not run in a world: "
-                "write it as transitions and their actions"
-            )
+            problem = "has a changed Machine, which no world runs: write transitions and actions"
+            raise DefinitionError(f"chart {self.name!r} {problem}")
         make: Any = type(self)
         arguments = {**self._definition.arguments, "name": name}
         chart: Self = make(**arguments, logger=logger, clock=clock)
@@ -74,7 +72,7 @@ class Driving(Engine[StateT]):
     def tick(self, agent: Any, context: Any = None) -> StateT | None:
         """Let one tick pass for an agent, and fire ``timeout`` if it has dwelt too long.
 
-        The limit is ``chart.timeouts[state]`` where set, else ``agent.timeout_threshold``; the
+        The limit is that of the chart's ``timeouts``, else ``agent.timeout_threshold``; the
         time-out fires when ``ticks_in_state`` is strictly greater (specification, FR-6.2). An
         object without ``ticks_in_state`` never times out, nor does an agent in a final state or on
         a chart without the trigger ``timeout``.
@@ -96,10 +94,9 @@ class Driving(Engine[StateT]):
             agent.ticks_in_state = ticks = ticks + 1
         if self.schedule is not None:
             # rates and composites need no count of the agent's
-            return self.schedule.tick(agent, ticks or 1, context)  # type: ignore[no-any-return]
+            return self.schedule.tick(agent, ticks or 1, context)
 
-        limits: Any = self._definition.timeouts
-        limit = limits.get(state_text(state), count_of(agent, "timeout_threshold"))
+        limit = self._definition.limits.get(state_text(state), count_of(agent, "timeout_threshold"))
         if not (ticks and limit and ticks > limit):
             return None
         if not self._arcs(self._machine.get_model_state(agent), self._timeout_trigger):
@@ -129,7 +126,8 @@ class Driving(Engine[StateT]):
 
     def decides(self, state: Any) -> bool:
         """Return whether a reasoner chooses in a state, or in one of its leaves."""
-        return not self._definition.decision_states.isdisjoint(leaf_texts(state))
+        tree = self._definition.hierarchy
+        return not tree.decides.isdisjoint(map(tree.numbers.get, leaf_texts(state)))
 
     async def afire(
         self, agent: Any, trigger: str, context: Any = None, *, reasoner: Decider

@@ -99,11 +99,9 @@ class Engine(RunToCompletion[StateT]):
                 does.
         """
         if self._machine is None:
-            raise errors.DefinitionError(
-                f"chart {self.name!r} has no Machine, because it has composites, timers or "
-                "eventless transitions, which a Machine does not run as SCXML does: use chart.fire"
-            )
-        return self._machine  # type: ignore[no-any-return]
+            problem = "no Machine, as it has composites, timers or eventless transitions: use fire"
+            raise errors.DefinitionError(f"chart {self.name!r} has {problem}")
+        return self._machine
 
     # What is observed of the Machine
 
@@ -264,17 +262,17 @@ class Engine(RunToCompletion[StateT]):
         # code of the application's may fire in turn, which waits, or have moved the agent
         if before or runs_code or agent.state is not state:
             self._complete(agent, partial(self._make, agent, arc, edge, context))
-            return agent.state  # type: ignore[no-any-return]
+            return agent.state
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
             if dest is not None:
                 writing.restart_time(agent)
-            return edge.to_state  # type: ignore[no-any-return]
+            return edge.to_state
         clock = self._clock
         dwell = write(agent, edge, clock(), context)
         if self._has_logger or somebody_listens():
             self._reporter.moved(agent, edge, dwell, context)
-        return edge.to_state  # type: ignore[no-any-return]
+        return edge.to_state
 
     def _read(self, agent: Any, trigger: Any) -> bool:
         """Read what `fire` needs; return whether it is anything new.
@@ -310,7 +308,7 @@ class Engine(RunToCompletion[StateT]):
             self._reporter.refused(agent, state, text, (), context)
             return None
         if self.schedule is not None:
-            return self.schedule.fire(agent, trigger, context, target)  # type: ignore[no-any-return]
+            return self.schedule.fire(agent, trigger, context, target)
 
         machine, source = self._machine, self._machine.get_model_state(agent)
         event = machine.events.get(trigger) or machine.event_cls(trigger, machine)

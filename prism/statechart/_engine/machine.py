@@ -31,9 +31,9 @@ from prism.telemetry.instruments import installed
 __all__ = ["Arc", "Event", "EventData", "Machine", "MachineError", "State"]
 
 MACHINE_HOOKS = (
-    *("prepare_event", "before_state_change", "after_state_change"),
-    *("finalize_event", "on_exception", "on_final"),
-)
+    "prepare_event", "before_state_change", "after_state_change",
+    "finalize_event", "on_exception", "on_final",
+)  # fmt: skip
 """The lists of callbacks of a Machine itself."""
 
 
@@ -72,9 +72,8 @@ def refuse_coroutine(result: CoroutineType[Any, Any, Any], who: str) -> NoReturn
         DefinitionError: In any case.
     """
     result.close()
-    raise DefinitionError(
-        f"{who} returned the coroutine {result.__qualname__!r}: await it before or after the event"
-    )
+    problem = f"the coroutine {result.__qualname__!r}: await it before or after the event"
+    raise DefinitionError(f"{who} returned {problem}")
 
 
 def context_of(event: EventData) -> Any:
@@ -268,8 +267,6 @@ def build_machine(definition: Definition[Any]) -> ChartMachine:
 
 def passes(machine: Machine, trigger: str, arc: Any, agent: Any, context: Any) -> bool:
     """Return whether the conditions of a transition pass; its ``prepare`` callbacks do not run."""
-    if not arc.conditions:
-        return True
     state, event = machine.get_state(arc.source), machine.events.get(trigger)
     arguments = context if isinstance(context, Arguments) else Arguments((context,), {})
     data = EventData(state, event, machine, agent, *arguments)
@@ -285,11 +282,15 @@ def callback_name(func: Any) -> str:
     return func if isinstance(func, str) else function_name(func) or "guard"
 
 
-def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
+def arcs_of(machine: Machine, asked: str = "") -> list[tuple[str, Any]]:
     """Return triggers and transitions, without the ``to_x`` that a Machine adds by itself.
 
     A Machine that has no others moves by those. A transition from or to a state that the Machine
     does not have never moves anybody.
+
+    Args:
+        machine: The Machine.
+        asked: An event whose transitions are not left out.
     """
     ends = {None, *machine.states}
     every = [
@@ -301,7 +302,8 @@ def arcs_of(machine: Machine) -> list[tuple[str, Any]]:
     if not machine.auto_transitions:
         return every
     added = f"to_{machine.model_attribute}_" if machine.model_attribute != "state" else "to_"
-    return [each for each in every if each[0].removeprefix(added) != each[1].dest] or every
+    mine = ((on, arc) for on, arc in every if on == asked or on.removeprefix(added) != arc.dest)
+    return [*mine] or every
 
 
 def snapshot_of(machine: Machine) -> list[Any]:
@@ -315,7 +317,7 @@ def snapshot_of(machine: Machine) -> list[Any]:
     return [hooks, states, arcs]
 
 
-def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
+def definition_of(machine: Machine, rest: Mapping[str, Any], asked: str = "") -> Definition[Any]:
     """Return a Machine's states, transitions and conditions as a definition, without callbacks.
 
     A final state of a Machine can be left, which one of a definition cannot; such a state counts as
@@ -324,6 +326,7 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
     Args:
         machine: The Machine.
         rest: The other arguments of the definition, with states as texts.
+        asked: An event that it has, even if the Machine has added it by itself.
     """
     values = [each.value for each in machine.states.values()]
     texts = [value for value in values if isinstance(value, Enum) and isinstance(value, str)]
@@ -333,7 +336,7 @@ def definition_of(machine: Machine, rest: Mapping[str, Any]) -> Definition[Any]:
     by_text = {state_text(member): member for member in values}
 
     transitions, left = [], set[str]()
-    for trigger, arc in arcs_of(machine):
+    for trigger, arc in arcs_of(machine, asked):
         left.add(arc.source)
         ends = members[arc.source], None if arc.dest is None else members[arc.dest]
         action = next((each.func for each in arc.before if type(each) is ActionCallback), None)

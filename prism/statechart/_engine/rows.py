@@ -20,7 +20,7 @@ from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
 from prism.statechart.memory import random_of, remembered
-from prism.statechart.states import SEPARATOR, state_text
+from prism.statechart.states import SEPARATOR, is_text, state_text
 from prism.statechart.transitions import Edge, is_meant, trigger_text
 from prism.telemetry.instruments import installed
 
@@ -125,7 +125,7 @@ class NestedRows:
             raise KeyError(state)
 
         # one object for each state, so that a fire can compare by identity
-        if type(state) is str:
+        if is_text(state):
             return self.resolve(self.tree.state_at(leaves))
         active = self.tree.active(leaves)
         around = self.tree.members(sorted(active))
@@ -149,11 +149,8 @@ class NestedRows:
 
     def first(self, state: Any, event: Any, moment: Moment) -> Edge | None:
         """Return the step of the transitions that are enabled now; None if none is."""
-        chosen: dict[Arc, None] = {}
-        for group in self.groups(state, event):
-            enabled = next(filter(moment.passes, moment.drawn(group)), None)
-            if enabled is not None:
-                chosen[enabled] = None
+        passing = (filter(moment.passes, moment.drawn(arcs)) for arcs in self.groups(state, event))
+        chosen = [arc for arcs in passing for arc in islice(arcs, 1)]
         return self.together(state, event, chosen, moment) if chosen else None
 
     def enabled(self, state: Any, event: Any, moment: Moment | None = None) -> Iterator[Edge]:
@@ -230,7 +227,7 @@ class NestedRows:
 def rows_of(definition: Definition[Any]) -> NestedRows:
     """Return what may react in the states of a chart; made once, and kept with its definition."""
     definition.rows = definition.rows or NestedRows(definition.hierarchy)
-    return definition.rows  # type: ignore[no-any-return]
+    return definition.rows
 
 
 @dataclass

@@ -9,7 +9,7 @@ In a tick, time-outs come first, then ``after`` (both outermost first), rates, a
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from math import expm1, isfinite
@@ -44,7 +44,7 @@ class Steps:
         self.rows: NestedRows = rows_of(chart.definition)
         texts = hierarchy.texts
         # all by the texts of states; the timers of one by a key for the agent's memory, too
-        self._limits = {state_text(at): limit for at, limit in chart.definition.timeouts.items()}
+        self._limits: Mapping[str, int] = chart.definition.limits
         self._after: dict[str, dict[str, Arc]] = {}
         self._rates: dict[str, list[Arc]] = {}
         for arc in hierarchy.arcs:

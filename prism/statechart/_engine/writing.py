@@ -17,13 +17,14 @@ from __future__ import annotations
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
 from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, kept_beside
 from prism.statechart.names import pack, unpack
-from prism.statechart.states import state_text
+from prism.statechart.states import is_text, state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,
     DEFAULT_TIMEOUT_THRESHOLD,
@@ -82,17 +83,19 @@ def _usable_history(agent: Any) -> Any:
 
 def records_for(agent: Any) -> Any:
     """Return where the records of an agent are to be written, beside it if there is no room."""
-    history = _usable_history(agent)
-    if history is not None:
-        return history
+    if (history := _usable_history(agent)) is not None:
+        depth = count_of(agent, "max_history_depth")
+        if depth and getattr(history, "maxlen", None) not in (None, depth):
+            # a bound that has been changed since
+            with suppress(Exception):
+                agent.state_history = deque(history, depth)
+        return agent.state_history
 
     cls = type(agent)
     if cls not in _warned_of and field_of(agent, "state_history") is not None:
         _warned_of.add(cls)
-        warn_standard(
-            f"{cls.__name__}.state_history is the application's own, so chart.history(agent) has "
-            "the records"
-        )
+        whose = "is the application's own, so chart.history(agent) has the records"
+        warn_standard(f"{cls.__name__}.state_history {whose}")
     entry = kept_beside(agent)
     if entry.records is None:
         entry.records = deque(maxlen=DEFAULT_MAX_HISTORY_DEPTH)
@@ -136,6 +139,8 @@ def writer_of(agent: Any) -> tuple[Writer, bool]:
 
 
 def _require_arguments(cls: Any) -> None:
+    if inspect.iscoroutinefunction(cls.transition_to):
+        raise AgentError(f"{cls.__name__}.transition_to is async, but nobody awaits it: use 'def'")
     # of another kind of callable the signature may be unknown
     if not inspect.isfunction(cls.transition_to):
         return
@@ -157,11 +162,8 @@ def write_by_method(agent: Any, edge: Edge, _time: float, context: object) -> in
     dwell = count_of(agent, "ticks_in_state")
     agent.transition_to(edge.to_state, edge.trigger, unpack(*pack(context)))
     if agent.state != edge.to_state:
-        raise AgentError(
-            f"{type(agent).__name__}.transition_to left the agent in "
-            f"{state_text(agent.state)!r} instead of {state_text(edge.to_state)!r}: "
-            "it must set self.state to the state it is given"
-        )
+        problem = f"must set self.state to {edge.to_text!r}, but it is {state_text(agent.state)!r}"
+        raise AgentError(f"{type(agent).__name__}.transition_to {problem}")
     return dwell
 
 
@@ -172,9 +174,9 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
         history = agent.state_history
         is_usual = (
             history[-1].__class__ is StateTransition
-            and agent.state.__class__ is not str
+            and agent.state.__class__ is edge.to_state.__class__
             and history.__class__ is deque
-            and history.maxlen
+            and (history.maxlen or 0) == getattr(agent, "max_history_depth", history.maxlen)
             and dwell.__class__ is int
         )
     except Exception:
@@ -197,7 +199,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     history = None if field_of(agent, "state_history") is None else records_for(agent)
     record = make_record(edge, time, context)
     try:
-        agent.state = edge.to_text if type(before) is str else edge.to_state
+        agent.state = edge.to_text if is_text(before) else edge.to_state
         if dwell is not None:
             agent.ticks_in_state = 0
     except Exception:
@@ -220,7 +222,7 @@ def keep_record(dwell: int | None, agent: Any, edge: Edge, time: float, context:
 
 def set_state(agent: Any, state: Any) -> None:
     """Put an agent into a state without a transition, its dwell time begun anew."""
-    agent.state = state_text(state) if type(getattr(agent, "state", None)) is str else state
+    agent.state = state_text(state) if is_text(getattr(agent, "state", None)) else state
     restart_time(agent)
 
 

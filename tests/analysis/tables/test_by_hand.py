@@ -56,6 +56,7 @@ def target(event: Event) -> str:
 
 
 @every_log
+@pytest.mark.sampled(2)
 def test_transitions(both: Both) -> None:
     """Each kind is counted, and has its share of those that leave the state in its chart."""
     log, events = both
@@ -71,6 +72,7 @@ def test_transitions(both: Both) -> None:
 
 
 @pytest.mark.parametrize("both", RUNS[:6], indirect=True)
+@pytest.mark.sampled(2)
 def test_states_at_every_tick(both: Both) -> None:
     """Agents are where their steps have brought them by the end of the tick."""
     log, events = both
@@ -93,6 +95,7 @@ def test_states_at_every_tick(both: Both) -> None:
 
 
 @every_log
+@pytest.mark.sampled(2)
 def test_visits_by_their_end(both: Both) -> None:
     """A visit ends with a transition or as its agent leaves, is cut by a round, or stays open."""
     log, events = both
@@ -113,6 +116,7 @@ def test_visits_by_their_end(both: Both) -> None:
 
 
 @every_log
+@pytest.mark.sampled(2)
 def test_decisions(both: Both) -> None:
     """Decisions by state: asked, fallbacks, first of the list, entropy in bits."""
     log, events = both
@@ -138,6 +142,7 @@ def test_decisions(both: Both) -> None:
 
 
 @every_log
+@pytest.mark.sampled(2)
 def test_agents(both: Both) -> None:
     """Every agent has its last state, and what it did, counted."""
     log, events = both
@@ -151,6 +156,7 @@ def test_agents(both: Both) -> None:
 
 
 @every_log
+@pytest.mark.sampled(2)
 def test_what_was_measured_and_went_wrong(both: Both) -> None:
     """Measures and fallbacks are those of the lines."""
     log, events = both

@@ -159,6 +159,7 @@ def test_explain_takes_what_fire_takes(sends: bool, capture: Any, logger: Any) -
         said = chart.explain(model, trigger, limit=limit)
         enabled = chart.enabled_targets(model, trigger, limit=limit)
         assert [chart.fire(model, trigger, limit=limit)] == (enabled or [None]) == [said.target]
+    assert chart.explain(model, "to_a").target == chart.fire(model, "to_a")
     assert chart.fire(model, "laod", limit=3) is None
     assert "did you mean 'load'?" in str(chart.explain(model, "laod", limit=3))
     assert capture.entries[-1]["trigger"] == "laod"
@@ -197,7 +198,9 @@ def test_ticks_and_time_outs() -> None:
     machine.add_model(later, initial="b")
     assert [chart.tick(later) for _ in range(3)] == [None, None, "a"]
     with pytest.raises(ValueError, match="nowhere"):
-        Statechart.from_machine(two_states(), timeouts={"nowhere": 2})
+        Statechart.from_machine(two_states(), timeouts={"nowhere": 2}, timeout_trigger="go")
+    with pytest.raises(DefinitionError, match="has no event 'timeout': name that of time-outs"):
+        Statechart.from_machine(two_states(), timeouts={"a": 2})
 
 
 def test_what_can_be_asked_of_the_chart() -> None:
@@ -224,9 +227,7 @@ def test_what_can_be_asked_of_the_chart() -> None:
     assert "dig" in chart.triggers
     assert chart.valid_targets("a", "dig") == ["d"]
     assert "dig" in f"{chart:mermaid}"
-    assert {(each.kind, each.state) for each in chart.check()} == {
-        ("no_way_out", "d"),
-    }
+    assert {(each.kind, each.state) for each in chart.check()} == {("no_way_out", "d")}
 
 
 def test_events_inside_callbacks_are_recorded_in_their_order() -> None:
@@ -261,15 +262,13 @@ def test_an_own_attribute_an_enum_and_the_states_of_an_extension(logger: Any, ca
     ]
     machine = Extended(model, states=states, initial=Phase.WAITING, model_attribute="phase")
     machine.add_transition("go", Phase.WAITING, Phase.RUNNING)
-    chart = Statechart.from_machine(machine, timeouts={Phase.RUNNING: 3}, logger=logger)
+    chart = Statechart.from_machine(machine, timeout_trigger="go", logger=logger)
     assert chart.fire(model, "go") is Phase.RUNNING
     assert model.phase is Phase.RUNNING
     assert not hasattr(model, "state")
     assert moves(model) == [(Phase.WAITING, Phase.RUNNING, "go")]
-    assert (capture.entries[0]["from_state"], capture.entries[0]["to_state"]) == (
-        "WAITING",
-        "RUNNING",
-    )
+    ends = [capture.entries[0][key] for key in ("from_state", "to_state")]
+    assert ends == ["WAITING", "RUNNING"]
     assert chart.is_in(model, Phase.RUNNING)
     assert [str(each) for each in chart.states if each == "RUNNING"] == ["RUNNING"]
     model.to_phase_WAITING()
@@ -295,7 +294,7 @@ def test_a_list_of_the_models_own_stays_its_own() -> None:
 def test_a_copy_keeps_its_own_records(again: Any, sends: bool) -> None:
     """By pickle and by deepcopy, with the chart or without."""
     model: Any = Model()
-    chart = Statechart.from_machine(two_states(model, send_event=sends), timeouts={"b": 1})
+    chart = Statechart.from_machine(two_states(model, send_event=sends))
     model.go()
     assert chart.states == {"a", "b"}
     twin, twins_chart = again((model, chart))

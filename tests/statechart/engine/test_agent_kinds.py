@@ -1,6 +1,7 @@
 """Any kind of object with a state can be driven; its own things stay its own."""
 
 import asyncio
+import itertools
 from collections import deque, namedtuple
 from copy import copy
 from dataclasses import dataclass, field
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock, MagicMock, Mock
 
+import numpy as np
 import pydantic
 import pytest
 
@@ -78,12 +80,13 @@ def test_anything_with_a_state_can_be_driven(make: Any) -> None:
             chart.adopt(agent)
 
 
+@pytest.mark.parametrize("kind", [str, np.str_])
 @pytest.mark.parametrize("states", [S, [State(S.RESTING, [S.IDLE, S.SCROLLING])]])
-def test_what_moves_an_agent_returns_the_member_though_its_state_is_text(states: Any) -> None:
+def test_a_move_returns_the_member_though_the_state_is_text(states: Any, kind: Any) -> None:
     """So the result can be compared by identity in any chart; the agent's own state stays text."""
     go, late = Transition("go", S.IDLE, S.SCROLLING), Transition("timeout", S.SCROLLING, S.IDLE)
     chart = Statechart(states, [go, late], S.IDLE)
-    agent: Any = SimpleNamespace(state="idle", ticks_in_state=0, timeout_threshold=1)
+    agent: Any = SimpleNamespace(state=kind("idle"), ticks_in_state=0, timeout_threshold=1)
     assert chart.begin(agent) is S.IDLE
     assert chart.fire(agent, "go") is S.SCROLLING
     assert [chart.tick(agent), chart.tick(agent)] == [None, S.IDLE]
@@ -131,8 +134,11 @@ def test_a_transition_to_that_cannot_be_called_is_refused(own: Any, problem: str
     with pytest.raises(AgentError, match=message):
         chart_noting(seen).fire(type("Odd", (OwnAgent,), {"transition_to": own})(), "go")
     stubborn = type("Stubborn", (OwnAgent,), {"transition_to": lambda *_: None})()
-    with pytest.raises(AgentError, match=r"transition_to left the agent in 'idle' .* must set"):
+    with pytest.raises(AgentError, match=r"must set self.state to 'scrolling', but it is 'idle'"):
         chart_of(Transition("go", S.IDLE, S.SCROLLING)).fire(stubborn, "go")
+    late = type("Late", (OwnAgent,), {"transition_to": AsyncMock()})()
+    with pytest.raises(AgentError, match="transition_to is async"):
+        chart_noting(seen).fire(late, "go")
     assert not seen
 
 
@@ -288,25 +294,22 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     (told,) = [each for each in caplog.messages if "Walker.state_history" in each]
     assert "the application's own, so chart.history(agent) has the records" in told
     assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
+    # beside prism's ticks, too
+    full = deque(["moved"] * 3, maxlen=3)
+    beside = StateOnly(ticks_in_state=0, state_history=full)
+    assert [chart.fire(beside, "go") for _ in range(3)] == [S.RESTING, S.IDLE, S.RESTING]
+    assert ([*full], len(chart.history(beside))) == (["moved"] * 3, 3)
 
 
-def test_a_full_deque_of_its_own_is_left_alone_beside_prisms_ticks() -> None:
-    """However often it moves."""
-    own = deque(["moved"] * 3, maxlen=3)
-    agent = StateOnly(ticks_in_state=0, state_history=own)
+def test_a_history_has_the_depth_that_its_agent_says_now() -> None:
+    """By default 50 records, also in a deque without a bound of its own."""
     chart = chart_of(Transition("go", S.IDLE, S.RESTING), Transition("go", S.RESTING, S.IDLE))
-    assert [chart.fire(agent, "go") for _ in range(3)] == [S.RESTING, S.IDLE, S.RESTING]
-    assert ([*own], len(chart.history(agent))) == (["moved"] * 3, 3)
-
-
-def test_a_deque_without_a_bound_of_its_own_is_kept_short() -> None:
-    """It has 50 records at most, as a list has."""
-    agent: Any = StateOnly(ticks_in_state=0, state_history=deque())
-    chart = chart_of(Transition("go", "*", S.RESTING))
-    for state in [S.IDLE, S.SCROLLING] * 30:
-        agent.state = state
-        chart.fire(agent, "go")
-    assert len(agent.state_history) == 50
+    bare: Any = StateOnly(ticks_in_state=0, state_history=deque())
+    for agent, depth in itertools.product([bare, chart.adopt(StateOnly())], [50, 3, 60]):
+        if depth != 50:
+            agent.max_history_depth = depth
+        assert [chart.fire(agent, "go") for _ in range(70)]
+        assert len(agent.state_history) == depth
 
 
 @pytest.mark.parametrize(

@@ -98,5 +98,5 @@ def test_a_second_thread_on_one_agent_is_refused(drive: str, trigger: str) -> No
             agent.may_end.set()
 
         assert first.result(30) is S.RESTING
-    assert "another thread is making a transition of agent 'ada'" in str(caught.value)
+    assert "agent 'ada' is in a transition of another thread" in str(caught.value)
     assert len(agent.state_history) == 1

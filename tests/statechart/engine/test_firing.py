@@ -226,7 +226,7 @@ def test_an_endless_chain_is_stopped(agent: Any) -> None:
         Transition("stop", "*", S.RESTING),
         name="c",
     )
-    message = r"chart 'c': agent 'a1' has not .* 1000 steps; .* 'go': make an action stop firing"
+    message = r"chart 'c': agent 'a1' does not .* 1000 steps, .* 'go': make an action stop firing"
     with pytest.raises(RunawayError, match=message):
         chart.fire(agent, "go")
     assert chart.fire(agent, "stop") is S.RESTING

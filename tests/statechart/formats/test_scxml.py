@@ -168,7 +168,7 @@ def test_what_is_not_xml_names_its_line() -> None:
 
 def test_a_document_of_an_editor_is_read(caplog: pytest.LogCaptureFixture) -> None:
     """Qt Creator writes where it has drawn each element, and any type and a default everywhere."""
-    text = """<?xml version="1.0" encoding="UTF-8"?>
+    text = """<?xml version="1.0" encoding="UTF-16"?>
 <scxml xmlns="http://www.w3.org/2005/07/scxml" xmlns:qt="http://www.qt.io/2015/02/scxml-ext"
     version="1.0" binding="early" qt:editorversion="4.10.1" datamodel="ecmascript" name="lights">
   <qt:editorinfo initialGeometry="150;119"/><!-- drawn by hand -->

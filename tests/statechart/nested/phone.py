@@ -87,10 +87,7 @@ def is_fresh(agent: Any, context: Any) -> bool:
 
 AWAKE = State(
     Day.AWAKE,
-    [
-        State(Day.PHONE, [Day.IDLE, Day.FEED, Day.WRITING]),
-        State(Day.BODY, [Day.FRESH, Day.TIRED]),
-    ],
+    [State(Day.PHONE, [Day.IDLE, Day.FEED, Day.WRITING]), State(Day.BODY, [Day.FRESH, Day.TIRED])],
     parallel=True,
 )
 

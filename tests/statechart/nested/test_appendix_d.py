@@ -56,14 +56,6 @@ def test_a_step_may_lead_where_no_agent_can_be_put() -> None:
     assert compare(1301) > 0
 
 
-@pytest.mark.slow
-def test_the_random_charts_are_worth_comparing() -> None:
-    """Most of them have something to compare, and a step in the wrong order would be seen."""
-    counts = [compare(seed) for seed in range(40)]
-    assert sum(counts) > 10_000
-    assert sum(count > 0 for count in counts) > 25
-
-
 @pytest.mark.parametrize(
     "block",
     [pytest.param(n, marks=pytest.mark.long if n % 15 else pytest.mark.slow) for n in range(30)],

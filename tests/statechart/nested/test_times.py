@@ -17,6 +17,7 @@ import pytest
 from scipy.stats import binomtest, chisquare
 
 from prism.agents import SocialAgent
+from prism.errors import AgentError
 from prism.statechart import AgentState as S
 from prism.statechart import State, Statechart, Transition
 from tests.statechart.nested.phone import Day, Owner, Phone, Sleeper, day, phone
@@ -200,8 +201,13 @@ def test_probabilities_share_out_and_the_rest_goes_to_the_first_without_one(
 @pytest.mark.parametrize("rate", [float("nan"), -1, "often"])
 def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFixture) -> None:
     """As a guard that fails, and the transition does not happen."""
-    chart = phone(Transition("idles", Phone.POCKET, Phone.BROKEN, rate=lambda _a, _c: rate))
+    moves = Phone.POCKET, Phone.BROKEN
+    chart = phone(Transition("idles", *moves, rate=lambda _a, _c: rate))
     assert chart.tick(Owner()) is None
     assert "guard_failed" in caplog.text
+    with pytest.raises(AgentError, match="SimpleNamespace has no random numbers to draw: set its"):
+        phone(Transition("x", Phone.POCKET, Phone.BROKEN, rate=1)).tick(
+            SimpleNamespace(state=Phone.POCKET)
+        )
     if rate != "often":
         assert f"a rate must be a finite number, 0 or more, got {float(rate)}" in caplog.text
