@@ -79,11 +79,11 @@ class Population:
 
     def __init__(self, size: int, seed: int) -> None:
         self.size: int = size
-        self.seed: int = seed
+        self.seed: int = seed.__index__()
         self.round: int = 0
         self.agents: Agents = np.arange(size, dtype=np.int32)
         self.agents.flags.writeable = False
-        self._keys = _words(self.agents.astype(np.uint64), seed % 2**64)
+        self._keys = _words(self.agents.astype(np.uint64), self.seed % 2**64)
         self._draws = 0
 
     def random(self, who: ArrayLike) -> NDArray[np.float64]:

@@ -195,7 +195,7 @@ def read_csv(path: Path) -> Iterator[Record]:
                 raise InputError(problem, path=path, line=1)
             line = rows.line_num + 1
             for row in rows:
-                if row:
+                if any(map(str.strip, row)):
                     yield _row(path, line, header, row)
                 line = rows.line_num + 1
     except csv.Error as error:

@@ -427,13 +427,12 @@ class OllamaServer(ModelServer):
         reply = await self.look(lambda: Call(self.client.list, (), {}))
         return [str(each.model) for each in reply.models]
 
-    async def load(self, cost: Cost | None = None) -> None:
+    async def load(self, cost: Cost | None = None) -> None:  # noqa: ARG002 - it costs nothing
         """Load the model, so that the first question does not wait for it."""
-        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
-        del cost  # it costs nothing
         await self.ready()
-        call = Call(self.client.generate, (), named)
-        await self.sent(call, Cost(), self.settings["load_timeout"])
+        named = {"model": self.model, "keep_alive": self.settings["keep_alive"]}
+        load = Call(self.client.generate, (), named)
+        await self.sent(load, Cost(), self.settings["load_timeout"])
 
     async def usable_window(self) -> int | None:
         """Return the window in the settings, with which Ollama reloads the model, or its own."""
@@ -453,7 +452,7 @@ class OpenAIServer(ModelServer):
     key_variable = "OPENAI_API_KEY"
     unreachable = "check that the server is running, and that the port is right"
     no_model = "start the server with {model}, or name a model that it lists"
-    no_key = "give its key in OPENAI_API_KEY, or in a variable of your own (--key-variable)"
+    no_key = "give its key in OPENAI_API_KEY, or name another variable (key in --model-file)"
 
     def __init__(self, address: str, model: str, settings: Mapping[str, Any]) -> None:
         super().__init__(address, model, settings)
@@ -538,10 +537,8 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the part of a request with a JSON schema; strict where a strict one can say it."""
     named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
     members = schema.get("properties", {})
-    plain = all(
-        each.get("type") in ("string", "number", "integer") and "maxLength" not in each
-        for each in members.values()
-    )
+    types = ("string", "number", "integer")
+    plain = all(e.get("type") in types and "maxLength" not in e for e in members.values())
     if plain and set(schema.get("required", ())) == set(members):
         named["schema"]["additionalProperties"] = False
         named["strict"] = True

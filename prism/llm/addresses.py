@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections.abc import Iterator
+from contextlib import suppress
 from ipaddress import ip_address
 from typing import Any, Literal, get_args
 from urllib.parse import SplitResult, quote, urlsplit
@@ -96,7 +98,10 @@ def with_version(host: str) -> str:
 
 def secrets_in(key: str) -> list[str]:
     """Return the spellings of a key that a server may repeat, the longest first."""
-    spelled = {each for part in (key, key.removeprefix("Basic ")) for each in _spellings(part)}
+    parts = [key, key.removeprefix("Basic ")]
+    with suppress(ValueError):  # where it is no name and password in Base64
+        parts.append(b64decode(parts[1], validate=True).decode().partition(":")[2])
+    spelled = {each for part in parts for each in _spellings(part)}
     # a shorter one would occur in any text, and protects nothing
     return sorted((each for each in spelled if len(each) >= _SHORTEST_SECRET), key=len)[::-1]
 

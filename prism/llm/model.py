@@ -305,13 +305,12 @@ class LostClient:
 
     kind: str
 
-    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:
+    async def chat(self, messages: Any, *, logprobs: Any = None, **options: Any) -> Any:  # noqa: ARG002
         """Refuse to be asked.
 
         Raises:
             InputError: Always.
         """
-        del messages, logprobs, options
         raise self.error()
 
     def error(self) -> InputError:

@@ -369,8 +369,9 @@ class Writer(AsksModel, BaseWriter):
             try:
                 value = call.read(text)
                 if cost.cut_short and isinstance(value, str) and text.rstrip().endswith(value):
-                    raise ValueError(_CUT)
-                return Written(text, "model", value)
+                    # as every text that is cut
+                    text = f"{text.rstrip()}…"
+                return Written(text, "model", call.read(text))
             except ValueError as error:
                 problem = ValueError(_CUT) if cost.cut_short else error
                 last[:] = [_useless(text, problem)]

@@ -137,7 +137,7 @@ class Spent:
             return
         read, written = cost.get("input_tokens"), cost.get("output_tokens", 0)
         if read is None and line.get("reply") is not None:
-            read = count_tokens(line["prompt"])
+            read = count_tokens(f"{line['prompt']}{line['reply']}")
         self.tokens += (read or 0) + written
         if (model := cost.get("model")) is not None:
             self.by_model.setdefault(model, Counter()).update(

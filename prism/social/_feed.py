@@ -146,7 +146,7 @@ class Feed(Posting):
         for _ in ("compose", "publish"):
             busy = [each for each in self.agents if each.state in _UNDER_WAY]
             await self.activate(agent for _, agent in self._run_turns.in_order(busy))
-        for reader in self.agents:
+        for _, reader in self._run_turns.in_order(self.agents):
             if reader.state is not AgentState.IDLE:
                 reader.fire(ROUND_ENDS)
 
@@ -350,8 +350,7 @@ class Feed(Posting):
             self._log_vote(POST_DISLIKED, reader, post)
 
     def _log_vote(self, event: str, reader: Reader, post: Post) -> None:
-        keys = {"post_id": post.post_id, "author_id": post.author_id}
-        self._log(event, agent_id=reader.agent_id, **keys)
+        self._log(event, agent_id=reader.agent_id, post_id=post.post_id, author_id=post.author_id)
 
     async def _draft(self, reader: Reader, kind: PostKind, stream: RandomStream) -> None:
         """Draft a text, whose words a model writes if the run has a writer."""

@@ -126,15 +126,18 @@ class Turns:
     def add(self, agent: Agent, parent: Agent | None, neighbours: Sequence[Agent]) -> None:
         """Let a newcomer join, now or at the end of the tick if all act together."""
         source = parent or self.acting
-        if self.world.independent and self.acting is not None:
-            problem = "cannot add anybody, in an independent world: add newcomers in a hook"
-            raise SimulationError(f"{source!r} {problem}")
+        self._refuse_in_independent("add anybody")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
         # where the parent is now, as it may leave before the end of a tick `together`
-        places = (
-            [] if parent is None else [(each, each.place_of(parent)) for each in parent._spaces]
-        )
+        spaces = () if parent is None else parent._spaces
+        places = [(each, each.place_of(parent)) for each in spaces]
         self.defer(lambda: self._join(agent, places, source, neighbours), self.acting or agent)
+
+    def _refuse_in_independent(self, doing: str) -> None:
+        """Refuse in a step what concerns agents that may be in other ticks."""
+        if self.world.independent and self.acting is not None:
+            problem = f"cannot {doing}, in an independent world: do it in a hook"
+            raise SimulationError(f"{self.acting!r} {problem}")
 
     def _join(
         self, agent: Any, places: Sequence[Any], source: Any, neighbours: Sequence[Agent]
@@ -188,6 +191,7 @@ class Turns:
         """End the run after this tick or event."""
         if self.world.round == 0:
             raise SimulationError("the run cannot be stopped: it has not begun")
+        self._refuse_in_independent("stop the run")
         if self.stopped is None:
             time = round(self.time(), 9)
             self.stopped = {"tick": self.moment.tick, "time": time, "reason": reason}

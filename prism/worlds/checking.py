@@ -224,7 +224,7 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*_silent(run, path)]
+    notes = [*dict.fromkeys(_silent(run, path))]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]

@@ -46,6 +46,7 @@ def test_every_table_is_that_of_the_whole_log_in_all_of_its_columns(
     assert_alike(folder / "events.jsonl", ends)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ends", [[3, 6], [3], [4], []])
 @pytest.mark.sampled(4)
 def test_damaged_lines_and_an_earlier_run_are_left_out_with_a_note(

@@ -90,7 +90,7 @@ def test_the_order_of_a_round_is_random_and_that_of_its_agents() -> None:
     orders = Counter(tuple(Lamps(3, seed=seed).in_order([0, 1, 2]).tolist()) for seed in range(600))
     assert len(orders) == 6
     assert p_of_counts([*orders.values()], [1 / 6] * 6) > LEAST_P
-    world = Lamps(100, seed=1)
+    world = Lamps(100, seed=np.int64(1))
     among = world.in_order(world.agents)
     assert world.in_order([41, 3]).tolist() == [each for each in among if each in (3, 41)]
 

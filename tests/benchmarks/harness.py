@@ -7,7 +7,7 @@ either time. The garbage collector stays on, as in production.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 from statistics import median
@@ -159,11 +159,6 @@ def ratio(text: str, above: Measurement, below: Measurement, **target: float) ->
     """
     turns = (one / other for one, other in zip(above.samples, below.samples, strict=True))
     return [Claim(text, above.best / below.best, median(turns), "x", **target)]
-
-
-def named(name: str, measurements: Iterable[Measurement]) -> Measurement:
-    """Return the measurement of a column."""
-    return next(found for found in measurements if found.name == name)
 
 
 def _executions(timer: Timer, seconds: float) -> int:

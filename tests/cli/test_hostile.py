@@ -101,11 +101,18 @@ def test_no_command_prints_what_a_terminal_obeys(hostile: Prism) -> None:
     assert raw == {}
 
 
-@pytest.mark.parametrize("as_format", FORMATS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        *(("log", "transitions", f"{NAME}.log", *each) for each in FORMATS),
+        ("status", f"{NAME}.log", "--json"),
+    ],
+    ids=range(4),
+)
 @pytest.mark.sampled(3)
-def test_a_terminal_gets_no_raw_table(as_format: tuple[str, ...], hostile: Prism) -> None:
+def test_a_terminal_gets_no_raw_table(line: tuple[str, ...], hostile: Prism) -> None:
     """On a terminal even the formats for programs are made to be only looked at."""
-    said = hostile.on_terminal("log", "transitions", f"{NAME}.log", *as_format).out
+    said = hostile.on_terminal(*line).out
     assert said
     assert is_harmless(said)
 

@@ -69,17 +69,24 @@ def test_runs_below_a_folder_are_listed(prism: Prism) -> None:
         assert prism(*RUN, "--out", name).status == 0
     (prism.folder / "bad").mkdir()
     (prism.folder / "bad" / "run.json").write_bytes(b"{")
+    (prism.folder / "cut").mkdir()
+    (prism.folder / "cut" / "events.jsonl.gz").write_bytes(b"\x1f\x8b")
     said = prism("status")
     assert (said.status, said.err) == (0, "")
     rows = [line.split() for line in said.out.splitlines() if line.strip()][2:]
     complete = ["complete", *("3", "of", "3"), *("12", "of", "12")]
-    assert rows == [["a/one", *complete], ["bad", "damaged"], ["two", *complete]]
+    assert rows == [
+        ["a/one", *complete],
+        ["bad", "damaged"],
+        ["cut", "damaged"],
+        ["two", *complete],
+    ]
     assert prism("status", ".").out == said.out
 
     listed = prism("status", "--json").rows
-    assert [each["state"] for each in listed] == ["complete", "damaged", "complete"]
+    assert [each["state"] for each in listed] == ["complete", "damaged", "damaged", "complete"]
     assert set(listed[0]) == set(RunStatus.__dataclass_fields__)
-    assert json.loads(prism("status", "two", "--json").out) == listed[2:]
+    assert json.loads(prism("status", "two", "--json").out) == listed[3:]
 
 
 @pytest.mark.parametrize(

@@ -273,6 +273,12 @@ DAY = Diagram(
 )
 
 
+def test_regions_begin_at_one_height() -> None:
+    """However much is inside of each."""
+    names = re.findall(r'y="(\S+)" text-anchor="middle">(place|phone)<', draw_svg(DAY))
+    assert (len(names), len({y for y, _ in names})) == (2, 1)
+
+
 def used(diagram: Diagram, source: str, target: str) -> set[tuple[str, str]]:
     """Return the ends of the arrows that have one move of an agent."""
     svg = draw_svg(diagram, {(source, target): 1}, agents={})

@@ -47,7 +47,7 @@ async def test_a_reply_that_is_cut_is_asked_for_in_other_words(
     assert second.startswith(first.rstrip())
     assert len(second) > len(first)
     written = await Writer(connect(reply_tokens=1)).write(TextCall("ada", "k", "Greet Bo."))
-    assert (written.source, "it was cut off" in (written.reason or "")) == ("failed", True)
+    assert (written.source, (written.value or "")[-1:]) == ("model", "…")
 
 
 @BOTH

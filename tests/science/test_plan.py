@@ -85,17 +85,19 @@ def test_a_plan_is_the_feed_with_one_seed_by_default() -> None:
 
 
 def test_settings_of_a_model_are_those_of_a_run_and_an_arm_may_have_others() -> None:
-    """The keys of [reasoner] are options of a model; an arm says what is different."""
+    """The keys of [reasoner] are options of a model; an arm says what is different.
+
+    Each run has its part of the calls of a budget, and all of its time.
+    """
     model = {"model": "small", "host": "http://127.0.0.1:1", "temperature": 0.5}
     arms = [{"name": "small"}, {"name": "large", "reasoner": {"model": "large"}}]
     plan = Plan({"reasoner": model, "arm": arms, "writer": {"language": "German"}})
     small, large = (plan.options(each, 0) for each in plan.configurations())
 
     assert small.reasoner == Model("small", ("http://127.0.0.1:1",), temperature=0.5)
-    plan.data["budget"] = {"max_calls": 9, "deadline": 60}
-    part = plan.options(plan.configurations()[0], 0, of=2).reasoner
+    bounded = Plan({"reasoner": model, "budget": {"max_calls": 9, "deadline": 60}})
+    part = bounded.options(*bounded.configurations(), 0, of=2).reasoner
     assert part == replace(small.reasoner, max_calls=4, deadline=60)
-    del plan.data["budget"]
     assert small.writer is not None
     assert small.writer.language == "German"
     other = small.replace(reasoner=replace(small.reasoner, model="large"))

@@ -97,6 +97,7 @@ def test_kinds_whose_states_have_one_name_are_counted_apart(visit: Visit) -> Non
         assert arrow["number"] == count * (kind != "grass")
 
 
+@pytest.mark.slow
 def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(visit: Visit) -> None:
     """Messages stand in the order in which they were said; nothing speaks of posts."""
 
@@ -125,6 +126,7 @@ def test_what_was_said_is_a_transcript_of_the_round_and_of_each_agent(visit: Vis
     assert "post" not in json.dumps(view).replace("data-post", "").lower()
 
 
+@pytest.mark.slow
 def test_the_head_and_the_round_are_of_one_instant(visit: Visit, folder: Path) -> None:
     """Whatever round is asked for, the head that comes with it counts the same lines."""
     client = visit(folder)
@@ -196,6 +198,7 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
         assert arrow not in make_report(read_log(folder)).html()
 
 
+@pytest.mark.slow
 def test_agents_that_have_not_moved_are_on_their_chart(visit: Visit) -> None:
     """An agent is there before its first transition."""
     client = visit([make.started(chart="mine"), make.joined("ada", "thinking")])

@@ -444,11 +444,12 @@ def come_back(yard: Any, person: Person) -> None:
             ActingAlone,
             lambda yard, _: yard.add(Person()),
             SimulationError,
-            "add newcomers in a hook",
+            "cannot add anybody, in an independent world: do it in a hook",
         ),
+        (ActingAlone, lambda yard, _: yard.stop(), SimulationError, "cannot stop the run, in an"),
     ],
 )
-def test_who_cannot_join_is_refused(
+def test_what_cannot_be_done_in_a_step_is_refused(
     world: type[Acting], act: Callable[[Any, Person], object], error: type[Exception], problem: str
 ) -> None:
     """The message says why, or what to do."""

@@ -311,17 +311,3 @@ def test_together_messages_are_received_in_the_next_tick() -> None:
     run = Run(Waiting(), 2)
     run.run()
     assert [lamp.heard for lamp in run.agents] == [[None, "lamp_2"], [None, "lamp_1"]]
-
-
-class Telling(Room):
-    """The first lamp says two things to the second, which notes what it hears."""
-
-    @during(Light.OFF)
-    async def talk(self, lamp: Lamp) -> None:
-        first, second = self.agents
-        if lamp is first:
-            first.send(second, "one")
-            first.send(second, "two")
-        else:
-            heard = [await second.receive(), await second.receive()]
-            self.closed.extend(each.content for each in heard if each)

@@ -44,6 +44,7 @@ def test_states_and_totals_are_those_of_everybody(
         assert some.sql(query).fetchall() == whole.sql(query).fetchall()
 
 
+@pytest.mark.slow
 def test_other_tables_are_of_the_sample(tmp_path: Path) -> None:
     """Tables of single agents hold those of the sample, and the note says which are of all."""
     log = kept(tmp_path / "some", log_agents=7)
