@@ -188,7 +188,7 @@ def _text_in(reply: str) -> str:
         return words
 
     text = data.get("text") if isinstance(data, dict) else data
-    if isinstance(text, (dict, list)) or text is None:
+    if not isinstance(text, str) and (isinstance(data, (dict, list)) or data is None):
         raise ValueError('the reply has no "text"')
     return text if isinstance(text, str) else spoken(reply)
 

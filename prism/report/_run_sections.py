@@ -141,6 +141,7 @@ def _tips(*fields: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(each) for each in fields]
 
 
+_TIMES = [0, *(digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5))]
 # A percentile that no observed visit reaches is beyond the longest visit.
 _DWELL = """
 select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max) as p90) from dwell
@@ -149,7 +150,8 @@ select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max
 
 def _dwell(rows: list[dict[str, Any]], states: States) -> alt.TopLevelMixin:
     title = "ticks, or rounds where events happen at rates"
-    x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"))
+    axis = alt.Axis(values=_TIMES, format="~g", labelOverlap="greedy")
+    x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"), axis=axis)
     y = alt.Y("state:N", sort=list(states), title=None)
     colour = alt.Color("state:N", scale=alt.Scale(domain=list(states)), legend=None)
     tips = _tips("state:N", "visits:Q", "median:Q", "p90:Q", "max:Q")
@@ -172,7 +174,8 @@ where m.round % (1 + rounds // {_MOST_POINTS}) = 0 or treatment is not null orde
 def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
     scale = alt.Scale(zero=False, nice=False)
     x, y = alt.X("round:Q", axis=_WHOLE, scale=scale), alt.Y("value:Q", title=None)
-    line = alt.Chart().mark_line(invalid="break-paths-show-domains")
+    # a value between two rounds without one has no line
+    line = alt.Chart().mark_line(invalid="break-paths-show-domains", point={"size": 12})
     layers = [line.encode(x, y, tooltip=_tips("round:Q", "value:Q"))]
     if "treatment" in rows[0]:
         rule = alt.Chart().transform_filter("isValid(datum.treatment)").mark_rule(strokeDash=[4, 3])
@@ -295,9 +298,9 @@ AFTER = (
     ),
     Kind(
         "How long agents stay",
-        "From entering a state to leaving it: the median (tick) and the 90th percentile "
-        "(end of the bar). Visits that were cut short "
-        "are censored (Kaplan and Meier 1958).",
+        "From entering a state to leaving it: the median (tick) and the 90th percentile (end of "
+        "the bar), or the longest visit if none reached it. Visits that were cut short are "
+        "censored (Kaplan and Meier 1958).",
         "select * exclude (run, at_risk) from dwell",
         [("dwell", _DWELL, _dwell)],
         headings={"timeout_share": "by time-out", "zero": "of length 0"},
