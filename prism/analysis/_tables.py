@@ -27,6 +27,7 @@ _OF_FEED = (
     "archetype", "interests", "following", "weighed", "posts", "replies", "reshares", "likes",
     "replies_received", "reshares_received", "likes_received",
 )  # fmt: skip
+_OF_ONE = {"agent": "agent_id", "events_of": "event"}
 _BY_CHART = ("states", "transitions", "dwell", "stuck", "agent")
 
 _UNPACED = "create table paced as select null as run, null as line, null as rounds_in_state limit 0"
@@ -144,7 +145,7 @@ class Tables:
         """Return a table with the columns that say something; see `Log.table`.
 
         Raises:
-            InputError: If there is no such table, or no such agent or event.
+            InputError: If there is no such table, agent or event, or if it takes other arguments.
         """
         if name not in table_names():
             raise InputError(f"there is no table {name!r}{did_you_mean(name, table_names())}")
@@ -153,10 +154,12 @@ class Tables:
         if len(arguments) != len(names):
             use = f"{name}({', '.join(names)})".removesuffix("()")
             raise InputError(f"the table {name!r} must be used as {use}")
-        if name in ("agent", "events_of"):
-            self._require("agent" if name == "agent" else "event", arguments)
+        if name == "diff" and (number := self.rows("select count(*) from logs")[0][0]) != 2:
+            raise InputError(f"diff compares two logs, not {number}")
+        if name in _OF_ONE:
+            self._require(_OF_ONE[name], arguments[0])
         if name.endswith("_by"):
-            _require_columns(name, arguments)
+            _require_columns(name, arguments[0])
         self.make(name)
         source = f"{name}({', '.join(map(_literal, arguments))})" if arguments else name
         columns = self._connection.sql(f"from {source}").columns
@@ -173,12 +176,11 @@ class Tables:
         listed = ", ".join(filter(None, (first, *beside, *others)))
         return self._connection.sql(f"select {listed} from {source} t {joined}")
 
-    def _require(self, what: str, arguments: Sequence[object]) -> None:
+    def _require(self, column: str, value: object) -> None:
         """Refuse an agent or an event that the logs have not."""
-        column = "agent_id" if what == "agent" else "event"
         query = f"select count(*) from events where {column} = ?"
-        if not self._connection.execute(query, list(arguments[:1])).fetchall()[0][0]:
-            raise InputError(f"no {what} {arguments[0]!r} in the log")
+        if not self._connection.execute(query, [value]).fetchall()[0][0]:
+            raise InputError(f"no {column.removesuffix('_id')} {value!r} in the log")
 
     def _hidden(self, name: str, columns: Sequence[str]) -> set[str]:
         """Return the columns that say nothing about these logs."""
@@ -192,14 +194,10 @@ class Tables:
         if units == ["time"] and name.partition("_")[0] in ("states", "stuck", "agent"):
             hidden |= {"round", "tick"}
         if name.startswith("states"):
-            hidden |= {"time"} if "time" not in units else set()
-            hidden |= {"tick"} if "tick" not in units else set()
-        if not facts["assigned"] and name != "arms":
-            hidden.add("arm")
-        if not facts["rates"]:
-            hidden.add("rounds_in_state")
-        if not facts["born"]:
-            hidden.add("parent")
+            hidden |= {"time", "tick"} - {*units}
+        has = {"arm": facts["assigned"] or name == "arms", "rounds_in_state": facts["rates"]}
+        has["parent"] = facts["born"]
+        hidden |= {column for column, is_there in has.items() if not is_there}
         return hidden & {*columns}
 
     @cached_property
@@ -251,9 +249,8 @@ class Tables:
         return kinds if isinstance(kinds, dict) else {}
 
 
-def _require_columns(name: str, arguments: Sequence[object]) -> None:
+def _require_columns(name: str, names: object) -> None:
     """Refuse to group by what is no column."""
-    (names,) = arguments if arguments else ([],)
     others = {*names} - {*column_types(), "what"} if isinstance(names, Sequence) else set()
     if others:
         raise InputError(

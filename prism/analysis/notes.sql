@@ -32,6 +32,10 @@ select run, 'sampled', null, if(logged_agents = 0,
            'all other tables of these alone', logged_agents, agents)), 5
 from runs where logged_agents is not null and agents is not null
 union all
+select run, 'no_beginning', null, format('{} begins in round {}: the lines before it, which say who '
+    'there is, are in another file', run, (select min(round) from events e where e.run = runs.run)), 6
+from runs where not started and run in (select run from events where event = 'round.ended')
+union all
 select run, 'unfinished', null, format('{} has not ended: it is still running, or was stopped', run), 6
 from runs where started and not ended
 union all
@@ -48,6 +52,16 @@ select run, 'empty', null, if(run in (select run from damage union select run fr
     'is empty: nothing has been written to it'), 9
 from logs where run not in (select run from runs)
 order by run, place, line;
+
+-- Of the tables on a level: logs that do not say which states contain others, or who there is.
+create view level_notes as
+select run, 'no_levels' as kind, 'has no chart with states inside states: on each level, they are '
+    'as the transitions name them' as message
+from runs where run not in (select run from inside)
+union all
+select run, 'unjoined', 'has no agent.joined: agents that made no transition are not counted'
+from events where event in ('statechart.transition', 'agent.joined')
+group by run having count(*) filter (event = 'agent.joined') = 0;
 
 -- Of the tables that follow agents: steps that do not follow from one another.
 create view path_notes as

@@ -13,11 +13,11 @@ from prism.cli import _options as options
 from prism.cli._screen import (
     counted,
     note,
-    output_file,
     print_heading,
     print_json,
     print_table,
     say,
+    write_bytes,
 )
 from prism.cli._tables import draw_rows, open_logs, records_of
 from prism.errors import InputError
@@ -161,8 +161,7 @@ def calibrate(
     for reason, count in calibration.left_out.items():
         say(f"Left out: {counted(count, 'decision')} ({reason})")
     if out is not None:
-        with output_file(out, runs) as file:
-            file.write(calibration.policy.to_json().encode())
+        write_bytes(calibration.policy.to_json().encode(), out, runs)
         say(f"The policy is in {out}: prism run WORLD --policy {out}")
 
 

@@ -57,14 +57,10 @@ def show(chart: ChartArgument) -> None:
     numbers = counted(len(states), "state"), counted(len(written), "transition")
     say(f"{statechart.name}: {', '.join(numbers)}")
     print_table(((name, ", ".join(_notes_on(name, outline))) for name in states), "state", "")
-    rows = [
-        (
-            state_text(each.source),
-            label_of(each) + (" (internal)" if each.internal else ""),
-            target_text(each.target),
-        )
-        for each in written
-    ]
+    rows = []
+    for each in written:
+        label = label_of(each) + (" (internal)" if each.internal else "")
+        rows.append((state_text(each.source), label, target_text(each.target)))
     if rows:
         print_table(rows, "source", "trigger [guard] / action", "target")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -69,9 +69,6 @@ def _from_file(path: Path) -> Statechart[Any]:
 
 class _Functions(dict[str, Callable[[Any, Any], object]]):
     """Functions by name, with one that cannot be called for every unknown name."""
-
-    def __init__(self, functions: Mapping[str, Callable[[Any, Any], object]]) -> None:
-        super().__init__(functions)
 
     def __missing__(self, name: str) -> Callable[[Any, Any], object]:
         def unknown(_agent: Any, _context: Any) -> object:

@@ -9,7 +9,7 @@ import typer
 
 from prism.cli._options import AsJson, OutFile
 from prism.cli._report import require_page, write_page
-from prism.cli._screen import note, say, write_bytes
+from prism.cli._screen import note, say
 from prism.cli._tables import draw_rows, write_table
 
 if TYPE_CHECKING:
@@ -83,10 +83,9 @@ def compare(
         note(each)
 
     reads = [run.path for run in comparison.runs]
-    if out is not None and out.suffix == ".tex":
-        write_bytes(comparison.latex().encode(), out, reads)
-    elif as_json or out is not None:
-        write_table(comparison.table(), out, reads, as_json=as_json)
+    if as_json or out is not None:
+        latex = {".tex": lambda: comparison.latex().encode()}
+        write_table(comparison.table(), out, reads, as_json=as_json, others=latex)
     else:
         _print(comparison, measures)
     if page is not None:

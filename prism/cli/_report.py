@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from prism.cli._options import Charts
-from prism.cli._screen import Screen, note, output_file, say
+from prism.cli._screen import Screen, note, say, write_bytes
 from prism.errors import InputError
 
 _PAGE = b"<!DOCTYPE html>"
@@ -59,6 +59,5 @@ def require_page(out: Path) -> None:
 
 def write_page(page: bytes, out: Path, reads: list[Path]) -> None:
     """Write a page, and say how large it is."""
-    with output_file(out, reads) as file:
-        file.write(page)
+    write_bytes(page, out, reads)
     say(f"{out}: {len(page) / 1e6:.1f} MB")

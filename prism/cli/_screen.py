@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -21,6 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from prism.errors import InputError
+
+_BY_HAND = {".py", ".ipynb", ".toml", ".yaml", ".yml", ".md", ".txt"}
 
 
 def one_line(text: str) -> str:
@@ -139,43 +140,43 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-@contextmanager
-def output_file(out: Path, reads: Iterable[Path] = ()) -> Iterator[IO[bytes]]:
-    """Open a file for a command's output; once complete, it replaces an earlier one.
+def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:
+    """Write a command's output to a file or, without a name, to standard output.
 
     Args:
-        out: The file.
+        content: All of it.
+        out: The file; once complete, it replaces an earlier one.
         reads: The files that the command reads.
 
     Raises:
-        InputError: If it cannot be opened, is one that the command reads, or belongs to a run.
+        InputError: If it cannot be opened, is one that the command reads, belongs to a run, or
+            exists and is written by hand, such as a program.
         OSError: If it cannot be written completely; an earlier file is left unchanged.
     """
-    # the rooms of runs know a run's own files; help does not need them
-    from prism.files import replacing
-    from prism.runs.folder import refuse_run_file
-
-    refuse_run_file(out, reads)
-    is_open = False
-    try:
-        with replacing(out) as file:
-            is_open = True
-            yield file
-    except (OSError, ValueError) as error:  # a name that holds a NUL is a ValueError
-        if is_open:
-            raise
-        problem = getattr(error, "strerror", None) or error
-        raise InputError(f"cannot be written to: {problem}", path=out) from None
-
-
-def write_bytes(content: bytes, out: Path | None, reads: Iterable[Path] = ()) -> None:
-    """Write a command's output to a file or, without a name, to standard output."""
     if out is not None:
-        with output_file(out, reads) as file:
-            file.write(content)
+        _write_file(content, out, reads)
     elif sys.stdout.isatty():
         for line in content.decode(errors="replace").splitlines():
             say(line)
     else:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
+
+
+def _write_file(content: bytes, out: Path, reads: Iterable[Path]) -> None:
+    # the rooms of runs know a run's own files; help does not need them
+    from prism.files import replacing
+    from prism.runs.folder import refuse_run_file
+
+    refuse_run_file(out, reads)
+    if out.is_file() and out.suffix.lower() in _BY_HAND:
+        raise InputError("exists, and is written by hand: name another file", path=out)
+    file = None
+    try:
+        with replacing(out) as file:
+            file.write(content)
+    except (OSError, ValueError) as error:  # a name that holds a NUL is a ValueError
+        if file is not None:
+            raise
+        problem = getattr(error, "strerror", None) or error
+        raise InputError(f"cannot be written to: {problem}", path=out) from None

@@ -38,15 +38,10 @@ def status(
         print_json([{**asdict(each), "path": str(each.path)} for each in statuses])
         return
 
-    rows = [
-        (
-            each.path,
-            each.state,
-            _out_of(each.round, each.rounds),
-            _out_of(each.tick, each.ticks_per_round),
-        )
-        for each in statuses
-    ]
+    rows = []
+    for each in statuses:
+        ticks = _out_of(each.tick, each.ticks_per_round)
+        rows.append((each.path, each.state, _out_of(each.round, each.rounds), ticks))
     print_table(rows, "run", "state", "round", "tick")
     for line in _lines(statuses[0]) if len(statuses) == 1 else ():
         say(line)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -54,6 +55,7 @@ def write_table(
     *,
     as_json: bool = False,
     columns: Sequence[str] | None = None,
+    others: Mapping[str, Callable[[], bytes]] = {},
 ) -> None:
     """Draw the first rows of a table, or write all of them.
 
@@ -63,6 +65,7 @@ def write_table(
         reads: The files that the table is made from.
         as_json: Whether to write JSON to standard output.
         columns: Columns to draw, if the table has many others.
+        others: Other formats of the file, by the end of its name.
 
     Raises:
         InputError: If the table cannot be computed, or the file has another kind of name.
@@ -70,13 +73,14 @@ def write_table(
     import duckdb
 
     try:
+        if out is not None and str(out) != "-":
+            writers = {kind: partial(_copied, table, kind, out) for kind in _COPIES} | dict(others)
+            if out.suffix not in writers:
+                raise InputError(f"must end with {', '.join(writers)}", path=out)
+            write_bytes(writers[out.suffix](), out, reads)
         if as_json or str(out) == "-":
             write_bytes(_copied(table, ".json" if as_json else ".csv", None), None)
-        elif out is not None:
-            if out.suffix not in _COPIES:
-                raise InputError(f"must end with {', '.join(_COPIES)}", path=out)
-            write_bytes(_copied(table, out.suffix, out), out, reads)
-        else:
+        elif out is None:
             draw(table.columns, table.limit(_MOST_ROWS + 1).fetchall(), columns)
     except duckdb.Error as error:
         raise InputError(str(error).partition("\n")[0], field="query") from None

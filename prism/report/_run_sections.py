@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from prism.analysis import Log, rows_of
+from prism.report.charts import titles_kept
 from prism.report.html import Figure, Section
 from prism.report.table import Rows, with_values
 
@@ -48,12 +49,21 @@ class Kind:
 
 def section_of(kind: Kind, log: Log, states: States) -> Section:
     """Return a section of a report with its rows and figures, which may be none."""
-    rows = with_values(rows_of(log.sql(kind.query))) if kind.query else []
+    rows = with_values(_titled(log, kind.query)) if kind.query else []
     figures: dict[str, Figure] = {}
     for name, query, draw in kind.plots:
-        if drawn := with_values(rows_of(log.sql(query))):
+        if drawn := with_values(_titled(log, query)):
             figures[name] = draw(drawn, states).properties(description=kind.title)
     return Section(kind.title, kind.about, figures, rows, kind.headings, kind.most)
+
+
+def _titled(log: Log, query: str) -> list[dict[str, Any]]:
+    """Return the rows of a query, with measures in words where the run has them."""
+    rows = rows_of(log.sql(query))
+    titles = titles_kept(log.runs[0]) if rows and "measure" in rows[0] else {}
+    for row in rows if titles else ():
+        row["measure"] = titles.get(row["measure"], row["measure"])
+    return rows
 
 
 def _data(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:
@@ -131,6 +141,7 @@ def _tips(*fields: str) -> list[alt.Tooltip]:
     return [alt.Tooltip(each) for each in fields]
 
 
+_TIMES = [0, *(digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5))]
 # A percentile that no observed visit reaches is beyond the longest visit.
 _DWELL = """
 select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max) as p90) from dwell
@@ -139,7 +150,8 @@ select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max
 
 def _dwell(rows: list[dict[str, Any]], states: States) -> alt.TopLevelMixin:
     title = "ticks, or rounds where events happen at rates"
-    x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"))
+    axis = alt.Axis(values=_TIMES, format="~g", labelOverlap="greedy")
+    x = alt.X("median:Q", title=title, scale=alt.Scale(type="symlog"), axis=axis)
     y = alt.Y("state:N", sort=list(states), title=None)
     colour = alt.Color("state:N", scale=alt.Scale(domain=list(states)), legend=None)
     tips = _tips("state:N", "visits:Q", "median:Q", "p90:Q", "max:Q")
@@ -162,7 +174,8 @@ where m.round % (1 + rounds // {_MOST_POINTS}) = 0 or treatment is not null orde
 def _measures(rows: list[dict[str, Any]], _states: States) -> alt.TopLevelMixin:
     scale = alt.Scale(zero=False, nice=False)
     x, y = alt.X("round:Q", axis=_WHOLE, scale=scale), alt.Y("value:Q", title=None)
-    line = alt.Chart().mark_line(invalid="break-paths-show-domains")
+    # a value between two rounds without one has no line
+    line = alt.Chart().mark_line(invalid="break-paths-show-domains", point={"size": 12})
     layers = [line.encode(x, y, tooltip=_tips("round:Q", "value:Q"))]
     if "treatment" in rows[0]:
         rule = alt.Chart().transform_filter("isValid(datum.treatment)").mark_rule(strokeDash=[4, 3])
@@ -285,9 +298,9 @@ AFTER = (
     ),
     Kind(
         "How long agents stay",
-        "From entering a state to leaving it: the median (tick) and the 90th percentile "
-        "(end of the bar). Visits that were cut short "
-        "are censored (Kaplan and Meier 1958).",
+        "From entering a state to leaving it: the median (tick) and the 90th percentile (end of "
+        "the bar), or the longest visit if none reached it. Visits that were cut short are "
+        "censored (Kaplan and Meier 1958).",
         "select * exclude (run, at_risk) from dwell",
         [("dwell", _DWELL, _dwell)],
         headings={"timeout_share": "by time-out", "zero": "of length 0"},

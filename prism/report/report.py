@@ -31,7 +31,9 @@ select concat_ws(', ', coalesce(format('{:,} of {:,} agents', logged_agents, age
     if(ticks_per_round > 1, format('{:,} ticks in each', ticks_per_round), null),
     format('seed {}', seed))
 from runs,
-    (select if(count(*) = 1, '1 agent', format('{:,} agents', count(*))) as known from everyone)
+    (select count(*) as number, if(number = 1, '1 agent', format('{:,} agents', number)) ||
+            if(number > any_value(agents), format(', {:,} at the beginning', any_value(agents)), '')
+            as known from everyone, runs)
 """
 _HAS_POSTS = "select count(*) > 0 from events where event = 'post.published'"
 _MESSAGES = "select round, tick, sender, receiver, content from messages limit 50"
@@ -113,17 +115,13 @@ def _agents(log: Log) -> Section:
     """Return a table of agents, only the most active if there are many."""
     table = log.table("agents").order("transitions + decisions desc").limit(MOST_AGENTS)
     rows = with_values(rows_of(table))
-    used = [
-        name
-        for name in (rows[0] if rows else ())
-        if name not in _HIDDEN and any(row[name] not in (0, None) for row in rows)
-    ]
+    used = [name for name in table.columns if any(row.get(name) for row in rows)]
     about = (
         f"The {MOST_AGENTS:,} most active at most; prism log agents RUN has all. Press a heading "
         "to sort by it. The state is the last, but fields are as agents joined. The story of one "
         "agent:  prism log \"from agent('ID')\" RUN"
     )
-    kept = [{name: row[name] for name in used} for row in rows]
+    kept = [{name: row[name] for name in used if name not in _HIDDEN} for row in rows]
     headings = {"agent_id": "agent", "display_name": "name"}
     return Section("Agents", about, rows=kept, headings=headings, most=MOST_AGENTS, searchable=True)
 

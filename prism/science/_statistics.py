@@ -58,21 +58,25 @@ def estimate(
     difference = float(other.mean() - one.mean())
     unit = _unit([*one, *other])
     one, other = one / unit, other / unit
-    samples = [other - one] if paired else [one, other]
+    samples = [other - one] if paired else [other, one]
     if min(map(len, samples)) < LEAST_RUNS:
         return Estimate(difference)
 
     scale = float(np.sqrt((one.var(ddof=1) + other.var(ddof=1)) / 2))
-    effect = difference / unit / scale if scale else None
-    if not any(np.ptp(np.round(each, _DIGITS)) for each in samples):
+    effect = difference / unit / scale if _vary(one, other) else None
+    if not _vary(*samples):
         return Estimate(difference, effect=effect)
 
-    if paired:
-        test = stats.ttest_1samp(samples[0], 0.0)
-    else:
-        test = stats.ttest_ind(other, one, equal_var=False)
+    test = (
+        stats.ttest_1samp(*samples, 0.0) if paired else stats.ttest_ind(*samples, equal_var=False)
+    )
     low, high = test.confidence_interval(confidence)
     return Estimate(difference, unit * float(low), unit * float(high), float(test.pvalue), effect)
+
+
+def _vary(*samples: Array) -> bool:
+    """Return whether values of a sample differ, by more than their last bits."""
+    return any(np.ptp(np.round(each, _DIGITS)) for each in samples)
 
 
 def _unit(values: Sequence[float]) -> float:

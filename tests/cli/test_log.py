@@ -55,8 +55,7 @@ def test_a_table_is_readable_and_the_same_in_every_format(
         assert "…" not in ran.out
 
     as_csv = list(csv.DictReader(io.StringIO(log(*arguments_for(table, run), "-o", "-").out)))
-    as_json = log(*arguments_for(table, run), "--json").rows
-    assert log(*arguments_for(table, run), "-o", "table.parquet").status == 0
+    as_json = log(*arguments_for(table, run), "--json", "-o", "table.parquet").rows
     as_parquet = pl.read_parquet(log.folder / "table.parquet")
     assert len(as_csv) == len(as_json) == as_parquet.height > 0
     assert list(as_csv[0]) == list(as_json[0]) == as_parquet.columns
@@ -84,9 +83,10 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     assert log("run-measures", run, "--json").rows
     rows = log("from decisions_by(['source', 'round'])", run, "--json").rows
     assert [(row["source"], row["round"]) for row in rows] == [("policy", n) for n in (1, 2, 3)]
+    assert "no chart with states inside" in log("from states_at(1)", run).err
     many = log("select event, line, agent_id from events", run).out.splitlines()
     assert (len(many) < 50, many[-1]) == (True, "the first 40 rows; all with --json")
-    for wrong in ("staets", "select stat from states", "drop table events"):
+    for wrong in ("staets", "states-at", "from states_at('x')", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
 

@@ -48,7 +48,7 @@ def content(folder: Path) -> dict[str, bytes]:
     [
         (writer, out)
         for writer in WRITERS
-        for out in ("run/events.jsonl", "run/run.json", "run/answers.jsonl", "soft", "hard")
+        for out in ("run/events.jsonl", "run/run.json", "run/answers.jsonl", "soft", "hard", "a.py")
         # a chart's command reads no run, and replaces a hard link alone
         if (writer, out) != ("export", "hard")
     ],
@@ -58,6 +58,7 @@ def test_no_command_overwrites_a_run(writer: str, out: str, command: Prism) -> N
     """A run's files are refused by every command, and nothing changes."""
     (command.folder / "soft").symlink_to("run/events.jsonl")
     os.link(command.folder / "run" / "events.jsonl", command.folder / "hard")
+    (command.folder / "a.py").write_text("import this")
     before = content(command.folder)
     ran = command(*naming(WRITERS[writer], out))
     assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)

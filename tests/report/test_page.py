@@ -130,10 +130,7 @@ def test_what_is_no_run_is_refused(folder: Path, model_log: Path, write_log: Wri
             make_report(log, charts)
 
 
-def test_decisions_of_a_model_are_drawn_by_round_and_source(
-    model_log: Path,
-    page_of: PageOf,
-) -> None:
+def test_decisions_of_a_model_are_drawn_by_source(model_log: Path, page_of: PageOf) -> None:
     """Bars add up to the decisions of the table, with what fell back among them."""
     page = page_of(model_log)
     heads, *rows = page.rows("decisions")
@@ -146,10 +143,7 @@ def test_decisions_of_a_model_are_drawn_by_round_and_source(
 
 
 def test_texts_of_a_log_stay_texts(
-    hostile_log: Path,
-    html: str,
-    page: Any,
-    page_of: PageOf,
+    hostile_log: Path, html: str, page: Any, page_of: PageOf
 ) -> None:
     """Texts of a log add no element to the page, and are shown as they are."""
     hostile = page_of(hostile_log)
@@ -203,6 +197,14 @@ def test_a_run_in_which_nothing_happens_has_its_numbers(page_of: PageOf) -> None
     page = page_of([make.started()])
     assert [section.attributes["id"] for section in page.all("section")] == ["events"]
     assert page.figures() == {}
+
+
+def test_a_measure_of_some_rounds_has_points_and_the_born_are_counted(page_of: PageOf) -> None:
+    """No line leads to a value alone; the line below the title has the agents of both ends."""
+    events = [make.started(), *(make.joined(each) for each in "abc"), make.move("a", "idle", "b")]
+    page = page_of([*events, make.event("round.ended", measures={"odd": 1.0})])
+    assert page.figures()["measures"]["spec"]["layer"][-1]["mark"]["point"]
+    assert "3 agents, 2 at the beginning, 1 round" in page.all("p", **{"class": "soft"})[0].text
 
 
 def test_a_log_without_rounds_is_drawn_by_time(page_of: PageOf) -> None:

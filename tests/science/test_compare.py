@@ -125,9 +125,9 @@ def test_groups_are_compared_as_scipy_would(runs: Path, tmp_path: Path) -> None:
 
 
 def test_sums_that_differ_in_their_last_bits_are_the_same(runs: Path, tmp_path: Path) -> None:
-    """They have neither interval nor p-value."""
+    """They have neither interval nor p-value, nor an effect."""
     (row,) = compared(runs, tmp_path, [[0.3], [0.1 + 0.2]] * 3, [[0.1 + 0.2]] * 6)
-    assert (row.low, row.high, row.p) == (None, None, None)
+    assert (row.low, row.high, row.p, row.effect) == (None, None, None, None)
 
 
 def test_p_values_are_corrected_as_statsmodels_would(result: Comparison) -> None:
