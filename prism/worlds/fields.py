@@ -231,8 +231,7 @@ def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
 def by_class(function: MethodT) -> MethodT:
     """Keep what a function of a class returns, which a batch needs in each of its runs."""
     # to mypy a class is not hashable
-    cached: Any = lru_cache(maxsize=1024)(function)
-    return cast(MethodT, cached)
+    return cast(MethodT, cast(Any, lru_cache(maxsize=1024)(function)))
 
 
 @by_class
@@ -383,6 +382,12 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
         return method
 
     return decorate if method is None else decorate(method)
+
+
+def titles_of(cls: type) -> dict[str, str]:
+    """Return the measures of a world's class in words with their units, if they have any."""
+    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
+    return {name: title for name, title in titles.items() if title}
 
 
 def treatment(method: MethodT) -> MethodT:
