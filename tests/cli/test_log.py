@@ -19,6 +19,16 @@ from prism.statechart import Statechart, Transition, state_enum
 S = state_enum("S", ["a", "b"])
 chart = Statechart(S, [Transition("go", S("a"), S("b"))], S("a"), name="mine")
 """
+INTERRUPTED = """
+import signal
+from prism.analysis import Log
+def sql(log, query):
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        raise RuntimeError from None
+Log.sql = sql
+"""
 
 
 @pytest.fixture
@@ -88,6 +98,12 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     for wrong in ("staets", "states-at", "from states_at('x')", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_an_interrupted_query_ends_in_a_line(run: Path, log: Prism) -> None:
+    """DuckDB raises an error of its own for a Ctrl-C."""
+    ran = log.run("select 1", run, first=INTERRUPTED)
+    assert (ran.status, ran.out, ran.err) == (130, "", "prism: interrupted\n")
 
 
 def test_two_runs_differ(run: Path, log: Prism) -> None:
