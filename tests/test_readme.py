@@ -269,6 +269,7 @@ def test_examples_run(page: Path, tmp_path: Path) -> None:
     Reader(tmp_path).follow(page.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_a_model_decides_after_one_word_is_changed(tmp_path: Path) -> None:
     """Fifteen lines of the README, which run above without a model, run with one."""
     example = blocks("python")[0].code

@@ -161,6 +161,8 @@ def _is_nested(states: Iterable[Any], transitions: Iterable[Transition[Any]]) ->
 def _one_source_each(transitions: Iterable[Transition[Any]], anywhere: Any) -> Iterator[Any]:
     """Replace each transition of several sources, or of any, by one for each of them."""
     for item in transitions:
+        if not isinstance(item, Transition):
+            raise DefinitionError(f"{item!r} is no Transition: write Transition(trigger, ...)")
         # a state may have the text of the wildcard
         is_any = item.source == ANY_STATE and not isinstance(item.source, Enum)
         sources = anywhere if is_any else item.source

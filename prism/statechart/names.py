@@ -159,7 +159,8 @@ def declared_name(agent: Any) -> str | None:
     cls: Any = type(agent)
     # twice as fast as with a generator, for each event of a log
     for name in _names_of(cls):
-        if (value := field_of(agent, name)) is not None:
+        # a class may have a method of that name
+        if (value := field_of(agent, name)) is not None and not callable(value):
             return str(value)
     return None
 

@@ -379,8 +379,7 @@ class Statechart(Driving[StateT]):
         """
         from prism.statechart.inspection import explain
 
-        state = state_text(self._require_state(agent))
-        return explain(self._as_it_runs, agent, trigger, context, state)
+        return explain(self._as_it_runs, agent, trigger, context, self._require_state(agent))
 
     # As a value
 
@@ -416,5 +415,4 @@ class AdoptedChart(AdoptedEngine, Statechart[Any]):
 
         # no other question has the transitions that the Machine has added by itself
         chart = definition_of(self._machine, self._definition.arguments, trigger)
-        state = state_text(self._require_state(agent))
-        return explain(chart, agent, trigger, Arguments(args, kwargs), state)
+        return explain(chart, agent, trigger, Arguments(args, kwargs), self._require_state(agent))

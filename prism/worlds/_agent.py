@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
@@ -296,13 +296,13 @@ class Agent(Declares):
         call = wording.call(self, key, prompt, persona=persona, schema=schema, fallback=template)
         return (await Writing(self, call)).value
 
-    def receive(self) -> Awaitable[Message | None]:
+    async def receive(self) -> Message | None:
         """Wait, within the tick, for the next message.
 
         Returns:
             The oldest message, removed from the inbox, or None if nobody sends one in this tick.
         """
-        return Receiving(self)
+        return cast("Message | None", await Receiving(self))
 
     def send(self, to: Agent, content: Any = None) -> None:
         """Send a message, which is in the other agent's inbox at once.

@@ -116,9 +116,9 @@ def in_state(agents: Sequence[Any], state: Any) -> list[Any]:
     """
     if not agents:
         return []
-    charts = agents[0].world.charts
+    population = agents[0].world._run_turns.population
+    charts, is_leaf = population.definitions, population.is_flat and isinstance(state, Enum)
     # by identity, since states of two charts are equal if they have the same text
-    is_leaf = isinstance(state, Enum) and not any(chart.is_nested for chart in charts)
     if is_leaf and (matching := [each for each in agents if each.state is state]):
         return matching
     wanted: set[int] = set()

@@ -32,6 +32,7 @@ class Population:
     Attributes:
         kinds: The kinds of agents that there are.
         definitions: The charts of all kinds, of the population and of the world's class.
+        is_flat: Whether no chart is nested.
         triggers: The events that some chart has.
     """
 
@@ -104,6 +105,7 @@ class Population:
     def _describe(self) -> None:
         kinds = [*self.kinds, *kinds_of(type(self._world))]
         self.definitions: list[Definition[Any]] = definitions_of(kinds)
+        self.is_flat: bool = not any(chart.is_nested for chart in self.definitions)
         triggers = (chart.hierarchy.triggers for chart in self.definitions)
         self.triggers: dict[str, Any] = dict.fromkeys(chain.from_iterable(triggers))
 

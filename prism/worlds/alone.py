@@ -93,8 +93,7 @@ class AloneRun(Run[Any]):
         vars(self).update(named)
         self.file = Path(world) if isinstance(world, str) else world
         self._check()
-        of_world = {"agents": 1, "rounds": self.rounds, "seed": self.seed}
-        super()._take(Alone, **{**Run.takes, **of_world})
+        super()._take(Alone, **{**Run.takes, "agents": 1, "rounds": self.rounds, "seed": self.seed})
 
     def _check(self) -> None:
         """Refuse values that JSON cannot hold, and arguments that do not fit together."""

@@ -231,8 +231,7 @@ def unknown_name(cls: type, name: str, what: str, names: Iterable[str]) -> str:
 def by_class(function: MethodT) -> MethodT:
     """Keep what a function of a class returns, which a batch needs in each of its runs."""
     # to mypy a class is not hashable
-    cached: Any = lru_cache(maxsize=1024)(function)
-    return cast(MethodT, cached)
+    return cast(MethodT, cast(Any, lru_cache(maxsize=1024)(function)))
 
 
 @by_class

@@ -202,10 +202,9 @@ def _choices_in(definition: Definition[Any]) -> dict[tuple[Any, str], tuple[Any,
 
 def _channels(kind: Kind, world: type[World[Any]]) -> Iterator[Channel]:
     """Yield the events of its world that happen to a kind at rates."""
-    definition = kind.cls.chart.definition
-    numbers = definition.hierarchy.numbers
+    hierarchy = kind.cls.chart.definition.hierarchy
     for state, method in _steps_of(world, kind.cls):
-        for leaf in _one_at_a_time(definition.hierarchy.nodes, numbers[state_text(state)]):
+        for leaf in _one_at_a_time(hierarchy.nodes, hierarchy.numbers[state_text(state)]):
             yield Channel(kind, leaf, method, *getattr(method, RATE))
 
 

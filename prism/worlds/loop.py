@@ -88,8 +88,7 @@ class Loop:
         answers = Answers(self.reasoner, writer, wording)
         agents, covered = run._agents, run.log_agents
         make = turns_for(type(world), answers)
-        relays = make is TurnsAhead or covered is not None
-        log = Events(logger, self.clock, relays=relays)
+        log = Events(logger, self.clock, relays=make is TurnsAhead or covered is not None)
         self.turns: Turns = make(world, run, answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)

@@ -59,8 +59,7 @@ class Treatments:
     def __init__(self, world: World[Any], texts: Iterable[str], rounds: int) -> None:
         self._world, self._rounds = world, rounds
         self._methods = marked(type(world), TREATMENT)
-        self._by_round: defaultdict[int, list[tuple[str, Callable[[], object]]]]
-        self._by_round = defaultdict(list)
+        self._by_round: defaultdict[int, list[tuple[str, Callable[[], object]]]] = defaultdict(list)
         for text in texts:
             self.add(text)
 

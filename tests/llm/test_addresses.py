@@ -145,6 +145,7 @@ async def test_a_server_on_this_machine_is_asked_past_the_proxy(
 
 
 @BOTH
+@pytest.mark.sampled(2)
 async def test_a_proxy_that_no_client_can_use_is_named_by_its_variable(
     connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

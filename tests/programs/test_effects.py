@@ -11,14 +11,16 @@ import pytest
 pytest.importorskip("pydantic_monty")
 
 from prism import Run, replay, resume
+from prism.errors import TooManyFallbacksError
 from prism.llm import Model
 from prism.programs.yaml import Action, Workflow, WorkflowAgent
 from prism.runs.dry_run import estimate
 from prism.science import rerun
-from prism.testing import FakeOllama
+from prism.testing import FakeOllama, Fault
 from prism.worlds import Guest, World
 from tests.kit.cognition import thought
 from tests.kit.kept import StoppedError, stop_after
+from tests.kit.worlds import Gossip, Teller
 
 ACT = '{"reasoning": "why not", "action": {"kind": "pay"}}'
 TEXT = """
@@ -94,6 +96,38 @@ def test_an_action_of_a_workflow_is_carried_out_once(
     assert sorted(done) == expected
     logs = [(tmp_path / name / "events.jsonl").read_bytes() for name in ("run", "again")]
     assert logs[0] == logs[1]
+
+
+class Heard(Gossip, Paying):
+    """An agent that acts among others that decide."""
+
+    def populate(self, agents: int) -> list[Any]:
+        """Make the agents."""
+        return [*Paying.populate(self, 1), *(Teller() for _ in range(1, agents))]
+
+
+def test_an_action_in_a_round_that_is_done_again_is_carried_out_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that ends as its model fails does its last round again, without what has been done."""
+    monkeypatch.setattr("prism.reasoner.questions.WINDOW", 1)
+    done = list[int]()
+
+    def act(action: Action) -> str:
+        done.append(action.turn)
+        if len(done) == 3:
+            server.fail_always(Fault.status(400, "no"))
+        return f"receipt {action.turn}"
+
+    monkeypatch.setattr(Heard, "act", staticmethod(act), raising=False)
+    with FakeOllama(write=lambda *_: ACT) as server:
+        model = Model("llama3.2", hosts=(server.url,), mode="chat")
+        with pytest.raises(TooManyFallbacksError):
+            Run(Heard, 3, rounds=3, writer=model, reasoner=model).keep(tmp_path / "run")
+        assert done == [1, 2, 3]
+        server.recover()
+        resume(tmp_path / "run")
+    assert done == [1, 2, 3, 4, 5, 6]
 
 
 def test_an_outside_action_of_a_thinking_agent_is_carried_out_once(

@@ -32,6 +32,7 @@ def questions(count: int) -> list[Question]:
     ]
 
 
+@pytest.mark.slow
 async def test_of_many_questions_each_rotation_has_its_share(
     server: FakeOllama, connect: Connect, heard: list[Any]
 ) -> None:

@@ -205,6 +205,7 @@ def test_what_a_model_has_answered_does_not_answer_for_another_one(tmp_path: Pat
         assert cached <= asked
 
 
+@pytest.mark.slow
 def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
     """Texts before are those of the run; where nobody wrote, a writer begins in round 1 alone."""
     feed, run = Run(Feed, 30, rounds=3, ticks=12, seed=2), tmp_path / "run"

@@ -73,6 +73,7 @@ def shares(*values: float) -> Any:
         # a chart
         (flat(states=("idle", 3)), "chart 'c': states must be members of one Enum, such as"),
         (flat(states=(S.IDLE, OTHER("elsewhere"))), "got AgentState, Other"),
+        (flat(transitions=[("go", S.IDLE, S.RESTING)]), "is no Transition: write Transition("),
         (flat(initial="idle"), "engaging_reshare, resting): use AgentState.IDLE"),
         (flat(initial=OTHER("idle")), "initial: <Other.IDLE: 'idle'> is not among the states"),
         (flat(timeouts={S.IDLE: 0}), "timeouts[idle] must be a whole number of ticks, 1 or more"),

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from prism.agents import StatechartMixin
 from prism.errors import UnknownStateError
-from prism.statechart import Statechart, Transition, state_enum
+from prism.statechart import State, Statechart, Transition, state_enum
 from prism.statechart.queries import agents_in_state, state_distribution
-from prism.statechart.states import AgentState, state_text
+from prism.statechart.states import AgentState
 from prism.testing import ScriptedReasoner
 from tests.statechart.nested.phone import Day, day
 
@@ -91,9 +91,11 @@ def test_limits_and_decisions_hold_over_any_enum(enum: Any) -> None:
     assert chart.explain(agent, "bumped").options == (calm, angry)
     assert asyncio.run(chart.afire(agent, "bumped", reasoner=ScriptedReasoner([angry]))) is angry
     assert [chart.tick(agent), chart.tick(agent)] == [None, calm]
-    assert chart.extended(timeouts={state_text(angry): None}).definition.timeouts == {}
+    assert chart.extended(timeouts={angry: None}).definition.timeouts == {}
     door = IntEnum("Door", ["shut", "open"], start=0)
     assert str(Transition("turn", door.shut, door.open)) == "shut --turn--> open"
+    nested = Statechart([State(door.shut, [door.open])], [], door.shut)
+    assert nested.can_be_in(door.open) > nested.can_be_in(Number.angry)
 
 
 FEW = settings(max_examples=3 * settings().max_examples // 2)

@@ -71,6 +71,7 @@ def test_agents_of_a_loop_of_ones_own_are_counted_by_what_moves(visit: Visit) ->
         assert ["a", 1] in found
 
 
+@pytest.mark.slow
 def test_kinds_whose_states_have_one_name_are_counted_apart(visit: Visit) -> None:
     """Three wolves and a sheep that rest are three and one, and grass that never moved is one."""
     kinds = {"a": "wolf", "b": "wolf", "c": "wolf", "d": "sheep"}

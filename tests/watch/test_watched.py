@@ -37,6 +37,7 @@ def test_only_a_line_that_is_cut_off_is_reported(
     assert note.endswith("events.jsonl: the last line is cut off and left out")
 
 
+@pytest.mark.slow
 def test_what_was_read_again_is_reported_once(write_log: WriteLog, visit: Visit) -> None:
     """However often a log is replaced, one note says that it was read again."""
     log = write_log([make.started(), make.joined("a", "x")])

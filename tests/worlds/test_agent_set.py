@@ -45,14 +45,12 @@ class Street(World[Lamp | Lantern]):
     """Lamps and lanterns, of which every third is on, in a ring."""
 
     def populate(self, agents: int) -> list[Lamp]:
-        """Make lamps and lanterns in turn."""
         kinds = Lamp, Lantern
         return [
             kinds[place % 2](agent_id=f"lamp_{place + 1}", pressed=place) for place in range(agents)
         ]
 
     def setup(self) -> None:
-        """Connect them, and switch some on."""
         self.network = small_world(self, 2, 0)
         for lamp in self.agents.where(lambda lamp: lamp.pressed % 3 == 0):
             lamp.begin_in(Light.ON)
@@ -125,7 +123,6 @@ class Drawing(World[Lamp]):
 
     @during(Light.OFF)
     def draw(self, lamp: Lamp) -> None:
-        """Draw two lamps, and an order of all but two."""
         lamp.heard += self.agents.sample(2), self.agents[2:].shuffled()
 
 

@@ -28,7 +28,6 @@ class Town(World[Person]):
     mixed: int = 0
 
     def setup(self) -> None:
-        """Assign people to all arms, in an order of their own."""
         people = Random(self.mixed).sample([*self.agents], len(self.agents))
         vars(self)["treated"] = {
             arm: {

@@ -344,18 +344,15 @@ class Calls(World[Any]):
     rings: float = RINGS
 
     def setup(self) -> None:
-        """Set how often a phone rings."""
         for agent in self.agents:
             agent.level = self.rings
 
     @during(Day.PLACE)
     def live(self, agent: Any) -> None:
-        """Draw something that has nothing to do with the chart."""
         note(agent, *(str(agent.random.random()) for _ in range(self.draws)))
 
     @during(Day.FEED, Day.WRITING)
     def end(self, agent: Any) -> None:
-        """Hang up."""
         agent.fire("ends")
 
 

@@ -81,7 +81,6 @@ class Quiet(Gossip):
 
     @during(Mood.CALM)
     async def hear(self, teller: Teller) -> None:
-        """Note something for a neighbour, and what has been noted so far."""
         other = teller.neighbours[0]
         other.remember("psst")
         self.log("noted", notes=len(other.memories(9)))

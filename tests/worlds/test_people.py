@@ -22,7 +22,6 @@ class Watched(World[Person]):
     """A world that makes its own population, and looks at an attribute."""
 
     def populate(self, agents: int) -> list[Person]:
-        """Let the first begin otherwise."""
         made = [Person(trust=0.3) for _ in range(agents)]
         made[0].begin_in(Mind.STIFLER)
         return made
@@ -68,11 +67,7 @@ def test_a_column_names_the_kinds_and_one_the_states(tmp_path: Path) -> None:
     one, two, three = Run(Market(), people).agents
     assert [type(each).__name__ for each in (one, two, three)] == ["Buyer", "Seller", "Buyer"]
     assert (one.worth, two.cost, one.state.value) == (12.0, 2.0, "satisfied")
-    assert [dict(each.attributes) for each in (one, two, three)] == [
-        {"age": 30},
-        {"age": 40},
-        {"age": None},
-    ]
+    assert [each.attributes for each in (one, two, three)] == [{"age": n} for n in (30, 40, None)]
 
 
 def test_other_peoples_tables_are_read(tmp_path: Path) -> None:
@@ -103,7 +98,6 @@ class Twins(World[Person]):
     """Two agents for each row."""
 
     def populate(self, agents: int) -> list[Person]:
-        """Make too many."""
         return [Person() for _ in range(2 * agents)]
 
 

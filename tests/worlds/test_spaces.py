@@ -19,7 +19,6 @@ class Hall(World[Lamp]):
     hall: Space[Lamp] = state(Space)
 
     def setup(self) -> None:
-        """Put lamps into a row of cells, the last one into the last cell."""
         self.hall = Space(width=3, height=3)
         for lamp, cell in zip(self.agents, (0, 1, 8), strict=True):
             self.hall.put(lamp, cell)
@@ -94,7 +93,6 @@ class Sky(World[Lamp]):
     sky: Plane[Lamp] = state(Plane)
 
     def setup(self) -> None:
-        """Put lamps anywhere."""
         self.sky = Plane(width=10.0, height=5.0, radius=1.0, wraps=True)
         for lamp in self.agents:
             self.sky.put(lamp, 10 * lamp.random.random(), 5 * lamp.random.random())

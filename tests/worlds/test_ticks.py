@@ -120,6 +120,25 @@ def test_who_waits_hears_what_others_have_still_to_tell() -> None:
     assert [lamp.heard for lamp in run.agents] == [["lamp_2"], ["lamp_3"], []]
 
 
+class Forgetful(Room):
+    """Lamps that do not wait for what they ask for."""
+
+    ask: Any = None
+
+    @during(Light.OFF)
+    async def forget(self, lamp: Lamp) -> None:
+        self.ask(lamp)
+
+
+@pytest.mark.parametrize(
+    ("name", "with_"), [("decide", ["on"]), ("write", ["Hi"]), ("receive", [])]
+)
+def test_python_warns_of_what_is_not_awaited(name: str, with_: list[str]) -> None:
+    """A message that is not there yet would look as if it were."""
+    with pytest.warns(RuntimeWarning, match=f"'Agent.{name}' was never awaited"):
+        Run(Forgetful(ask=lambda lamp: getattr(lamp, name)(*with_)), 1, rounds=1).run()
+
+
 class Switching(Room):
     """In the third round the first lamp switches the second one off, which switches it on."""
 

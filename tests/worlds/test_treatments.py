@@ -17,7 +17,6 @@ class Warned(Rumour):
 
     @treatment
     def silence(self) -> None:
-        """Take the trust of a few."""
         for person in self.assign("silence", 0.02):
             person.trust = 0.0
 

@@ -22,7 +22,6 @@ class Signing(Room):
 
     @during(Light.OFF)
     async def sign(self, lamp: Lamp) -> None:
-        """Decide with one, write with the other half of the lamps, then write with all."""
         if int(lamp.agent_id[-1]) % 2:
             await lamp.decide("pressed")
         else:
@@ -37,7 +36,6 @@ class Demanding(Room):
 
     @during(Light.OFF)
     async def sign(self, lamp: Lamp) -> None:
-        """Write."""
         lamp.heard.append(await lamp.write("Say hello.", **self.way))
 
 

@@ -45,6 +45,8 @@ class AdoptedEngine(Driving[Any]):
         self.state_attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
+        # the events that `fire` has asked for, by the address of their model
+        self._fired: dict[int, list[EventData]] = {}
         # past the constructor of a chart, which would make a definition of its own
         Engine.__init__(self, definition, logger, clock)
         for model in machine.models:
@@ -86,8 +88,9 @@ class AdoptedEngine(Driving[Any]):
 
     def _process(self, run: Any) -> Any:
         # the Machine reads the event from there if it drops those of a model
-        machine = self._machine
-        return type(machine)._process(machine, partial(self._run_event, run.args[0], run))
+        machine, data = self._machine, run.args[0]
+        self._fired.pop(id(data.model), []).append(data)
+        return type(machine)._process(machine, partial(self._run_event, data, run))
 
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Change the state of a model as the Machine does, and record it."""
@@ -128,13 +131,14 @@ class AdoptedEngine(Driving[Any]):
         Raises:
             MachineError: Where ``agent.trigger`` raises it.
         """
-        made = self._made
+        # other events may be under way meanwhile, in callbacks and in other threads
+        fired = self._fired[id(agent)] = list[EventData]()
         if trigger not in self._machine.events:
             source = self._machine.get_model_state(agent)
             self._refuse(agent, source, trigger, next(iter(args), kwargs or None), None)
         self._machine._get_trigger(agent, trigger, *args, **kwargs)
         # a queue does not tell, nor does an event whose error `on_exception` has handled
-        return self._value(agent) if self._made != made else None
+        return self._value(agent) if any(map(adapter.is_made, fired)) else None
 
     # Looking
 

@@ -199,8 +199,8 @@ class RunToCompletion(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            where = f"{MOST_STEPS} steps, the last {trigger!r}"
-            problem = f"agent {agent_name(agent)!r} does not come to rest within {where}"
+            problem = f"agent {agent_name(agent)!r} does not rest in {MOST_STEPS} steps, the last "
+            problem += repr(trigger)
             cure = "make an action stop firing, or guard the eventless transitions"
             raise errors.RunawayError(f"chart {self.name!r}: {problem}: {cure}")
 

@@ -48,8 +48,6 @@ class Engine(RunToCompletion[StateT]):
     schedule: Steps | None = None
     # the event of time-outs
     _timeout_trigger = TIMEOUT
-    # transitions that the Machine has made
-    _made = 0
 
     def __init__(
         self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
@@ -128,7 +126,6 @@ class Engine(RunToCompletion[StateT]):
     def _end_event(self, data: EventData) -> None:
         """Report the result of an event."""
         if adapter.is_made(data):
-            self._made += 1
             self._observe("transition", data, data.transition)
         elif data.state is not None and type(data.error) in (NoneType, adapter.MachineError):
             target = getattr(data.event, "target", None)

@@ -100,7 +100,7 @@ class NestedRows:
         self.tree = tree
         # where steps lead, as in Appendix D, although no agent can be put there
         self._beyond: set[tuple[int, ...]] = set()
-        keep = lru_cache(MOST_KEPT)
+        keep = lru_cache(MOST_KEPT, typed=True)
         self.resolve: Callable[[Any], Resolved] = keep(self._resolved)
         self.groups: Callable[[Any, Any], list[tuple[Arc, ...]]] = keep(self._groups)
         self.step: Callable[..., Edge] = keep(self._edge)

@@ -179,6 +179,11 @@ def test_fire_tells_whether_a_queued_machine_has_made_a_transition() -> None:
     model.ok = True
     events = ("go", "stay", "fail", "linger")
     assert [chart.fire(model, each) for each in events] == ["b", "b", "a", "a"]
+    pair: Any = [Model(), Model()]
+    plain = Machine(pair, ["a", "b"], "a", transitions=[["go", "a", "b"]])
+    plain.add_transition("pull", "a", "b", conditions=lambda: not pair[1].go())
+    # another model has moved meanwhile
+    assert Statechart.from_machine(plain).fire(pair[0], "pull") is None
 
 
 def test_ticks_and_time_outs() -> None:

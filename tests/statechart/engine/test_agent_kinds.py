@@ -204,7 +204,8 @@ def test_agents_are_told_apart_in_the_log(events: list[Any]) -> None:
         return {*names}
 
     assert drive(Named, 20) == {*map(str, range(40))}
-    for kind in (type("Nameless", (StateOnly,), {}), type("Slim", (Slots,), {"__slots__": ()})):
+    nameless = type("Nameless", (StateOnly,), {"name": lambda self: "a method"})
+    for kind in (nameless, type("Slim", (Slots,), {"__slots__": ()})):
         assert len(drive(lambda _, kind=kind: kind(), 20)) == 40
 
 
