@@ -23,10 +23,8 @@ INTERRUPTED = """
 import signal
 from prism.analysis import Log
 def sql(log, query):
-    try:
-        signal.raise_signal(signal.SIGINT)
-    except KeyboardInterrupt:
-        raise RuntimeError from None
+    try: signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt: raise RuntimeError from None
 Log.sql = sql
 """
 
@@ -138,9 +136,7 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (("states", "empty.jsonl"), "empty.jsonl: is empty: nothing has been written to it"),
         (("states", "app.jsonl"), "app.jsonl: contains no events of prism"),
-        (("states", "nowhere"), "nowhere: there is no such file or folder"),
         (("agent", "nobody", "RUN"), "no agent 'nobody' in the log"),
         (("states", "RUN", "-o", "nowhere/a.csv"), "nowhere/a.csv: cannot be written to: No such"),
         (("states", "RUN", "-o", "a.txt"), "a.txt: must end with .csv, .json, .parquet"),
@@ -151,7 +147,6 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
 @pytest.mark.sampled(4)
 def test_mistakes_are_one_line(line: tuple[str, ...], problem: str, run: Path, log: Prism) -> None:
     """What cannot be read or written is one line with status 2."""
-    (log.folder / "empty.jsonl").touch()
     (log.folder / "app.jsonl").write_text('{"event": "app"}\n')
     ran = log(*(run if each == "RUN" else each for each in line))
     assert (ran.status, ran.out) == (2, "")
