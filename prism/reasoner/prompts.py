@@ -227,9 +227,8 @@ STATE_DESCRIPTIONS: Mapping[AgentState, str] = {
 def has_states_of_the_feed(kind: type) -> bool:
     """Return whether the states of an enum are those of the social feed, and perhaps others."""
     # a chart that extends the social one has an enum with these states and others
-    return kind is AgentState or (
-        issubclass(kind, Enum) and {*map(state_text, AgentState)} <= {*map(state_text, kind)}
-    )
+    feed = {*map(state_text, AgentState)}
+    return kind is AgentState or (issubclass(kind, Enum) and feed <= {*map(state_text, kind)})
 
 
 def description_in(option: Any, descriptions: Mapping[Any, str]) -> str:
@@ -383,6 +382,13 @@ WritePrompt = Callable[[Briefing, str, str], str]
 
 MOST_LETTERS = 20
 """Most options that are asked by letter: servers list so many alternatives for a token."""
+
+
+def may_have_letters(options: Sequence[Any]) -> bool:
+    """Return whether options can be asked by letter: there are few, and none is called by one."""
+    names = {state_text(option).upper() for option in options}
+    return len(options) <= MOST_LETTERS and names.isdisjoint(ascii_uppercase[: len(options)])
+
 
 DECISION_TOKENS = 1024
 """Tokens that the reply to a question may have, thoughts included, unless the user sets others."""
@@ -585,16 +591,13 @@ def request_for(
     rotated = replace(question, options=turned) if rotation else question
     offered = [state_text(option) for option in turned]
     letters = dict(zip(ascii_uppercase, offered, strict=False))
-    by_letter = kind == "letter" and len(options) <= MOST_LETTERS
+    by_letter = kind == "letter" and may_have_letters(options)
     if by_letter:
         text = letter_prompt(rotated, settings, list(letters))
         how = f"Respond with JSON only:\n{letter_form(list(letters))}"
     else:
         text = chat_prompt(rotated, settings)
         how = f"Choose one of {', '.join(offered)}. {_REPLY.replace('<state_value>', '...')}"
-
-    variations = [] if by_letter else [variation]
-    is_usual = rotated is question and not by_letter
 
     def read(reply: ChatReply) -> Reply:
         # a client of the user's own may know of none
@@ -619,6 +622,6 @@ def request_for(
         question=question,
         kind="letter" if by_letter else "name",
         rotation=rotation,
-        hash=hash_of(text if is_usual else chat_prompt(question, settings)),
-        identity=hash_of(json.dumps([by_letter, text, offered, *variations])),
+        hash=hash_of(chat_prompt(question, settings) if by_letter or rotation else text),
+        identity=hash_of(json.dumps([by_letter, text, offered, not by_letter and variation])),
     )

@@ -18,10 +18,10 @@ from prism.reasoner.asking import AskedOnce, AsksModel, Limits, Outcome, Pool, a
 from prism.reasoner.clients import gives_chances
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.prompts import (
-    MOST_LETTERS,
     STATE_DESCRIPTIONS,
     PromptSettings,
     QuestionRequest,
+    may_have_letters,
     request_for,
 )
 from prism.reasoner.questions import (
@@ -184,7 +184,7 @@ class Reasoner(AsksModel, BaseReasoner):
         if decision.question_kind == "letter":
             self._is_proven = self._has_letters = True
             return
-        had_a_choice = decision.question_kind == "name" and len(question.options) <= MOST_LETTERS
+        had_a_choice = decision.question_kind == "name" and may_have_letters(question.options)
         if decision.option_mass is not None or (had_a_choice and not self._has_letters):
             self._asks_letters = False
 

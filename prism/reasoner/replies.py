@@ -250,9 +250,6 @@ LEAST_MASS = 0.5
 """Least probability of all options together. Below it, the model would rather say something else,
 so its preference among the options means little."""
 
-_MOST_MASS = 1.01
-"""Most probability of all options, which servers round; more if one lists a token twice."""
-
 _NEVER = -10_000.0
 """A logarithm whose probability is 0, since JSON may contain one that no float can hold."""
 
@@ -267,7 +264,8 @@ def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) 
     """Return the probabilities of the options, by their texts.
 
     They are None if the options have too little mass, or more than all; or if the letter that the
-    model wrote is not among its likely tokens: it was forced on the model.
+    model wrote is not among its likely tokens: it was forced on the model. What stands behind the
+    answer may have its letter, too, whose probabilities are others: nothing may.
 
     Args:
         text: The text of the reply.
@@ -278,14 +276,16 @@ def read_letter(text: str, tokens: Sequence[Token], letters: Mapping[str, str]) 
         ReasonerError: If the reply names no option.
     """
     letter = read_choice(text, [*letters, *letters.values()], key=LETTER)
-    if letter not in letters:
+    ending = rf"(?:{LETTER}|\A)\W*{re.escape(letter)}\W*\Z"
+    if letter not in letters or not re.search(ending, spoken(text), re.IGNORECASE):
         return Reply(text)
 
-    # thoughts before the answer may have tokens with a letter, too
+    # thoughts before the answer may have tokens with a letter, too; and words behind it
     likely = _probabilities(next((each for token, each in reversed(tokens) if token == letter), ()))
     listed = {each: likely[each] for each in letters if each in likely}
     mass = sum(listed.values())
-    is_possible = LEAST_MASS <= mass <= _MOST_MASS and letter in listed
+    # a little more than 1 is rounding; much more, a token that is listed twice
+    is_possible = LEAST_MASS <= mass <= 1.01 and letter in listed
     chances = _chances(letters, listed, likely) if is_possible else None
     return Reply(text, chances=chances, option_mass=round(mass, 6))
 

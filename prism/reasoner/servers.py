@@ -158,7 +158,7 @@ _FEW_ALTERNATIVES = 5
 _LIMIT = re.compile(r" answered .*\b[5-9]\b", re.DOTALL)
 
 _DROPPABLE: Mapping[str, tuple[str, ...]] = {
-    "logprobs": ("logprob",),
+    "logprobs": ("logprob", "top_n_tokens"),
     "top_logprobs": ("logprob",),
     "response_format": ("response_format", "schema", "grammar", "guided", "structured"),
     "chat_template_kwargs": ("chat_template", "think"),

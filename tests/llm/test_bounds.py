@@ -117,8 +117,8 @@ async def test_a_reply_is_read_to_its_bound(
     with pytest.raises(BadReplyError, match=f"^{server.host} sent a reply of more than 3072000 by"):
         await client.chat(HELLO)
     await until(lambda: server.open_connections == 0)
-    message = {"role": "assistant", "content": "Hello."}
-    long = {"message": message, "choices": [{"message": message}], "more": "x" * (LONG // 2)}
+    hello = {"message": {"role": "assistant", "content": "Hello."}}
+    long = {**hello, "choices": [hello], "more": "x" * (LONG // 2)}
     server.fail(Fault.body(json.dumps(long).encode()))
     assert (await client.chat(HELLO)).text == "Hello."
 

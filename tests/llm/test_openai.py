@@ -76,7 +76,6 @@ async def test_what_a_server_refuses_is_reported_once_and_left_out(
     assert [cost.attempts for cost in costs] == [2, 1, 1]
     assert [part in asked.body for asked in server.questions] == [True, False, False, False]
     assert part not in pool.sampling
-    # the reply keeps its bound
     bound = "max_completion_tokens" if part == "max_tokens" else "max_tokens"
     assert server.questions[-1].body[bound] == 99
     (told,) = caplog.messages

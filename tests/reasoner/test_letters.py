@@ -92,9 +92,9 @@ async def test_a_server_without_log_probabilities_is_asked_by_name(
         Fault.says("composing"),
         Fault.says('{"letter": "composing"}'),
         Fault.says("I would rather not."),
-        # a logarithm above 0 is no probability
+        Fault.says('{"letter": "A", "reason": "Not B, so A."}'),
+        # a logarithm above 0 is no probability, nor is a sum above 1
         Fault.weighs({"A": 1.5, "B": 0.4}),
-        # nor is more than all
         Fault.weighs({"A": 0.9, "B": 0.9}),
     ],
 )
@@ -139,9 +139,9 @@ async def test_a_run_that_is_resumed_goes_on_with_its_kind_of_question(
     assert decision.question_kind == kind
 
 
-async def test_many_options_are_asked_by_name(server: FakeOllama, connect: Connect) -> None:
-    """Servers list twenty alternatives of a token at most."""
-    options = tuple(f"option {number}" for number in range(21))
+@pytest.mark.parametrize("options", [tuple(map("option {}".format, range(21))), ("b", "A")])
+async def test_some_options_are_asked_by_name(options: Any, connect: Connect) -> None:
+    """Servers list twenty alternatives of a token at most; and an option may be called A."""
     (decision,) = await Reasoner(connect()).decide_many([question := ask("ada", options=options)])
     assert (decision.source, decision.question_kind) == ("model", "name")
     # a run that is resumed learns nothing from it

@@ -45,6 +45,7 @@ def test_a_text_is_found_in_what_models_reply(reply: Any) -> None:
         {"text": ""},
         {"text": " \u200d\x07\u200b\n"},
         {"reply": 1},
+        {"text": 1},
         '{"text": "Hel',
         "```<think>and so on",
         '<think>{"text": "Hi?"}</think>',
