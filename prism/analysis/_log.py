@@ -143,12 +143,12 @@ class Log:
         """Notes on problems of the logs. Tables use everything else.
 
         A table that follows agents, such as ``states``, adds notes on steps that do not follow from
-        one another.
+        one another; one on a level, such as ``states_at``, on logs that have no levels.
         """
         rows = self._tables.rows("select run, kind, line, message from notes", "notes")
-        if self._tables.is_made("steps"):
-            query = "select run, kind, null, message from path_notes"
-            rows += self._tables.rows(query, "path_notes")
+        for made, name in (("steps", "path_notes"), ("paths_at", "level_notes")):
+            if self._tables.is_made(made):
+                rows += self._tables.rows(f"select run, kind, null, message from {name}", name)
         noted = [Note(kind, str(self._paths[run]), line, text) for run, kind, line, text in rows]
         return (*self._unreadable, *noted)
 

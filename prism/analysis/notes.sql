@@ -53,6 +53,16 @@ select run, 'empty', null, if(run in (select run from damage union select run fr
 from logs where run not in (select run from runs)
 order by run, place, line;
 
+-- Of the tables on a level: logs that do not say which states contain others, or who there is.
+create view level_notes as
+select run, 'no_levels' as kind, 'has no chart with states inside states: on each level, they are '
+    'as the transitions name them' as message
+from runs where run not in (select run from inside)
+union all
+select run, 'unjoined', 'has no agent.joined: agents that made no transition are not counted'
+from events where event in ('statechart.transition', 'agent.joined')
+group by run having count(*) filter (event = 'agent.joined') = 0;
+
 -- Of the tables that follow agents: steps that do not follow from one another.
 create view path_notes as
 with broken as (

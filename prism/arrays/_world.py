@@ -72,7 +72,8 @@ class ArrayWorld(Population):
     network: ArrayNetwork
 
     def __init__(self, size: int | Sequence[int], *, seed: int = 0, **parameters: Any) -> None:
-        members = inspect.getmembers(type(self), lambda value: isinstance(value, str | int | float))
+        kinds = str | int | float | np.number
+        members = inspect.getmembers(type(self), lambda value: isinstance(value, kinds))
         self._parameters = {name: value for name, value in members if name[0] != "_"}
         if unknown := [name for name in parameters if name not in self._parameters]:
             raise FieldTypeError(f"{unknown[0]!r} is none of {', '.join(self._parameters)}")
@@ -81,7 +82,7 @@ class ArrayWorld(Population):
         charts = self.chart if isinstance(self.chart, tuple) else (self.chart,)
         self._codes = Codes(charts)
         sizes = np.atleast_1d(np.asarray(size))
-        if sizes.shape != (len(charts),) or sizes.dtype.kind != "i" or (sizes < 1).any():
+        if sizes.shape != (len(charts),) or sizes.dtype.kind not in "iu" or (sizes < 1).any():
             raise FieldValueError(f"size must be above 0 for each of {len(charts)} charts: {size}")
 
         super().__init__(int(sizes.sum()), seed)

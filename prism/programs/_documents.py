@@ -21,6 +21,7 @@ from prism.files.declarations import shape_problems
 from prism.files.records import Where, key_of
 from prism.files.source import DocumentError, Language, Problem, Problems, Source
 from prism.reasoner.wording import shortened
+from prism.statechart.memory import plain_data
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""
@@ -194,8 +195,9 @@ def as_data(value: Any, name: str) -> Any:
         FieldTypeError: If JSON cannot hold it, or would change it.
     """
     try:
-        json.dumps(value, allow_nan=False)  # orjson writes null for what is no number
-        return orjson.loads(orjson.dumps(value))
+        plain = plain_data(value)
+        json.dumps(plain, allow_nan=False)  # orjson writes null for what is no number
+        return orjson.loads(orjson.dumps(plain))
     except (TypeError, ValueError, RecursionError) as error:
         kind = type(value).__name__
         problem = f"{name} must be data that JSON can hold, got {kind}: {error}"

@@ -25,7 +25,13 @@ OnFailure = Literal["retry", "skip", "fail"]
 
 
 class StepFailedError(PrismError, ValueError):
-    """A step has failed; its policy says what follows."""
+    """A step has failed; its policy says what follows.
+
+    Attributes:
+        is_final: Whether another attempt would fail in the same way, as at a limit of time.
+    """
+
+    is_final: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,9 +252,10 @@ class ProgramAgent(ABC, Generic[StepT]):
                 target = await self._carry_out(step)
                 break
             except StepFailedError as error:
-                if left == 0:
+                if left == 0 or error.is_final:
                     outcome = "skipped" if step.on_failure == "skip" else "failed"
                     self._notes |= {"outcome": outcome, "reason": str(error)}
+                    break
         if target is not None:
             self._notes["target"] = target
             self._notes["moved_to"], self._notes["reason"] = self._move(step, target)

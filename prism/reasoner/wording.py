@@ -18,6 +18,7 @@ import orjson
 from prism.errors import FieldValueError
 from prism.reasoner.replies import find_json, spoken
 from prism.reasoner.texts import ReadText, TextCall, whole_characters
+from prism.statechart.memory import plain_number
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
@@ -79,9 +80,9 @@ class Wording:
 
     def __post_init__(self) -> None:
         """Refuse limits that no text can meet."""
-        most = self.max_length
-        is_whole = isinstance(most, int) and not isinstance(most, bool)
-        if not is_whole or not 1 <= most <= _MOST_LENGTH:
+        most = plain_number(self.max_length)
+        object.__setattr__(self, "max_length", most)
+        if type(most) is not int or not 1 <= most <= _MOST_LENGTH:
             raise FieldValueError(
                 f"max_length must be a whole number from 1 to {_MOST_LENGTH}, got {most!r}"
             )

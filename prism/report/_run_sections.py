@@ -9,6 +9,7 @@ from typing import Any
 import altair as alt
 
 from prism.analysis import Log, rows_of
+from prism.report.charts import titles_kept
 from prism.report.html import Figure, Section
 from prism.report.table import Rows, with_values
 
@@ -48,12 +49,21 @@ class Kind:
 
 def section_of(kind: Kind, log: Log, states: States) -> Section:
     """Return a section of a report with its rows and figures, which may be none."""
-    rows = with_values(rows_of(log.sql(kind.query))) if kind.query else []
+    rows = with_values(_titled(log, kind.query)) if kind.query else []
     figures: dict[str, Figure] = {}
     for name, query, draw in kind.plots:
-        if drawn := with_values(rows_of(log.sql(query))):
+        if drawn := with_values(_titled(log, query)):
             figures[name] = draw(drawn, states).properties(description=kind.title)
     return Section(kind.title, kind.about, figures, rows, kind.headings, kind.most)
+
+
+def _titled(log: Log, query: str) -> list[dict[str, Any]]:
+    """Return the rows of a query, with measures in words where the run has them."""
+    rows = rows_of(log.sql(query))
+    titles = titles_kept(log.runs[0]) if rows and "measure" in rows[0] else {}
+    for row in rows if titles else ():
+        row["measure"] = titles.get(row["measure"], row["measure"])
+    return rows
 
 
 def _data(rows: Sequence[Mapping[str, Any]]) -> alt.InlineData:

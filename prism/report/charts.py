@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, filterfalse
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -19,6 +20,8 @@ from prism.runs.folder import read_summary
 
 DIAGRAMS: TypeAdapter[tuple[Diagram, ...]] = TypeAdapter(tuple[Diagram, ...])
 """Reads charts as they are drawn from plain data."""
+
+_TITLES: TypeAdapter[dict[str, str]] = TypeAdapter(dict[str, str])
 
 Traffic = Counter[tuple[str, str]]
 """How often agents went from one state to another."""
@@ -141,7 +144,18 @@ def charts_of(log: Log, outlines: Sequence[Diagram] = ()) -> Charts:
 
 def charts_kept(run: Run) -> tuple[Diagram, ...]:
     """Return the charts in ``run.json``; none if it is damaged."""
+    charts: tuple[Diagram, ...] = _kept(run, "charts", DIAGRAMS, ())
+    return charts
+
+
+def titles_kept(run: Run) -> dict[str, str]:
+    """Return the measures in words that ``run.json`` has; none if it is damaged."""
+    titles: dict[str, str] = _kept(run, "titles", _TITLES, {})
+    return titles
+
+
+def _kept(run: Run, name: str, reader: TypeAdapter[Any], otherwise: Any) -> Any:
     with suppress(PrismError, ValidationError):
         summary = {} if run.world is None else read_summary(run.path.parent)
-        return DIAGRAMS.validate_python(summary.get("charts", ()))
-    return ()
+        return reader.validate_python(summary.get(name, otherwise))
+    return otherwise

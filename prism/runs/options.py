@@ -126,7 +126,7 @@ class WriterOptions:
         if self.model is not None:
             object.__setattr__(self, "model", Model.of(self.model))
         try:
-            self.wording()
+            object.__setattr__(self, "max_length", self.wording().max_length)
         except FieldValueError as error:
             raise InputError(str(error), field="writer") from None
 

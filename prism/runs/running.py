@@ -70,11 +70,10 @@ def carry_out(
         run = options.prepare(logger)
         askers: list[Any] = [run.reasoner, getattr(run, "writer", None)]
         # before a round has changed anything
-        charts = getattr(options, "charts", ()) if with_config else ()
-        about = {
-            "config": options.to_config() if with_config else {},
-            **({"charts": charts} if charts else {}),
-        }
+        about = {"config": options.to_config() if with_config else {}}
+        for name in ("charts", "titles") if with_config else ():
+            if value := getattr(options, name, None):
+                about[name] = value
         if folder is not None and logger is not None:
             writing = folder.writing(about, run.clock, repeats=repeats, at_once=bool(models))
             logger.opened = stack.enter_context(writing)

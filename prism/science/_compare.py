@@ -24,7 +24,7 @@ from prism.science._paper import latex_of, write_paper
 from prism.science._plan import Plan
 from prism.science._statistics import LEAST_RUNS, estimate, holm
 from prism.worlds.addresses import class_of
-from prism.worlds.fields import MEASURE, marked
+from prism.worlds.fields import titles_of
 
 if TYPE_CHECKING:
     from prism.report import FigureFormat, Page
@@ -352,5 +352,4 @@ def _titles_of(world: object) -> dict[str, str]:
         cls, _ = class_of(str(world))
     except PrismError:
         return {}
-    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
-    return {name: title for name, title in titles.items() if title}
+    return titles_of(cls)

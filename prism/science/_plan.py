@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from prism.llm import Model
 from prism.llm.settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
+from prism.statechart.memory import plain_data
 from prism.worlds import Run
 
 _MOST_NAME = 80
@@ -60,6 +62,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         """Refuse what is no plan."""
+        object.__setattr__(self, "data", plain_data(self.data))
         require_plan(Source.of(self.data, self.file))
 
     @classmethod
@@ -88,7 +91,7 @@ class Plan:
 
     def with_seeds(self, seeds: int | Sequence[int]) -> Self:
         """Return the same plan with other seeds: a list, or their number, counted from 0."""
-        plain = seeds if isinstance(seeds, int) else list(seeds)
+        plain = seeds if isinstance(seeds, Integral) else list(seeds)  # type: ignore[arg-type]
         return replace(self, data={**self.data, "seeds": plain})
 
     def configurations(self) -> tuple[Configuration, ...]:

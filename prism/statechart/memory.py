@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copyreg
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
@@ -43,6 +43,15 @@ def plain_number(value: Any) -> Any:
         return int(value) if isinstance(value, Integral) else float(value)
     # numpy's truth values, too, are of none of the types in `numbers`
     return value.tolist() if type(value).__module__ == "numpy" else value
+
+
+def plain_data(value: Any) -> Any:
+    """Return data with the numbers and arrays of numpy in it as Python's own."""
+    if isinstance(value, Mapping):
+        return {key: plain_data(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain_data(each) for each in value]
+    return plain_number(value)
 
 
 def count_of(agent: Any, name: str) -> int | None:

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from prism.drawing import number_text, showable
 from prism.report import Section
+from prism.report.charts import titles_kept
 from prism.report.conversations import listed, object_in, transcript, when
 from prism.report.picture import picture
 from prism.report.table import joined, link, with_values
@@ -113,7 +114,10 @@ def _numbers(watched: Watched, number: int | None) -> Markup:
     if not ended:
         return Markup("")
     (row,) = ended
-    counts = {name: row[name] for name in _COUNTS} | object_in(row, "measures")
+    with watched.reading() as log:
+        titles = titles_kept(log.runs[0])
+    counts = {name: row[name] for name in _COUNTS}
+    counts |= {titles.get(name, name): each for name, each in object_in(row, "measures").items()}
     for kind in ("timeouts", "fallbacks", "texts"):
         counts |= {f"{kind} {name}": count for name, count in object_in(row, kind).items()}
     cells = joined(

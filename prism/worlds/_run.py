@@ -41,6 +41,7 @@ from prism.worlds.arguments import (
     require_whole,
     writer_of,
 )
+from prism.worlds.fields import titles_of
 from prism.worlds.kinds import definitions_of
 from prism.worlds.loop import Loop
 from prism.worlds.world import World, kinds_of
@@ -368,6 +369,11 @@ class Run(Generic[WorldT_co]):
             return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
         except DefinitionError:  # two states have one text, so they cannot be drawn
             return []
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The measures in words, as far as the world's class has labels for them."""
+        return titles_of(self.world_class)
 
     @classmethod
     def from_config(cls, config: Mapping[str, Any], path: Path) -> Self:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from enum import Enum
 from functools import cached_property
 from inspect import cleandoc, getdoc
@@ -43,6 +45,8 @@ _LISTING = tuple(
 """How lines begin that list the agents in their order."""
 
 _LONGEST = 300
+_MISSPELT = 0.8
+"""How similar an attribute that nobody reads is to the one that was meant."""
 
 _SEED, _ORDER = "hash seed", "order of agents"
 
@@ -224,7 +228,7 @@ def child() -> None:
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*dict.fromkeys(_silent(run, path))]
+    notes = [*dict.fromkeys([*_silent(run, path), *_unread(run.world_class)])]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]
@@ -241,6 +245,20 @@ def _compared(
             texts = [line.decode("utf-8", "replace")[:_LONGEST] for line in lines]
             return [Finding(cause, number, *texts)]
     return []
+
+
+def _unread(cls: type[World[Any]]) -> Iterator[str]:
+    """Yield attributes that a world's file assigns and never reads, and that seem misspelt."""
+    file = Path(sys.modules[cls.__module__].__file__ or "")
+    nodes = [*ast.walk(ast.parse(file.read_bytes()))]
+    attributes = [each for each in nodes if isinstance(each, ast.Attribute)]
+    known = {each.attr for each in attributes if not isinstance(each.ctx, ast.Store)}
+    known |= {name for kind in (cls, *kinds_of(cls)) for name in dir(kind)}
+    known |= {each.id for each in nodes if isinstance(each, ast.Name)}
+    for each in attributes:
+        for near in () if each.attr in known else get_close_matches(each.attr, known, 1, _MISSPELT):
+            problem = f"is assigned in line {each.lineno} of {file.name}, and never read there"
+            yield f"{each.attr!r} {problem}; did you mean {near!r}?"
 
 
 def _silent(run: Run[Any], log: Path) -> Iterator[str]:

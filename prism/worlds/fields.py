@@ -384,6 +384,12 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     return decorate if method is None else decorate(method)
 
 
+def titles_of(cls: type) -> dict[str, str]:
+    """Return the measures of a world's class in words with their units, if they have any."""
+    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
+    return {name: title for name, title in titles.items() if title}
+
+
 def treatment(method: MethodT) -> MethodT:
     """Mark a method, without arguments, that changes the world.
 

@@ -83,6 +83,7 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     assert log("run-measures", run, "--json").rows
     rows = log("from decisions_by(['source', 'round'])", run, "--json").rows
     assert [(row["source"], row["round"]) for row in rows] == [("policy", n) for n in (1, 2, 3)]
+    assert "no chart with states inside" in log("from states_at(1)", run).err
     many = log("select event, line, agent_id from events", run).out.splitlines()
     assert (len(many) < 50, many[-1]) == (True, "the first 40 rows; all with --json")
     for wrong in ("staets", "states-at", "from states_at('x')", "drop table events"):

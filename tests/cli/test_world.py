@@ -129,6 +129,7 @@ class Spinning(World[Spinner | Child]):
     @during(Top.SPINS)
     async def go(self, spinner):
         spinner.fire("spin")
+        spinner.stat = 1
         await spinner.decide("asks", weights={Top.SPINS: 1})
         self.add(Child())
 """
@@ -145,6 +146,7 @@ def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
     assert (ran.status, ran.out) == (0, "")
     assert "nobody was ever in 'lies'" in ran.err
     assert "Spinner reads its neighbours, but the world has no network" in ran.err
+    assert "'stat' is assigned in line 39 of own_spinning.py, and never read there" in ran.err
     assert [each for each in ("'young'", "'spin'", "'asks'", "has made") if each in ran.err] == []
     ran = prism("run", "own_spinning.py:Spinning", "--agents", 30)
     assert "the world has made 2 agents, though --agents asks for 30" in ran.err

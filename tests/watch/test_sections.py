@@ -11,7 +11,7 @@ import pytest
 import prism.examples.rumour as rumour
 from prism.analysis import read_log
 from prism.report import make_report
-from prism.worlds import Run
+from prism.worlds import Run, measure
 from tests.kit import make
 from tests.kit.visits import Visitor, visiting
 
@@ -197,6 +197,26 @@ def test_a_kept_run_of_a_users_world_has_its_whole_chart_without_the_code(
     for damaged in ([{**kept["charts"][0], "arrows": [{"target": "mars"}]}], [7], []):
         (folder / "run.json").write_text(json.dumps({**kept, "charts": damaged}))
         assert arrow not in make_report(read_log(folder)).html()
+
+
+class Heard(rumour.Rumour):
+    """A rumour with a measure in words."""
+
+    @measure(label="Those who know", unit="%")
+    def known(self) -> float:
+        """Return a number."""
+        return 50.0
+
+
+def test_a_measure_is_shown_in_words(visit: Visit, tmp_path: Path) -> None:
+    """The numbers of a round and the page of a report have its label and unit."""
+    Run(Heard, 12, rounds=1, seed=3).keep(tmp_path / "run")
+    client = visit(tmp_path / "run")
+    for html in (
+        client.html("/round", round=1)["numbers"],
+        make_report(read_log(tmp_path / "run")).html(),
+    ):
+        assert "Those who know (%)" in html
 
 
 @pytest.mark.slow

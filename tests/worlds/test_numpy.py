@@ -9,9 +9,19 @@ import pytest
 
 from prism import Model, Run, World, during, measure
 from prism.agents import SocialAgent
+from prism.arrays import ArrayChart, ArrayWorld
 from prism.examples.rumour import Mind, Person
 from prism.randomness import RandomStream
+from prism.runs import WriterOptions
+from prism.science import Plan
 from prism.worlds import Plane, Space, state
+
+
+class Sized(ArrayWorld):
+    """A world of arrays."""
+
+    chart = ArrayChart(Mind, [], Mind.IGNORANT)
+    part = np.float32(0.25)
 
 
 class Counted(World[Person]):
@@ -65,3 +75,19 @@ def test_agents_models_and_streams_have_numbers_of_numpy() -> None:
     assert Model("m", concurrency=np.int64(2)) == Model("m", concurrency=2)
     assert RandomStream(np.int64(1), "a").binomial(np.int64(5), 0.5) in range(6)
     assert RandomStream(np.int64(1), "a").random() == RandomStream(1, "a").random()
+
+
+DATA = {"world": "rumour", "agents": 5, "rounds": 2, "seeds": [3, 4], "vary": {"friends": [2, 4]}}
+OF_NUMPY = {**DATA, "agents": np.int64(5), "seeds": np.arange(3, 5), "rounds": np.int8(2)}
+EQUAL: dict[str, tuple[Any, Any]] = {
+    "plan": (Plan({**OF_NUMPY, "vary": {"friends": np.array([2, 4])}}), Plan(DATA)),
+    "seeds": (Plan(OF_NUMPY).with_seeds(np.int64(3)).seeds, (0, 1, 2)),
+    "writer": (WriterOptions("m", np.int64(9)).to_config(), WriterOptions("m", 9).to_config()),
+    "arrays": (Sized(np.uint8(3), part=np.float32(0.5)).size, 3),
+}
+
+
+@pytest.mark.parametrize("name", EQUAL)
+def test_every_door_takes_them(name: str) -> None:
+    """What they describe is what Python's own numbers do, also in the files of JSON."""
+    assert repr(EQUAL[name][0]) == repr(EQUAL[name][1])

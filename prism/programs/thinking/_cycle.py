@@ -18,6 +18,7 @@ from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
 from prism.reasoner.wording import shortened
 from prism.statechart import Statechart, Transition
+from prism.statechart.memory import plain_number
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 
@@ -180,6 +181,7 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     Raises:
         FieldValueError: If neither says how many, or it is no whole number from 1 on.
     """
+    cycles = plain_number(cycles)
     if cycles is not None and (type(cycles) is not int or cycles < 1):
         raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
     most = config.iterate.max_iterations if config.iterate.enable else None

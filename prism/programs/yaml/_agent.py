@@ -23,6 +23,7 @@ from prism.programs.yaml._sandbox import (
 )
 from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner import Cost, TextCall, Written
+from prism.statechart.memory import plain_number
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe, warn_standard
 from prism.worlds.guests import Services
@@ -98,6 +99,7 @@ class WorkflowAgent(ProgramAgent[Step]):
         turns: int | None = None,
         logger: EventLogger | None = None,
     ) -> None:
+        turns = plain_number(turns)
         if turns is not None and (type(turns) is not int or turns < 1):
             raise FieldValueError(f"turns must be a whole number, 1 or more, got {turns!r}")
         self.workflow: Workflow = workflow

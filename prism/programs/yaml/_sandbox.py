@@ -35,6 +35,9 @@ MAX_CHARACTERS = 20_000
 MAX_CONDITION_CHARACTERS = 1_000
 MAX_RESULT_CHARACTERS = 1_000_000
 
+_LIMITS = (TimeoutError, MemoryError, RecursionError)
+"""What code raises at a limit, where another attempt would end, too."""
+
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 # Variables
@@ -304,7 +307,10 @@ def _run(programs: list[str], inputs: dict[str, Any], seed: str) -> Any:
             return result
     except require_monty().MontyError as error:
         # the last program is a condition, or writes out what the code has left
-        raise _failure(error, has_lines=program is not programs[-1]) from None
+        failure = _failure(error, has_lines=program is not programs[-1])
+        # without a traceback, the interpreter is gone, or refuses an input
+        failure.is_final = not hasattr(error, "traceback") or isinstance(error.exception(), _LIMITS)
+        raise failure from None
 
 
 @cache

@@ -176,6 +176,13 @@ def test_states_are_counted_on_a_level(log: Log) -> None:
     assert {*by_configuration} >= {"work+feed", "work+pocket", "asleep"}
 
 
+def test_a_level_of_a_log_without_levels_is_noted(write_log: WriteLog) -> None:
+    """So is that agents of a log in which nobody joined are counted once they have moved."""
+    log = read_log(write_log([make.move("x", "a", "b")]))
+    assert [row["agents"] for row in log.rows("states_at", 1)] == [0, 1]
+    assert [note.kind for note in log.notes] == ["no_levels", "unjoined"]
+
+
 def on_top(state: str) -> str:
     """Return the outermost state around a state of the day."""
     return state if "+" not in state else "awake"

@@ -1,7 +1,9 @@
 """Code steps: they see and change the context, or change nothing."""
 
+import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -141,3 +143,11 @@ async def test_random_numbers_belong_to_the_turn() -> None:
     assert first == two.context["n"]
     await one.turn()
     assert one.context["n"] != first
+
+
+async def test_numbers_of_numpy_are_data() -> None:
+    """Turns, context and variables may be such numbers, and JSON can hold the context."""
+    about = {"context": {"x": np.int64(2)}, "variables": {"z": np.float32(0.5)}}
+    agent = agent_of(workflow("y = x + z"), turns=np.int8(3), **about)
+    await agent.turn()
+    assert json.loads(json.dumps(agent.context)) == {"x": 2, "y": 2.5}

@@ -136,3 +136,17 @@ async def test_a_failed_code_step_follows_the_same_policies(policy: str, runs: i
     assert turn.has_stopped == (policy != "skip")
     assert (agent.context, len(calls)) == ({"y": 1} if policy == "skip" else {}, runs)
     assert turn.steps[0].reason == "line 1 of the code: ZeroDivisionError: division by zero"
+
+
+@pytest.mark.parametrize(
+    ("code", "limit"), [("while True: x = 1", "TimeoutError"), ("x = [n] * 10**9", "MemoryError")]
+)
+async def test_code_at_its_limit_is_not_tried_again(code: str, limit: str) -> None:
+    """It would meet the limit again, and take the time of the turn's other steps."""
+    calls: list[int] = []
+    agent = agent_of(
+        f"steps: [{{name: s, code: '{code}; y = n', on_failure: retry, max_retries: 2}}]",
+        variables={"n": lambda _agent: calls.append(1) or 0},
+    )
+    (run,) = (await agent.turn()).steps
+    assert (limit in str(run.reason), len(calls)) == (True, 1)
