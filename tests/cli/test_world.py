@@ -135,7 +135,6 @@ class Spinning(World[Spinner | Child]):
 """
 
 
-@pytest.mark.slow
 def test_what_happens_without_a_line_is_not_called_silent(prism: Prism) -> None:
     """Self-transitions were fired and decided, and newcomers are in their first states.
 
