@@ -32,8 +32,8 @@ select run, 'sampled', null, if(logged_agents = 0,
            'all other tables of these alone', logged_agents, agents)), 5
 from runs where logged_agents is not null and agents is not null
 union all
-select run, 'no_beginning', null, format('{} begins in round {}: the lines before it, which say who '
-    'there is, are in another file', run, (select min(round) from events e where e.run = runs.run)), 6
+select run, 'no_beginning', null, format('{} begins in round {}: the lines that say who joined '
+    'are missing', run, (select min(round) from events e where e.run = runs.run)), 6
 from runs where not started and run in (select run from events where event = 'round.ended')
 union all
 select run, 'unfinished', null, format('{} has not ended: it is still running, or was stopped', run), 6

@@ -131,9 +131,13 @@ def _run() -> int:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except Exception as error:
-        _print_error(error)
-        is_input = isinstance(error, (typer.TyperException, PrismError))
-        return 2 if is_input and not isinstance(error, (TooManyFallbacksError, LLMError)) else 1
+        from prism.cli._tables import interrupts
+
+        if not (interrupts and isinstance(error, RuntimeError)):
+            _print_error(error)
+            is_input = isinstance(error, (typer.TyperException, PrismError))
+            return 2 if is_input and not isinstance(error, (TooManyFallbacksError, LLMError)) else 1
+        status = _INTERRUPTED
     finally:
         if before is None:
             os.environ.pop(_TRACEBACK, None)

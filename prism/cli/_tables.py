@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from prism.analysis import Log
 
+interrupts: list[int] = []
 _MOST_ROWS = 40
 _LEAST_TEXT = 16
 _COPIES = {
@@ -38,6 +40,8 @@ def open_logs(runs: Sequence[Path], *, all_runs: bool = False) -> Log:
     """
     from prism.analysis import read_log
 
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _notice)
     opened = read_log(*runs, all_runs=all_runs)
     notes = list(opened.notes)
     reason = None if opened.runs else notes.pop()
@@ -46,6 +50,12 @@ def open_logs(runs: Sequence[Path], *, all_runs: bool = False) -> Log:
     if reason is not None:
         raise InputError(reason.message, path=reason.path, line=reason.line)
     return opened
+
+
+def _notice(number: int, frame: Any) -> None:
+    """Keep in mind that the user pressed Ctrl-C: DuckDB has an error of its own for it."""
+    interrupts.append(number)
+    signal.default_int_handler(number, frame)
 
 
 def write_table(

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from prism.errors import ReasonerError
+from prism.errors import LLMError, ReasonerError
 from prism.reasoner.requests import Request, without_none
 from prism.reasoner.servers import Call, ClientServer
 
@@ -31,6 +31,13 @@ class ForeignServer(ClientServer):
         super().__init__(type(client).__name__, model or "the model", limit, patience)
         self._client, self._model, self._seed = client, model, seed
         self.model_and_host: tuple[str | None, str | None] = model, None
+
+    def failure(self, error: Exception, seconds: float = 0.0) -> LLMError:
+        """Return the error for an exception, without the key that a client such as OpenAI's has."""
+        failure, key = super().failure(error, seconds), getattr(self._client, "api_key", None)
+        if isinstance(key, str) and key in str(failure) and len(key) > 2:
+            failure.args = (str(failure).replace(key, "[key]"),)
+        return failure
 
     def call(self, request: Request[Any]) -> Call:
         """Return the call in the form that the client takes."""
@@ -134,10 +141,8 @@ def check_model(client: object, model: str | None) -> None:
 
     parameter = inspect.signature(method).parameters.get("model")
     if parameter is not None and parameter.default in (inspect.Parameter.empty, ""):
-        raise ReasonerError(
-            f"{type(client).__name__}.chat needs the name of a model: give one, "
-            "such as Reasoner(client, model='...')"
-        )
+        problem = f"{type(client).__name__}.chat needs the name of a model: give one"
+        raise ReasonerError(f"{problem}, such as Reasoner(client, model='...')")
 
 
 # Clients by duck type
@@ -151,11 +156,7 @@ def has(client: object, method: str) -> bool:
 def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that have a value and that a method accepts."""
     names, takes_any = parameters(method)
-    return {
-        name: value
-        for name, value in offered.items()
-        if value is not None and (takes_any or name in names)
-    }
+    return {n: value for n, value in without_none(**offered).items() if takes_any or n in names}
 
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:

@@ -30,7 +30,7 @@ _EFFECTS = (
     "Each difference from the first group on one scale: in standard deviations of the runs, which "
     "is the square root of the mean of both groups' variances (Cohen's d_av, Cumming 2012), with "
     "its {:g}% interval (Student's for pairs, Welch's for groups). A filled point is significant "
-    "at .05 after Holm's correction (1979) for all {} tests."
+    "at .05 after Holm's correction (1979) for the number of tests, {}."
 )
 _DIFFERENCES = (
     "The second mean minus the first, with its interval and p-value: Student's (1908) for pairs, "
@@ -146,7 +146,8 @@ def _draw_rounds(
     base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=alt.X(
             "round:Q",
-            axis=alt.Axis(format=",d", grid=False, tickMinStep=1),
+            # a tick between two rounds would have the label of one
+            axis=alt.Axis(format=",d", grid=False, labelExpr="datum.value % 1 ? '' : datum.label"),
             scale=alt.Scale(zero=False, nice=False),
         ),
         color=alt.Color("group:N", scale=alt.Scale(domain=[*comparison.groups])),

@@ -19,6 +19,14 @@ from prism.statechart import Statechart, Transition, state_enum
 S = state_enum("S", ["a", "b"])
 chart = Statechart(S, [Transition("go", S("a"), S("b"))], S("a"), name="mine")
 """
+INTERRUPTED = """
+import signal
+from prism.analysis import Log
+def sql(log, query):
+    try: signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt: raise RuntimeError from None
+Log.sql = sql
+"""
 
 
 @pytest.fixture
@@ -86,9 +94,15 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     assert "no chart with states inside" in log("from states_at(1)", run).err
     many = log("select event, line, agent_id from events", run).out.splitlines()
     assert (len(many) < 50, many[-1]) == (True, "the first 40 rows; all with --json")
-    for wrong in ("staets", "states-at", "from states_at('x')", "drop table events"):
+    for wrong in ("staets", "states-at", "select 'x'::int", "drop table events"):
         ran = log(wrong, run)
         assert (ran.status, ran.out, ran.err.count("\n")) == (2, "", 1)
+
+
+def test_an_interrupted_query_ends_in_a_line(run: Path, log: Prism) -> None:
+    """DuckDB raises an error of its own for a Ctrl-C."""
+    ran = log.run("select 1", run, first=INTERRUPTED)
+    assert (ran.status, ran.out, ran.err) == (130, "", "prism: interrupted\n")
 
 
 def test_two_runs_differ(run: Path, log: Prism) -> None:
@@ -123,9 +137,7 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        (("states", "empty.jsonl"), "empty.jsonl: is empty: nothing has been written to it"),
         (("states", "app.jsonl"), "app.jsonl: contains no events of prism"),
-        (("states", "nowhere"), "nowhere: there is no such file or folder"),
         (("agent", "nobody", "RUN"), "no agent 'nobody' in the log"),
         (("states", "RUN", "-o", "nowhere/a.csv"), "nowhere/a.csv: cannot be written to: No such"),
         (("states", "RUN", "-o", "a.txt"), "a.txt: must end with .csv, .json, .parquet"),
@@ -136,7 +148,6 @@ def test_a_damaged_log_has_tables_and_notes(run: Path, log: Prism) -> None:
 @pytest.mark.sampled(4)
 def test_mistakes_are_one_line(line: tuple[str, ...], problem: str, run: Path, log: Prism) -> None:
     """What cannot be read or written is one line with status 2."""
-    (log.folder / "empty.jsonl").touch()
     (log.folder / "app.jsonl").write_text('{"event": "app"}\n')
     ran = log(*(run if each == "RUN" else each for each in line))
     assert (ran.status, ran.out) == (2, "")

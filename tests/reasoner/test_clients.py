@@ -199,14 +199,18 @@ async def test_openais_own_client_is_a_model() -> None:
 async def test_a_client_that_asks_again_itself_is_asked_once(
     retries: int, requests: int, no_pauses: None
 ) -> None:
-    """An internal error is worth the attempts of a question, unless the client makes its own."""
+    """An internal error is worth the attempts of a question, unless the client makes its own.
+
+    What a server repeats of the client's key is not shown.
+    """
     with FakeOpenAI(models=["tiny"]) as server:
-        server.fail_always(Fault.status(500))
-        there = {"base_url": f"{server.host}/v1", "api_key": "x", "max_retries": retries}
+        server.fail_always(Fault.status(500, "not for sk-123456"))
+        there = {"base_url": f"{server.host}/v1", "api_key": "sk-123456", "max_retries": retries}
         async with openai.AsyncOpenAI(**there) as client:
             decision = await decide(client, model="tiny", attempts=3)
     assert decision.cost is not None
     assert (decision.source, decision.cost.attempts) == ("fallback", requests)
+    assert str(decision.reason).endswith("not for [key]")
 
 
 @pytest.mark.parametrize("kind", ["prism", "pool", "ollama"])

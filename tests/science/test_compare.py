@@ -252,6 +252,7 @@ def test_a_comparison_writes_what_a_paper_needs(done: Batch, tmp_path: Path) -> 
     result = compare(done.folder)
     html = result.html()
     assert "<h1>warned against plain</h1>" in html
+    assert "datum.value % 1 ?" in html
     assert re.findall(r'<section id="([\w-]+)"', html) == ["effects", "differences", "rounds"]
     names = {path.name for path in result.save_paper(tmp_path)}
     assert names > {"methods.md", "differences.csv", "differences.tex", "effects.pdf"}
