@@ -25,7 +25,6 @@ class Listed(World[Lamp]):
     """A world in which the first lamp has the first turn."""
 
     async def tick(self) -> None:
-        """Give turns in the order of the list."""
         await self.activate(self.agents)
 
 
@@ -34,7 +33,6 @@ class Step(Listed):
 
     @during(Light.OFF)
     def step(self, lamp: Lamp) -> None:
-        """Fail late."""
         if self.round == 2 and lamp.agent_id == "lamp_2":
             divided(1)
 
@@ -44,7 +42,6 @@ class Waiting(Listed):
 
     @during(Light.OFF)
     async def step(self, lamp: Lamp) -> None:
-        """Fail behind a decision."""
         await lamp.decide("pressed")
         divided(1)
 
@@ -53,7 +50,6 @@ class Hook(World[Lamp]):
     """A hook that is refused."""
 
     def tick_begins(self) -> None:
-        """Prepare agents that are under way."""
         self.agents[0].begin_in(Light.ON)
 
 
@@ -61,7 +57,6 @@ class Setup(World[Lamp]):
     """A setup that is refused."""
 
     def setup(self) -> None:
-        """Make what cannot be."""
         self.network = small_world(self, 3, 0)
 
 
@@ -70,7 +65,6 @@ class Measure(World[Lamp]):
 
     @measure
     def reached(self) -> float:
-        """Fail."""
         return divided(1)
 
 
@@ -78,7 +72,6 @@ class Until(World[Lamp]):
     """An end that fails."""
 
     def until(self) -> bool:
-        """Fail in the second round."""
         return self.round == 2 and divided(1) > 0
 
 
@@ -87,7 +80,6 @@ class Empty(Listed):
 
     @during(Light.OFF)
     def step(self, lamp: Lamp) -> None:
-        """Choose."""
         lamp.random.choice(self.agents[:0])
 
 
@@ -96,7 +88,6 @@ class Sleeping(World[Lamp]):
 
     @during(Light.OFF)
     async def step(self, lamp: Lamp) -> None:
-        """Wait for nobody."""
         await asyncio.get_running_loop().create_future()
 
 
@@ -116,7 +107,6 @@ class Library(Listed):
 
     @during(Light.OFF)
     def step(self, _lamp: Lamp) -> None:
-        """Read nothing."""
         Path("/nowhere/at/all").read_text(encoding="utf-8")
 
 
@@ -125,7 +115,6 @@ class Text(World[Lamp]):
 
     @measure
     def reached(self) -> Any:
-        """Return a text."""
         return "all"
 
 
@@ -190,13 +179,6 @@ def test_what_a_library_called_stays() -> None:
     """The lines inside of the library that raised are there."""
     names = [frame.name for frame in traceback.extract_tb(fault_of(Library).__traceback__)]
     assert names.index("step") < names.index("read_text")
-
-
-def test_all_lines_are_there_when_they_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``PRISM_TRACEBACK`` nothing is left out."""
-    short = len(traceback.extract_tb(fault_of(Step).__traceback__))
-    monkeypatch.setenv("PRISM_TRACEBACK", "1")
-    assert len(traceback.extract_tb(fault_of(Step).__traceback__)) > short + 5
 
 
 def test_the_example_worlds_are_code_of_a_user(monkeypatch: pytest.MonkeyPatch) -> None:

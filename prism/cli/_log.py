@@ -87,11 +87,11 @@ def table(
     opened = open_logs(runs, all_runs=all_runs)
     name = what.replace("-", "_")
     rows = opened.table(name) if name.isidentifier() else opened.sql(what)
+    columns = _COLUMNS[name].split() if name in _COLUMNS else None
+    write_table(rows, out, runs, as_json=as_json, columns=columns)
     for each in opened.notes if "_at" in what else ():
         if each.kind in ("no_levels", "unjoined"):
             note(str(each))
-    columns = _COLUMNS[name].split() if name in _COLUMNS else None
-    write_table(rows, out, runs, as_json=as_json, columns=columns)
 
 
 @log.command()

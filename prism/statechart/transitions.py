@@ -91,17 +91,16 @@ class Transition(Generic[StateT_co]):
 
     def __post_init__(self) -> None:
         """Check the fields that need no chart."""
-        trigger, source, target = self.trigger, self.source, self.target
         # a frozen dataclass refuses plain assignment, in its own constructor too
-        if isinstance(source, list):
-            object.__setattr__(self, "source", tuple(source))
-        if isinstance(target, tuple) and len(target) == 1:
-            object.__setattr__(self, "target", target[0])
+        for name, ends in (("source", self.source), ("target", self.target)):
+            if isinstance(ends, (list, tuple)):
+                object.__setattr__(self, name, ends[0] if len(ends) == 1 else tuple(ends))
+        trigger, source, target = self.trigger, self.source, self.target
         for name in TIMING:
             object.__setattr__(self, name, plain_number(getattr(self, name)))
         calls = *call_problems("guard", self.guard), *call_problems("action", self.action)
         problems = [*calls, *_timing_problems(self)]
-        if source in ([], (), None) or target == ():
+        if source in ((), None) or target == ():
             problems.append("source and target must name a state each")
         if trigger is not None and not (isinstance(trigger, str) and trigger.strip()):
             problems.append(f"trigger must be a non-empty string, got {trigger!r}")

@@ -16,7 +16,6 @@ class Row(World[Lamp]):
 
     @during(Light.OFF)
     def press(self, lamp: Lamp) -> None:
-        """Switch on the first lamp that is off."""
         if lamp is self.agents.where(state=Light.OFF)[0]:
             lamp.fire("pressed")
 
@@ -26,7 +25,6 @@ class Looked(Row):
 
     @picture
     def look(self, lamp: Lamp) -> str:
-        """Draw the first lamp red."""
         return "#cc0000" if lamp is self.agents[0] else "others"
 
 
@@ -36,7 +34,6 @@ class Street(Row):
     houses: Space[Lamp] = state(Space)
 
     def setup(self) -> None:
-        """Put all lamps but the last into cells."""
         self.houses = Space(width=3, height=3)
         for cell, lamp in enumerate(self.agents[:-1]):
             self.houses.put(lamp, cell)
@@ -48,7 +45,6 @@ class Sky(Row):
     air: Plane[Lamp] = state(Plane)
 
     def setup(self) -> None:
-        """Put the lamps beside each other."""
         for place, lamp in enumerate(self.agents):
             self.air.put(lamp, 0.1 * place, 0.5)
 
@@ -57,11 +53,9 @@ class Chain(Row):
     """Lamps that are connected in a ring, and in the second round differently."""
 
     def setup(self) -> None:
-        """Connect neighbours."""
         self.network = small_world(self, 2, 0)
 
     def round_begins(self) -> None:
-        """Connect two others."""
         if self.round == 2:
             self.network.connect(self.agents[0], self.agents[2])
 
@@ -70,12 +64,10 @@ class Growing(Row):
     """Lamps of which one more is put up in each round, beside the first, and one taken down."""
 
     def setup(self) -> None:
-        """Connect neighbours, and assign half of them to an arm."""
         self.network = small_world(self, 2, 0)
         self.assign("bright", 0.5, experiment="light")
 
     def round_begins(self) -> None:
-        """Put up a lamp, and take down the last; the first says something to the second."""
         self.agents[0].send(self.agents[1])
         self.add(Lamp(), self.agents[0], neighbours=self.agents[:2])
         self.agents[-1].leave()

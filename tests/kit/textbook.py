@@ -22,7 +22,6 @@ class Voter(Agent):
     )
 
     def take(self, vote: Vote) -> None:
-        """Take an opinion."""
         self.fire(vote.value)
 
 
@@ -33,22 +32,18 @@ class Voters(World[Voter]):
     blue: int = 3
 
     def setup(self) -> None:
-        """Begin with some of the other opinion."""
         for voter in self.agents[: self.blue]:
             voter.begin_in(Vote.BLUE)
 
     async def tick(self) -> None:
-        """Give a turn to one of them."""
         await self.activate(self.agents.sample(1))
 
     @during(*Vote)
     def listen(self, voter: Voter) -> None:
-        """Take the opinion of somebody else."""
         others = [other for other in self.agents if other is not voter]
         voter.take(voter.random.choice(others).state)
 
     def until(self) -> bool:
-        """End when all agree."""
         return self.count(Vote.RED) in (0, len(self.agents))
 
 
@@ -62,12 +57,10 @@ class Moran(World[Voter]):
 
     @during(Vote.RED, rate=1)
     def listen(self, voter: Voter) -> None:
-        """Have a child."""
         voter.random.choice(self.agents).take(Vote.RED)
 
     @during(Vote.BLUE, rate="fitness")
     def spread(self, voter: Voter) -> None:
-        """Have a child, more or less often."""
         voter.random.choice(self.agents).take(Vote.BLUE)
 
 
@@ -77,11 +70,9 @@ class Gossip(World[Hearer]):
     rounds = 100_000
 
     def setup(self) -> None:
-        """Let one know."""
         self.agents[0].begin_in(Mind.SPREADER)
 
     async def tick(self) -> None:
-        """Let two meet: one tells the other, or those who spread it tire."""
         one, other = self.agents.sample(2)
         if Mind.SPREADER in (one.state, other.state):
             tells, hears = (one, other) if one.state is Mind.SPREADER else (other, one)
@@ -90,7 +81,6 @@ class Gossip(World[Hearer]):
                 hears.fire("tires")
 
     def until(self) -> bool:
-        """End when nobody spreads it."""
         return self.count(Mind.SPREADER) == 0
 
 
@@ -111,18 +101,15 @@ class Deffuant(World[Thinker]):
     ticks = 10
 
     async def tick(self) -> None:
-        """Let two meet half-way."""
         one, other = self.agents.sample(2)
         one.opinion = other.opinion = (one.opinion + other.opinion) / 2
 
     @measure
     def mean(self) -> float:
-        """Return the mean opinion."""
         return sum(each.opinion for each in self.agents) / len(self.agents)
 
     @measure
     def spread(self) -> float:
-        """Return the sum of squares around the mean."""
         mean = self.mean()
         return sum((each.opinion - mean) ** 2 for each in self.agents)
 
@@ -136,12 +123,10 @@ class Sir(World[Patient]):
     gamma: float = 0.3
 
     def setup(self) -> None:
-        """Infect one."""
         self.agents[0].begin_in(Health.INFECTED)
 
     @during(Health.INFECTED)
     def pass_on(self, one: Patient) -> None:
-        """Infect others, each with some probability, and recover with another."""
         for other in one.neighbours or self.agents:
             if other.state is Health.SUSCEPTIBLE and one.random.chance(self.beta):
                 other.fire("infects")
@@ -149,5 +134,4 @@ class Sir(World[Patient]):
             one.fire("recovers")
 
     def until(self) -> bool:
-        """End when nobody is ill."""
         return self.count(Health.INFECTED) == 0

@@ -46,12 +46,10 @@ class Done:
     log: bytes
 
     def events(self, *names: str) -> list[dict[str, Any]]:
-        """Return the events of these names, all without a name."""
         lines = map(orjson.loads, self.log.splitlines())
         return [line for line in lines if not names or line["event"] in names]
 
     def steps(self, *names: str) -> list[tuple[Any, ...]]:
-        """Return what happened to whom, without its time."""
         keys = ("agent_id", "event", "from_state", "to_state", "chosen", "round", "tick")
         return [tuple(line.get(key) for key in keys) for line in self.events(*names)]
 
@@ -86,20 +84,17 @@ class Gossip(World[Teller]):
     loudness: float = 0.5
 
     def setup(self) -> None:
-        """Connect everybody, and say so."""
         self.network = small_world(self, 2, 0)
         self.log("opened")
 
     @during(Mood.CALM)
     async def hear(self, teller: Teller) -> None:
-        """Hear something, and tell it on if it is believed."""
         teller.remember(f"It rained\nin round {self.round}.")
         if await teller.decide("hears", {"tick": self.tick_number}) is Mood.KEEN:
             teller.send(teller.random.choice(teller.neighbours), f"news of round {self.round}")
 
     @during(Mood.KEEN)
     def rest(self, teller: Teller) -> None:
-        """Calm down."""
         teller.inbox.clear()
         teller.fire("rests")
 

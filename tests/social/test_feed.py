@@ -35,34 +35,28 @@ class Warned(Feed):
     warned: int = state(0)
 
     def should_engage(self, reader: Reader, post: Post) -> bool:
-        """Engage from the feed's threshold on."""
         return reader.relevance(post) > self.threshold
 
     def compose(self, reader: Reader, kind: Any, post: Any, topics: Any, stream: Any) -> str:
-        """Say one thing only, and log it."""
         self.log("composed", agent=reader, kind=kind)
         return "Is that so?"
 
     @treatment
     def warning(self) -> None:
-        """Warn everybody, in the name of the first agent."""
         self.threshold = 0.9
         self.warned += len(self.agents)
         self.publish(self.agents[0], "Think before you share.", ["trust"])
 
     @measure
     def replies(self) -> int:
-        """Return the number of replies so far."""
         return sum(post.kind == "reply" for post in self.posts)
 
     @measure
     def idle(self) -> float:
-        """Return the share of agents that do nothing."""
         return self.share(AgentState.IDLE)
 
     @measure
     def warned_so_far(self) -> int:
-        """Return how many have been warned."""
         return self.warned
 
 

@@ -63,6 +63,7 @@ def shares(*values: float) -> Any:
         # a transition
         (lambda: Transition("", S.IDLE, S.RESTING), "trigger must be a non-empty string, got ''"),
         *((go(each), "source and target must name a state each") for each in ([], None)),
+        (move([]), "source and target must name a state each"),
         (go(guard=True), "guard True must be callable as guard(agent, context)"),
         (go(guard=one_argument), "guard 'one_argument' must be callable"),
         (go(guard=asks_elsewhere), "guard 'asks_elsewhere' is async"),

@@ -88,6 +88,8 @@ def test_a_transition_may_have_several_sources() -> None:
     chart = Statechart(Door, given, Door.OPEN, final_states=[Door.GONE])
     assert arrows(chart) == ["shut --kicked--> open", "locked --kicked--> open"]
     assert str(given[0]) == "shut, locked --kicked--> open"
+    one: Any = [Door.SHUT], [Door.OPEN]
+    assert Transition("opened", *one) == Transition("opened", Door.SHUT, Door.OPEN)
     assert Statechart.from_dict(chart.to_dict()).transitions == chart.transitions
     assert pickle.loads(pickle.dumps(chart)) == chart
 

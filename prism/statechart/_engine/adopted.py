@@ -42,7 +42,8 @@ class AdoptedEngine(Driving[Any]):
             raise DefinitionError(f"the Machine {problem}")
         limits = {machine.get_state(at).value: limit for at, limit in timeouts.items()}
         title = name or (machine.name or "").removesuffix(": ") or "machine"
-        self.state_attribute, self._timeout_trigger = machine.model_attribute, timeout_trigger
+        self.state_attribute: str = machine.model_attribute
+        self._timeout_trigger = timeout_trigger
         definition = adapter.definition_of(machine, {"name": title, "timeouts": limits})
         self._machine = machine
         # the events that `fire` has asked for, by the address of their model

@@ -275,7 +275,6 @@ class Practice(World[Patient]):
 
     @during(Case.WAITING)
     async def call(self, patient: Patient) -> None:
-        """Stay until the ninth tick."""
         patient.calls += 1
         is_ninth = patient.calls == 9
         if is_ninth and self.leaves:
@@ -299,12 +298,10 @@ class Voting(World[Voter]):
 
     @during(Vote.RED, rate=0.7)
     def turn_blue(self, voter: Voter) -> None:
-        """Change."""
         voter.take(Vote.BLUE)
 
     @during(Vote.BLUE, rate=2.0)
     def turn_red(self, voter: Voter) -> None:
-        """Change back."""
         voter.take(Vote.RED)
 
 

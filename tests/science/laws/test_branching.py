@@ -48,7 +48,6 @@ class Families(World[Person]):
     founders: int = 1
 
     def setup(self) -> None:
-        """Give the founders their families."""
         for place, person in enumerate(self.agents):
             person.family = place // self.founders
 
@@ -58,7 +57,6 @@ class PoissonFamilies(Families):
 
     @during(Life.ALIVE)
     def live(self, person: Person) -> None:
-        """Have children, and die."""
         for _ in range(person.random.weighted_index(POISSON)):
             self.add(Person(family=person.family))
         person.fire("dies")
@@ -69,7 +67,6 @@ class GeometricFamilies(Families):
 
     @during(Life.ALIVE)
     async def live(self, person: Person) -> None:
-        """Have a child, or die."""
         weights = {Life.ALIVE: BIRTH, Life.DEAD: 1 - BIRTH}
         if await person.decide("lives", weights=weights) is Life.ALIVE:
             self.add(Person(family=person.family))

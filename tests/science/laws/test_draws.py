@@ -46,12 +46,10 @@ class Crossing(World[Walker]):
 
     @property
     def weights(self) -> Mapping[Activity, float] | None:
-        """How likely each way is."""
         return {Activity.SCROLLING: 2.0, Activity.LIKING: 3.0, Activity.COMPOSING: 1.0}
 
     @during(*Activity)
     async def turn(self, walker: Walker) -> None:
-        """Choose, and take note of it."""
         activity = await walker.decide("turns", weights=self.weights)
         walker.turns[activity] = walker.turns.get(activity, 0) + 1
 
@@ -62,7 +60,6 @@ class Reader(Walker):
     archetype: ClassVar[Archetype] = ARCHETYPES["contributor"]
 
     def relevance(self, context: object) -> float:
-        """Return how relevant it is."""
         return 0.4
 
 
@@ -72,7 +69,6 @@ class Reading(Crossing):
     weights = None
 
     def populate(self, agents: int) -> list[Walker]:
-        """Make readers."""
         return [Reader() for _ in range(agents)]
 
 

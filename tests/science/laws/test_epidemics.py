@@ -46,14 +46,12 @@ class Epidemic(World[Person]):
     infectious: list[int] = state(list)
 
     def setup(self) -> None:
-        """Let the first of each group be infectious."""
         for place, person in enumerate(self.agents):
             person.group = place // self.size
             if place % self.size < self.first:
                 person.begin_in(Health.INFECTED)
 
     def tick_begins(self) -> None:
-        """Count the infectious of each group."""
         counts = [0] * (len(self.agents) // self.size)
         for person in self.agents:
             counts[person.group] += person.state is Health.INFECTED
@@ -61,14 +59,12 @@ class Epidemic(World[Person]):
 
     @during(Health.SUSCEPTIBLE)
     def meet(self, person: Person) -> None:
-        """Be infected by at least one of the infectious."""
         met = self.infectious[person.group]
         if met and person.random.chance(1 - (1 - self.infection) ** met):
             person.fire("infects")
 
     @during(Health.INFECTED)
     def suffer(self, person: Person) -> None:
-        """Recover with a probability."""
         if person.random.chance(self.recovery):
             person.fire("recovers")
 

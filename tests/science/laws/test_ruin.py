@@ -46,7 +46,6 @@ class Casino(World[Gambler]):
 
     @during(*PLAYING)
     async def play(self, gambler: Gambler) -> None:
-        """Win with a probability, else lose."""
         place = CAPITALS.index(gambler.state)
         gambler.played += 1
         chances = {CAPITALS[place + 1]: WINS, CAPITALS[place - 1]: LOSES}
