@@ -44,6 +44,10 @@ class Waits:
     def result(self) -> Any:
         """Return the value with which the step continues."""
 
+    def __repr__(self) -> str:
+        """Say where it belongs, as asyncio shows it if it is awaited elsewhere."""
+        return f"<what {self.agent!r} waits for: await it in a step, and activate agents in tick>"
+
 
 class Deciding(Waits):
     """A decision. It is carried out at once if nothing is left to decide.

@@ -204,6 +204,9 @@ class World(Declares, Generic[AgentT]):
 
         Args:
             reason: Why, for log and results.
+
+        Raises:
+            SimulationError: If a step of an independent world calls it.
         """
         self._running("stop").stop(reason)
 

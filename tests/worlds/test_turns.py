@@ -145,6 +145,10 @@ async def fine(world: Any) -> None:
     await world.activate()
 
 
+async def asking(world: Any) -> None:
+    await world.agents[0].receive()
+
+
 async def waiting(_: Any) -> None:
     pass
 
@@ -161,23 +165,20 @@ def at(rate: Any) -> Any:
     ("world", "problem"),
     [
         (lambda: tick_of(lambda _: None), "Own.tick must be async"),
+        (lambda: tick_of(asking), "await it in a step, and activate agents in tick"),
         (lambda: tick_of(fine, until=fine), "Own.until must not be async"),
         (lambda: tick_of(fine, calm=treatment(waiting)), "Own.calm must not be async"),
         (lambda: tick_of(fine, live=at(1.0)), "which happen one by one"),
         (lambda: tick_of(World.tick, together=True, live=at(1.0)), "leave out together"),
         (lambda: tick_of(fine, live=lambda *_: None), "Own.live hides a marked method: mark it"),
-        (lambda: tick_of(fine, live=None), None),
         (lambda: tick_of(fine, live=during(Day.AWAKE)(yielding)), "Own.live would never begin"),
     ],
 )
 def test_what_a_world_would_leave_out_in_silence_is_refused(
-    world: Callable[[], type[World[Any]]], problem: str | None
+    world: Callable[[], type[World[Any]]], problem: str
 ) -> None:
-    """In words that tell the cure; a step may be taken away by None."""
-    if problem is None:
-        Run(world(), [person()()]).run()
-        return
-    with pytest.raises(PrismError, match=problem):
+    """In words that tell the cure."""
+    with pytest.raises((PrismError, RuntimeError), match=problem):
         Run(world(), [person()()]).run()
 
 
