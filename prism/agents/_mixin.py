@@ -120,7 +120,8 @@ class StatechartMixin:
 
         # a copy shares neither history nor memory
         fields["_prism_history"] = copy(self._prism_history)
-        fields["_prism_memory"] = deepcopy(self._prism_memory)
+        if self._prism_memory is not None:
+            fields["_prism_memory"] = deepcopy(self._prism_memory)
         return _restore, (make, args, fields), *rest
 
     def _prism_set_state(self, value: Any) -> None:

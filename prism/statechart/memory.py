@@ -66,8 +66,7 @@ def random_of(agent: Any) -> Any:
     """
     numbers = getattr(agent, "chart_random", None) or getattr(agent, "random", None)
     if not hasattr(numbers, "random"):
-        cure = "set its attribute random to random.Random(seed)"
-        raise AgentError(f"{type(agent).__name__} has no random numbers to draw: {cure}")
+        raise AgentError(f"{type(agent).__name__} needs random numbers: set its attribute random")
     return numbers
 
 
