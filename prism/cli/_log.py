@@ -89,6 +89,8 @@ def table(
     rows = opened.table(name) if name.isidentifier() else opened.sql(what)
     columns = _COLUMNS[name].split() if name in _COLUMNS else None
     write_table(rows, out, runs, as_json=as_json, columns=columns)
+    if name.startswith("stuck") and not rows.limit(1).fetchall():
+        note("only a log with details=True (prism.runlog.configure) has events that did nothing")
     for each in opened.notes if "_at" in what else ():
         if each.kind in ("no_levels", "unjoined"):
             note(str(each))
@@ -200,8 +202,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     from prism.runlog.reader import find_answers, locate_log
 
     table = open_logs([run]).sql(_ONE, id=record_id)
-    records = records_of(table)
-    if not records:
+    if not (records := records_of(table)):
         problem = f"holds no decision or text {record_id!r}: 'prism log decision {run}' lists them"
         raise InputError(problem, path=run)
     kinds = dict(zip(table.columns, map(str, table.types), strict=True))
@@ -210,8 +211,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
         for key, value in records[0].items()
         if value is not None and key not in _ADDED
     }
-    folder = locate_log(run).parent
-    record = find_answers(folder, [record_id]).get(record_id)
+    record = find_answers(locate_log(run).parent, [record_id]).get(record_id)
     if as_json:
         print_json({"id": record_id, "event": event, "record": record})
         return
@@ -219,7 +219,7 @@ def _show(run: Path, record_id: str, *, as_json: bool) -> None:
     facts = {key: in_words(value) for key, value in event.items() if key not in _LEFT_OUT}
     print_facts(record_id, facts)
     if record is None:
-        note(f"{folder} has no prompt for it: no model was asked")
+        note(f"{run} has no prompt for it: no model was asked, or there is no answers.jsonl")
         return
     parts = [("Prompt", record.get("prompt"))]
     for each in record.get("repairs", ()):

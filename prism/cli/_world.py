@@ -142,7 +142,8 @@ def check(
 
     Report the first line that differs. Without `--agents`, there are 100; without
     `--rounds`, at most 20; without `--treat`, every treatment is applied once. Notes name events
-    that did nothing or were never fired, and states nobody entered.
+    that did nothing or were never fired, states nobody entered, and attributes that seem
+    misspelt.
 
     The exit status is 0 if nothing is found, 1 if something is, and 2 if the input is wrong.
 

@@ -54,8 +54,8 @@ class Statechart(Driving[StateT]):
         description: What the chart is about, for a model's prompt.
         logger: A structlog logger for transitions and faults. None means structlog's own, once it
             is configured.
-        clock: Returns the current time in seconds since the epoch, in a simulation the simulated
-            time.
+        clock: Returns the current time in seconds since the epoch, or as a datetime; in a
+            simulation the simulated time.
 
     Attributes:
         definition: The chart's definition.

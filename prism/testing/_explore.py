@@ -11,7 +11,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from prism.errors import DefinitionError, UnknownStateError
+from prism.errors import DefinitionError, FieldTypeError, UnknownStateError
 from prism.statechart import MachineError, Statechart
 from prism.statechart.states import state_text
 
@@ -179,7 +179,12 @@ def explore(
 
     Raises:
         DefinitionError: If the chart has no transitions, or the contexts name an unknown trigger.
+        FieldTypeError: If the contexts are no strategies.
     """
+    strategies = contexts.values() if isinstance(contexts, Mapping) else [contexts]
+    if not all(isinstance(each, st.SearchStrategy | None) for each in strategies):
+        cure = "use strategies of hypothesis, such as st.sampled_from([1, 2])"
+        raise FieldTypeError(f"contexts must not be {brief(contexts)}: {cure}")
     triggers = chart.triggers
     unknown = set(contexts if isinstance(contexts, Mapping) else ()) - set(triggers)
     if unknown or not triggers:

@@ -92,6 +92,7 @@ def test_a_query_is_a_table(run: Path, log: Prism) -> None:
     rows = log("from decisions_by(['source', 'round'])", run, "--json").rows
     assert [(row["source"], row["round"]) for row in rows] == [("policy", n) for n in (1, 2, 3)]
     assert "no chart with states inside" in log("from states_at(1)", run).err
+    assert "only a log with details=True" in log("stuck-agents", run).err
     many = log("select event, line, agent_id from events", run).out.splitlines()
     assert (len(many) < 50, many[-1]) == (True, "the first 40 rows; all with --json")
     for wrong in ("staets", "states-at", "select 'x'::int", "drop table events"):

@@ -11,7 +11,7 @@ from hypothesis.stateful import rule, run_state_machine_as_test
 from transitions import Machine
 
 from prism.agents import SocialAgent
-from prism.errors import DefinitionError
+from prism.errors import DefinitionError, FieldTypeError
 from prism.statechart import AgentState, State, Statechart, Transition, social_media_chart
 from prism.statechart.states import state_text
 from prism.testing import Exploration, assert_path, explore
@@ -175,21 +175,15 @@ def test_a_subclass_can_add_rules() -> None:
 @pytest.mark.parametrize(
     ("chart", "contexts", "problem"),
     [
-        (
-            CHART,
-            {"decide": st.none()},
-            "has no trigger 'decide'; its triggers are feed_ready, sees_post",
-        ),
-        (
-            Statechart(S, [], S.IDLE, name="empty"),
-            None,
-            "chart 'empty' has no transitions to explore",
-        ),
+        (CHART, {"decide": st.none()}, "has no trigger 'decide'; its triggers are feed_ready, s"),
+        (Statechart(S, [], S.IDLE, name="empty"), None, "'empty' has no transitions to explore"),
+        (CHART, [1, 2], r"contexts must not be \[1, 2\]: use strategies of hypothesis"),
+        (CHART, {"decides": 0.9}, r"contexts must not be \{'decides': 0.9\}: use strategies"),
     ],
 )
 def test_without_such_triggers_nothing_is_explored(chart: Any, contexts: Any, problem: str) -> None:
-    """A misspelt trigger and a chart without transitions are refused at once."""
-    with pytest.raises(DefinitionError, match=problem):
+    """A misspelt trigger, plain values and a chart without transitions are refused at once."""
+    with pytest.raises((DefinitionError, FieldTypeError), match=problem):
         explore(chart, ada, contexts=contexts)
 
 
