@@ -10,7 +10,7 @@ and become pandas (``.df()``), Arrow (``.to_arrow_table()``) or polars
 ``runs``              each run, as its first line describes it
 ``states``            agents in each state at the end of every tick; nested: ``states_at(depth)``
 ``transitions``       every kind of transition: count, and probability among those out of its state
-``dwell``             ticks that agents stay in each state; ``visits`` has each stay
+``dwell``             ticks that agents stay in each state; in queries, ``visits`` has each
 ``decisions``         asked, answered, fallbacks, requests, tokens, latency, entropy
 ``costs``             requests, tokens and seconds of each model, in decisions and texts
 ``faults``            guards and actions that raised, answers that were not used
