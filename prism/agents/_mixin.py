@@ -11,10 +11,11 @@ from operator import attrgetter
 from time import time
 from typing import Any, ClassVar, Self, SupportsIndex, cast
 
+from prism._numbers import plain_number
 from prism.agents.words import checked_relevance
 from prism.errors import AgentError, FieldTypeError, FieldValueError
 from prism.statechart import AgentState, Configuration, StateTransition
-from prism.statechart.memory import plain_number, restart_times
+from prism.statechart.memory import restart_times
 from prism.statechart.states import state_text
 from prism.statechart.transitions import (
     DEFAULT_MAX_HISTORY_DEPTH,

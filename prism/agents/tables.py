@@ -80,8 +80,7 @@ def refuse_misspelt(path: Path, columns: Iterable[str], fields: Collection[str])
 
     for column in columns:
         # as near as a typing mistake: two words that merely look alike are kept apart
-        near = [] if column in fields else get_close_matches(column.casefold(), fields, 1, 0.8)
-        if near:
+        if column not in fields and (near := get_close_matches(column.casefold(), fields, 1, 0.8)):
             problem = f"is no field; did you mean {near[0]!r}? If not, give it another name"
             raise InputError(problem, path=path, field=column)
 

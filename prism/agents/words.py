@@ -16,8 +16,8 @@ from itertools import groupby, pairwise
 from math import sqrt
 from typing import Any
 
+from prism._numbers import plain_number
 from prism.errors import FieldTypeError, FieldValueError
-from prism.statechart.memory import plain_number
 
 _ASCII_WORD = re.compile(r"[^\W_]+")
 _LETTER_WITH_MARKS = re.compile(r"\w\W*")

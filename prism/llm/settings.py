@@ -13,11 +13,11 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 from annotated_types import Ge, Gt, Le
 
+from prism._numbers import plain_number
 from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
 from prism.reasoner.questions import Mode, Rotations
 from prism.reasoner.requests import without_none
-from prism.statechart.memory import plain_number
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""

@@ -16,12 +16,12 @@ from unicodedata import category
 import orjson
 from pydantic import BaseModel, ValidationError
 
+from prism._numbers import plain_data
 from prism.errors import FieldTypeError
 from prism.files.declarations import shape_problems
 from prism.files.records import Where, key_of
 from prism.files.source import DocumentError, Language, Problem, Problems, Source
 from prism.reasoner.wording import shortened
-from prism.statechart.memory import plain_data
 
 LOGGER: logging.Logger = logging.getLogger("prism.programs")
 """Gets the warnings and notes of a file, once; they are not part of a run's log."""

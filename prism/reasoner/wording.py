@@ -15,10 +15,10 @@ from unicodedata import category
 
 import orjson
 
+from prism._numbers import plain_number
 from prism.errors import FieldValueError
 from prism.reasoner.replies import find_json, spoken
 from prism.reasoner.texts import ReadText, TextCall, whole_characters
-from prism.statechart.memory import plain_number
 
 
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:

@@ -10,13 +10,13 @@ from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
+from prism._numbers import plain_data
 from prism.errors import InputError, PrismError
 from prism.files.source import Source
 from prism.llm import Model
 from prism.llm.settings import from_plain
 from prism.runs import PolicyOptions, WriterOptions
 from prism.science._plan_file import FEED, VARIED_SETTINGS, placed, plan_path, require_plan
-from prism.statechart.memory import plain_data
 from prism.worlds import Run
 
 _MOST_NAME = 80

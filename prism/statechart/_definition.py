@@ -11,11 +11,11 @@ from itertools import islice, pairwise
 from types import MappingProxyType
 from typing import Any, Generic
 
+from prism._numbers import plain_number
 from prism.errors import DefinitionError
 from prism.statechart._appendix_d import ends_of, first_leaves
 from prism.statechart._hierarchy import Arc, Hierarchy, HistoryAt, Node, Problem, Target
 from prism.statechart._parts import State, as_state, as_tuple, as_written, in_order, with_insides
-from prism.statechart.memory import plain_number
 from prism.statechart.states import MOST_NAMED, SEPARATOR, joined, state_text
 from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transition, trigger_text
 

@@ -13,14 +13,14 @@ from __future__ import annotations
 
 import copyreg
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy, deepcopy
 from dataclasses import dataclass, field
-from numbers import Integral, Real
 from typing import Any
 from weakref import ref
 
+from prism._numbers import plain_number
 from prism.errors import AgentError
 
 
@@ -30,28 +30,6 @@ def field_of(agent: Any, name: str) -> Any:
         return getattr(agent, name, None)
     except Exception:
         return None
-
-
-def plain_number(value: Any) -> Any:
-    """Return a number, also one of numpy's, as Python's own, and an array as a list.
-
-    Anything else is returned as it is.
-    """
-    if type(value) in (int, float, bool, str):
-        return value
-    if isinstance(value, Real):
-        return int(value) if isinstance(value, Integral) else float(value)
-    # numpy's truth values, too, are of none of the types in `numbers`
-    return value.tolist() if type(value).__module__ == "numpy" else value
-
-
-def plain_data(value: Any) -> Any:
-    """Return data with the numbers and arrays of numpy in it as Python's own."""
-    if isinstance(value, Mapping):
-        return {key: plain_data(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain_data(each) for each in value]
-    return plain_number(value)
 
 
 def count_of(agent: Any, name: str) -> int | None:
@@ -88,8 +66,7 @@ def random_of(agent: Any) -> Any:
     """
     numbers = getattr(agent, "chart_random", None) or getattr(agent, "random", None)
     if not hasattr(numbers, "random"):
-        cure = "set its attribute random to random.Random(seed)"
-        raise AgentError(f"{type(agent).__name__} has no random numbers to draw: {cure}")
+        raise AgentError(f"{type(agent).__name__} needs random numbers: set its attribute random")
     return numbers
 
 

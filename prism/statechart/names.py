@@ -17,7 +17,8 @@ from os import urandom
 from sys import intern
 from typing import Any
 
-from prism.statechart.memory import field_of, kept_beside, plain_number
+from prism._numbers import plain_number
+from prism.statechart.memory import field_of, kept_beside
 from prism.statechart.states import joined
 
 Keys = str | tuple[str, ...] | None

@@ -12,9 +12,9 @@ from operator import attrgetter
 from sys import intern
 from typing import Any, Generic, Literal, TypeVar
 
+from prism._numbers import plain_number
 from prism.errors import DefinitionError, FieldValueError
 from prism.statechart._parts import Action, Guard, History, StateT_co, as_tuple, call_problems
-from prism.statechart.memory import plain_number
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import joined, state_text
 

@@ -12,10 +12,10 @@ from itertools import accumulate
 from math import inf, log1p
 from typing import Any
 
+from prism._numbers import plain_number
 from prism.errors import SimulationError
 from prism.randomness import RandomStream, index_at, total_of
 from prism.runlog.writer import Moment
-from prism.statechart.memory import plain_number
 from prism.statechart.states import state_text
 from prism.statechart.transitions import Edge
 from prism.worlds._agent import Agent

@@ -109,15 +109,15 @@ class Events(Recorder):
 
     def joined(self, agent: Any, parent: Any = None) -> None:
         """Log that an agent has joined, and who bore it."""
-        self.emit(
-            events.AGENT_JOINED,
-            agent_id=agent.agent_id,
-            chart=agent._kind.chart.name,
-            display_name=agent.name,
-            state=state_text(agent.state),
+        keys = {
+            "agent_id": agent.agent_id,
+            "chart": agent._kind.chart.name,
+            "display_name": agent.name,
+            "state": state_text(agent.state),
             **agent.described(),
             **({} if parent is None else {"parent": parent.agent_id}),
-        )
+        }
+        report(self.logger, "info", events.AGENT_JOINED, keys)
 
     def left(self, agent: Any, ticks: int) -> None:
         """Log that an agent has left, after some ticks in its state."""

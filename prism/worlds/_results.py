@@ -11,8 +11,8 @@ from math import isfinite
 from typing import Any
 
 from prism._faults import location_of_method
+from prism._numbers import plain_number
 from prism.errors import SimulationError
-from prism.statechart.memory import plain_number
 from prism.statechart.states import state_text
 from prism.worlds._events import Events
 from prism.worlds._spaces import Plane, Space

@@ -13,12 +13,12 @@ from heapq import heappop, heappush
 from operator import itemgetter
 from typing import Any
 
+from prism._numbers import plain_number
 from prism.errors import FieldValueError, SimulationError, UnknownTriggerError
 from prism.randomness import RandomStream
 from prism.randomness.stream import GOLDEN, all_mixed, mixed
 from prism.runlog import SimulatedClock
 from prism.runlog.writer import Moment
-from prism.statechart.memory import plain_number
 from prism.statechart.names import unknown_trigger_problem
 from prism.statechart.states import state_text
 from prism.statechart.transitions import TIMEOUT, Edge

@@ -9,6 +9,7 @@ from pathlib import Path
 from reprlib import repr as brief
 from typing import Any, ClassVar, Protocol, TypedDict
 
+from prism._numbers import plain_number
 from prism.errors import InputError
 from prism.llm import Model
 from prism.reasoner import BaseWriter
@@ -16,7 +17,6 @@ from prism.runlog import SimulatedClock
 from prism.runs import WriterOptions
 from prism.runs.options import DeciderOptions
 from prism.statechart import Decider
-from prism.statechart.memory import plain_number
 from prism.telemetry.loggers import EventLogger
 from prism.worlds.fields import Declares, Field, read_value, refuse_unknown
 

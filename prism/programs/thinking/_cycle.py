@@ -9,6 +9,7 @@ from functools import cache
 from itertools import takewhile
 from typing import Literal
 
+from prism._numbers import plain_number
 from prism.errors import BudgetSpentError, FieldValueError
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
@@ -18,7 +19,6 @@ from prism.programs.thinking._prompts import Paged
 from prism.reasoner import Cost
 from prism.reasoner.wording import shortened
 from prism.statechart import Statechart, Transition
-from prism.statechart.memory import plain_number
 
 CycleOutcome = Literal["done", "refused", "unusable", "failed"]
 

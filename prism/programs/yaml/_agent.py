@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from prism._numbers import plain_number
 from prism.errors import FieldValueError, InputError
 from prism.programs._documents import as_data
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
@@ -23,7 +24,6 @@ from prism.programs.yaml._sandbox import (
 )
 from prism.programs.yaml._workflow import Step, Workflow
 from prism.reasoner import Cost, TextCall, Written
-from prism.statechart.memory import plain_number
 from prism.telemetry import events
 from prism.telemetry.loggers import EventLogger, describe, warn_standard
 from prism.worlds.guests import Services

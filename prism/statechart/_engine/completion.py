@@ -199,10 +199,9 @@ class RunToCompletion(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            problem = f"agent {agent_name(agent)!r} does not rest in {MOST_STEPS} steps, the last "
-            problem += repr(trigger)
+            problem = f"{agent_name(agent)!r} does not rest in {MOST_STEPS} steps, last {trigger!r}"
             cure = "make an action stop firing, or guard the eventless transitions"
-            raise errors.RunawayError(f"chart {self.name!r}: {problem}: {cure}")
+            raise errors.RunawayError(f"chart {self.name!r}: agent {problem}: {cure}")
 
     # Actions, and the commit
 
