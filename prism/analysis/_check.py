@@ -114,11 +114,8 @@ class Rules:
 
         strange = [str(each) for each in options or () if not self._allows(state, trigger, each)]
         if strange and not unknown:
-            ends = [
-                step.target for step in self._steps_of(state) if is_meant(trigger, step.trigger)
-            ]
             offered = f"{', '.join(strange)} offered on {trigger}"
-            allowed = ", ".join(dict.fromkeys(ends)) or f"no {trigger}"
+            allowed = ", ".join(dict.fromkeys(self._ends(state, trigger))) or f"no {trigger}"
             yield Fault("unknown_option", offered, f"{state} allows {allowed}")
 
         if options is not None and chosen not in options:
@@ -145,25 +142,32 @@ class Rules:
         leaves = [state] if self._regions is None else state.split(SEPARATOR)
         return [step for leaf in leaves for step in self._steps.get(leaf, ())]
 
+    def _ends(self, state: str, trigger: str) -> list[str]:
+        """Return the targets of the steps from a state on a trigger."""
+        return [step.target for step in self._steps_of(state) if is_meant(trigger, step.trigger)]
+
     def _allows(self, source: str, trigger: str, target: str) -> bool:
-        ends = {step.target for step in self._steps_of(source) if is_meant(trigger, step.trigger)}
+        ends = self._ends(source, trigger)
         if self._regions is None:
             return target in ends
         # a step of several regions enters only what their transitions lead to
         entered = {*target.split(SEPARATOR)} - {*source.split(SEPARATOR)}
-        return bool(ends) and ends.issuperset(entered)
+        return bool(ends) and entered.issubset(ends)
 
     def _allowed_in(self, state: str) -> str:
         steps = [f"{step.trigger} to {step.target}" for step in self._steps_of(state)]
         return f"{state} allows {', '.join(steps) or 'no transition'}"
 
 
-_CASES: Mapping[str, Sequence[str]] = {
-    "agent.joined": ("state",),
-    "statechart.transition": ("from_state", "to_state", "trigger", "ticks_in_state", "threshold"),
-    "reasoner.decision": ("state", "trigger", "options", "chosen"),
+_CHECKS: Mapping[str, tuple[Callable[..., Iterator[Fault]], Sequence[str]]] = {
+    "agent.joined": (Rules.state_faults, ("state",)),
+    "statechart.transition": (
+        Rules.transition_faults,
+        ("from_state", "to_state", "trigger", "ticks_in_state", "threshold"),
+    ),
+    "reasoner.decision": (Rules.decision_faults, ("state", "trigger", "options", "chosen")),
 }
-"""What is checked of an event of each kind."""
+"""The check of each kind of event, and the keys of the event that it takes."""
 
 # Events without a chart belong to this one. An agent times out by the limit of its last joining.
 _CHECKED = """
@@ -268,18 +272,13 @@ def _note_faults(log: Log, rules: Rules) -> None:
         "create or replace temp table faulty as select run, line, agent_id, '' as kind, "
         "'' as logged, '' as allowed, 0 as number from checked limit 0"
     )
-    checks: Mapping[str, Callable[..., Iterator[Fault]]] = {
-        "agent.joined": rules.state_faults,
-        "statechart.transition": rules.transition_faults,
-        "reasoner.decision": rules.decision_faults,
-    }
     number = 0
-    for event, keys in _CASES.items():
+    for event, (check, keys) in _CHECKS.items():
         names = ", ".join(f'"{key}"' for key in keys)
         cases = execute(f"select distinct {names} from checked where event = ?", [event]).fetchall()
         same = " and ".join(f'"{key}" is not distinct from ?' for key in keys)
         for case in cases:
-            for fault in checks[event](*case):
+            for fault in check(rules, *case):
                 number -= 1
                 execute(
                     "insert into faulty select run, line, agent_id, ?, ?, ?, ? from checked "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -72,9 +71,9 @@ class ArrayWorld(Population):
     network: ArrayNetwork
 
     def __init__(self, size: int | Sequence[int], *, seed: int = 0, **parameters: Any) -> None:
+        values = {name: getattr(type(self), name) for name in dir(type(self)) if name[0] != "_"}
         kinds = str | int | float | np.number
-        members = inspect.getmembers(type(self), lambda value: isinstance(value, kinds))
-        self._parameters = {name: value for name, value in members if name[0] != "_"}
+        self._parameters = {name: each for name, each in values.items() if isinstance(each, kinds)}
         if unknown := [name for name in parameters if name not in self._parameters]:
             raise FieldTypeError(f"{unknown[0]!r} is none of {', '.join(self._parameters)}")
         self._parameters |= parameters

@@ -143,8 +143,10 @@ def show(
     memory = Memory.read(file)
     entries = [*_entries(memory)]
     if tag is not None:
-        entries = [each for each in entries if each["tag"] == tag.replace(" ", "_")]
-        entries += _versions(memory, tag)
+        name = tag.replace(" ", "_")
+        entries = [each for each in entries if each["tag"] == name]
+        for number, value in enumerate(memory.versions(name), 1):
+            entries.append({"where": f"version {number}", "tag": tag, "value": value})
 
     facts = {
         "state": memory.state,
@@ -192,11 +194,6 @@ def _entries(memory: Memory) -> Iterator[dict[str, Any]]:
     for where, values in parts.items():
         for tag, value in values.items():
             yield {"where": where, "tag": tag, "value": value}
-
-
-def _versions(memory: Memory, tag: str) -> Iterator[dict[str, Any]]:
-    for number, value in enumerate(memory.versions(tag.replace(" ", "_")), 1):
-        yield {"where": f"version {number}", "tag": tag, "value": value}
 
 
 def _print_entries(entries: list[dict[str, Any]], none: str, *, as_json: bool) -> None:

@@ -53,10 +53,8 @@ def print_outcome(outcome: Outcome[Any], *, as_json: bool) -> None:
 
 def print_results(results: Any) -> None:
     """Print states and measures of the rounds, and the totals."""
-    print_heading(
-        "Agents in each state at the end of a round "
-        f"({counted(results.agents, 'agent')} at the end)"
-    )
+    agents = counted(results.agents, "agent")
+    print_heading(f"Agents in each state at the end of a round ({agents} at the end)")
     _print_rounds([each.states for each in results.rounds], absent=0)
     if any(each.measures for each in results.rounds):
         print_heading("Measures at the end of a round")

@@ -260,10 +260,8 @@ def _askers(
     elif writer is not None and writer == model:
         # one model that does both has the settings of the file, such as prices, for both
         writes = WriterOptions()
-    return {
-        "reasoner": PolicyOptions(policy) if policy is not None else decider,
-        "writer": writes,
-    }
+    reasoner = decider if policy is None else PolicyOptions(policy)
+    return {"reasoner": reasoner, "writer": writes}
 
 
 def _value(text: str) -> Any:

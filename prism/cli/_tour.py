@@ -15,8 +15,7 @@ from prism.cli._screen import print_heading, say
 from prism.errors import InputError
 
 _AGENTS = 300
-_ARMS = {"no warning": (), "a warning in round 10": ("warning@10",)}
-_FOLDERS = {"no warning": "unwarned", "a warning in round 10": "warned"}
+_ARMS = {"no warning": ("unwarned", ()), "a warning in round 10": ("warned", ("warning@10",))}
 _TITLE = "People who know the rumour, in %; thick: mean"
 _CAPTION = "one of the runs: seed 1, no warning; decisions to stay count, too"
 
@@ -46,12 +45,12 @@ def tour(
 
     curves: dict[str, list[list[float]]] = {arm: [] for arm in _ARMS}
     for seed in range(1, seeds + 1):
-        for arm, treatments in _ARMS.items():
+        for arm, (folder, treatments) in _ARMS.items():
             run = Run(Rumour(friends=10), _AGENTS, seed=seed, treatments=treatments)
-            results = run.keep(out / _FOLDERS[arm]).results if seed == 1 else run.run()
+            results = run.keep(out / folder).results if seed == 1 else run.run()
             curves[arm].append([100 * (share or 0) for share in results.series("reached")])
 
-    events, warned = (_events(out / folder) for folder in _FOLDERS.values())
+    events, warned = (_events(out / folder) for folder, _ in _ARMS.values())
     _draw(out, curves, events)
     parts = {
         f"Does a warning stop a rumour? {_AGENTS} people, {seeds} seeds.": _answer(curves),

@@ -45,12 +45,7 @@ class WorkflowRun(AloneRun):
         if unused := [name for name in self.parameters if name not in text]:
             warn_standard(f"{self.file}: unused variables: {', '.join(unused)}")
         agent = WorkflowAgent(
-            self._workflow,
-            None,
-            self.parameters,
-            agent_id=self.agent_id,
-            turns=self.rounds,
-            logger=logger,
+            self._workflow, None, self.parameters, agent_id=self.agent_id, turns=self.rounds
         )
         return _loop_of(self, agent, logger)
 

@@ -227,9 +227,7 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
         spent: Receives what was paid for.
     """
     answers: dict[str, dict[str, Any]] = {}
-    if not path.exists():
-        return answers
-    for line in read_journal(path):
+    for line in read_journal(path) if path.exists() else ():
         kind = line.get("kind")
         spent.add(line)
         if kind in (CALL, LOADED):
@@ -300,10 +298,9 @@ class JournalledPart(Wrapped):
         ids = [self._journal.new_id(each) for each in questions]
         earlier = [*map(self._earlier, questions, ids)]
         open_ones = [each for each, answer in enumerate(earlier) if answer is None]
-        if open_ones:
-            new = await all_of(self._one(questions[each], ids[each]) for each in open_ones)
-            for each, answer in zip(open_ones, new, strict=True):
-                earlier[each] = answer
+        new = await all_of(self._one(questions[each], ids[each]) for each in open_ones)
+        for each, answer in zip(open_ones, new, strict=True):
+            earlier[each] = answer
         return earlier
 
     def _earlier(self, question: Any, answer_id: str) -> Any:

@@ -137,11 +137,10 @@ def _stopping(options: Model) -> dict[str, Any]:
     share = options.stop_at_fallbacks
     if share == "never":
         return {}
-    # a user who limits the spending wants the run to continue after that
-    return {
-        "stop_at": DEFAULT_SHARE if share is None else share,
-        "counts_budget": share is not None,
-    }
+    if share is None:
+        # a user who limits the spending wants the run to continue after that
+        return {"stop_at": DEFAULT_SHARE, "counts_budget": False}
+    return {"stop_at": share, "counts_budget": True}
 
 
 def _client_of(model: Model, seed: int) -> dict[str, Any]:
@@ -152,10 +151,8 @@ def _client_of(model: Model, seed: int) -> dict[str, Any]:
     """
     if model.client is None:
         return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
-    limits = {name: getattr(model, name) for name in _OF_A_CLIENT}
-    set_limits = {name: value for name, value in limits.items() if value is not None}
-    return {
-        "client": model.client,
-        "model": model.model or None,
-        "patience": PATIENCE_SECONDS,
-    } | set_limits
+    limits: dict[str, Any] = {"patience": PATIENCE_SECONDS}
+    for name in _OF_A_CLIENT:
+        if (limit := getattr(model, name)) is not None:
+            limits[name] = limit
+    return {"client": model.client, "model": model.model or None, **limits}

@@ -136,10 +136,8 @@ class WriterOptions:
 
     def to_config(self) -> dict[str, Any]:
         """Return the options as plain data."""
-        model = self.model
-        plain = model.to_config() if isinstance(model, Model) else model
-        others = {name: getattr(self, name) for name in ("max_length", "language")}
-        return {"model": plain, **others}
+        model = self.model.to_config() if isinstance(self.model, Model) else None
+        return {"model": model, "max_length": self.max_length, "language": self.language}
 
 
 def require_model_of(decider: DeciderOptions, writer: WriterOptions | None) -> None:

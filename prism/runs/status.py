@@ -143,15 +143,10 @@ def _last_event(log: Path) -> dict[str, Any]:
     Raises:
         InputError: If the file is no log.
     """
-    if log.suffix == ".gz":
-        with gzip.open(log) as packed:
-            lines = packed.read().split(b"\n")
-    else:
-        with log.open("rb") as file:
-            is_log = file.read(1) in (b"", b"{", b"\x00")
-            file.seek(max(log.stat().st_size - _TAIL_BYTES, 0))
-            lines = file.read().split(b"\n")
-        if not is_log:
+    with gzip.open(log) if log.suffix == ".gz" else log.open("rb") as file:
+        if file.read(1) not in (b"", b"{", b"\x00"):
             raise InputError("is no log of a run: give its folder or its log", path=log)
+        file.seek(max(file.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
+        lines = file.read().split(b"\n")
     events = map(read_line, reversed(lines))
     return next((event for event in events if event is not None), {})

@@ -60,21 +60,14 @@ def latex_of(comparison: Differences) -> str:
     corrected p-value and the effect.
     """
     percent = f"{100 * comparison.confidence:g}"
-    rows = [
-        (
-            ", ".join(filter(None, (row.title, row.setting))),
-            row.second,
-            *_rounded(row),
-            "$< .001$" if (row.p_holm or 0) < 0.001 else f"${row.p_holm:.3f}$",
-            "" if row.effect is None else f"${row.effect:.2f}$",
-        )
-        for row in comparison.differences
-        if row.p is not None
-    ]
-    lines = [
-        f"{_escaped(title)} & {_escaped(group)} & " + " & ".join(cells) + r" \\"
-        for title, group, *cells in rows
-    ]
+    lines = []
+    for row in comparison.differences:
+        if row.p is not None:
+            measure = ", ".join(filter(None, (row.title, row.setting)))
+            p_holm = "$< .001$" if (row.p_holm or 0) < 0.001 else f"${row.p_holm:.3f}$"
+            effect = "" if row.effect is None else f"${row.effect:.2f}$"
+            cells = [_escaped(measure), _escaped(row.second), *_rounded(row), p_holm, effect]
+            lines.append(" & ".join(cells) + r" \\")
     holm = r"$p_{\mathrm{Holm}}$"
     head = rf"Measure & Group & Difference & {percent}\,\% interval & {holm} & Effect \\"
     return "\n".join([*_RULES, r"\toprule", head, r"\midrule", *lines, *_END, ""])

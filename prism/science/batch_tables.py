@@ -84,26 +84,18 @@ class Batch:
         Measures are those of the world in the last round, and for the feed also those of
         the table ``run_measures``.
         """
-        return table_of(
-            [
-                run_row(
-                    {**_head(run), "status": run.status, "error": run.error},
-                    _parameters(run),
-                    run.row.get("results", {}),
-                )
-                for run in self.runs
-            ]
-        )
+        rows = []
+        for run in self.runs:
+            head = {**_head(run), "status": run.status, "error": run.error}
+            rows.append(run_row(head, _parameters(run), run.row.get("results", {})))
+        return table_of(rows)
 
     def rounds(self) -> DuckDBPyRelation:
         """Return one row per run and round: parameters, states, counts and measures."""
-        return table_of(
-            [
-                row
-                for run in self.runs
-                for row in round_rows(_head(run), _parameters(run), run.row.get("results", {}))
-            ]
-        )
+        rows: list[Mapping[str, Any]] = []
+        for run in self.runs:
+            rows += round_rows(_head(run), _parameters(run), run.row.get("results", {}))
+        return table_of(rows)
 
     def outcomes(self) -> list[str]:
         """Return the columns of ``results`` that are measures; without any, the totals."""

@@ -28,17 +28,7 @@ from prism.social._posts import Draft, Post, PostKind
 from prism.social._rankings import RANKINGS, Ranking, by_own_method, refresh
 from prism.social._readers import KINDS_OF_ACTS, Reader, chart_of, reader_of
 from prism.social.parameters import HOURS, SECONDS_PER_HOUR
-from prism.statechart import AgentState
-from prism.statechart.social import (
-    ACTION_DONE,
-    COMPOSE_DONE,
-    DECIDES,
-    FEED_READY,
-    HAS_IDEA,
-    IGNORES,
-    ROUND_ENDS,
-    SEES_POST,
-)
+from prism.statechart import AgentState, social
 from prism.telemetry.events import POST_DISLIKED, POST_LIKED, POST_WEIGHED
 from prism.worlds import Agent, during
 from prism.worlds.decisions import Writing
@@ -148,7 +138,7 @@ class Feed(Posting):
             await self.activate(agent for _, agent in self._run_turns.in_order(busy))
         for _, reader in self._run_turns.in_order(self.agents):
             if reader.state is not AgentState.IDLE:
-                reader.fire(ROUND_ENDS)
+                reader.fire(social.ROUND_ENDS)
 
     # The steps
 
@@ -160,7 +150,7 @@ class Feed(Posting):
         if self.visit_chance < 1 and not reader.random.chance(self.visit_chance):
             return
         if refresh(self, reader):
-            reader.fire(FEED_READY)
+            reader.fire(social.FEED_READY)
 
     @during(AgentState.SCROLLING)
     def look_at_next(self, reader: Reader) -> None:
@@ -168,19 +158,19 @@ class Feed(Posting):
         if not self._has_idea(reader) and reader.unread:
             reader.post = post = reader.unread.pop(0)
             reader.looked_at.append(post.number)
-            reader.fire(SEES_POST, post)
+            reader.fire(social.SEES_POST, post)
 
     @during(AgentState.EVALUATING)
     async def weigh_post(self, reader: Reader) -> None:
         """Decide how to react to a post, if it is relevant enough."""
         post = reader.post
         if post is None:
-            reader.fire(IGNORES)
+            reader.fire(social.IGNORES)
             return
         is_engaged = self.should_engage(reader, post)
         self._log_weighing(reader, post)
         if not is_engaged:
-            reader.fire(IGNORES, post)
+            reader.fire(social.IGNORES, post)
             self._pass_by(reader, post)
             return
 
@@ -189,7 +179,7 @@ class Feed(Posting):
             reader.acts = self._acts_of(reader, post)
             prompt = situation_of(self, post)
         weights = odds_of(self, reader, post)
-        chosen = await reader.decide(DECIDES, post, weights=weights, prompt=prompt)
+        chosen = await reader.decide(social.DECIDES, post, weights=weights, prompt=prompt)
         if chosen is AgentState.COMPOSING:
             # of those who choose among all acts, composing means a post of their own
             reader.pending_action = "post" if reader.acts else None
@@ -207,13 +197,13 @@ class Feed(Posting):
             kind = _ALL_KINDS[stream.weighted_index(weights)]
         if kind is None or not self._may_write(reader, kind, post):
             reader.pending_action = None
-            reader.fire(COMPOSE_DONE, post)
+            reader.fire(social.COMPOSE_DONE, post)
             return
         reader.pending_action = kind
         await self._draft(reader, kind, stream)
         if kind == "post":
             self._publish_draft(reader, kind)
-        reader.fire(COMPOSE_DONE, post)
+        reader.fire(social.COMPOSE_DONE, post)
         if kind == "post":
             reader.pending_action = None
 
@@ -228,7 +218,7 @@ class Feed(Posting):
                 await self._draft(reader, kind, self._stream_of_text(reader))
             self._publish_draft(reader, kind)
         reader.pending_action = None
-        reader.fire(ACTION_DONE, reader.post)
+        reader.fire(social.ACTION_DONE, reader.post)
 
     @during(AgentState.ENGAGING_LIKE)
     def like_post(self, reader: Reader) -> None:
@@ -238,7 +228,7 @@ class Feed(Posting):
             post.likes += 1
             self._run_turns.counts["likes"] += 1
             self._log_vote(POST_LIKED, reader, post)
-        reader.fire(ACTION_DONE, post)
+        reader.fire(social.ACTION_DONE, post)
 
     # What your own feed may override
 
@@ -246,7 +236,12 @@ class Feed(Posting):
         """Return whether a post is relevant enough for an agent."""
         return reader.relevance(post) >= self.engagement * reader.engagement_threshold
 
-    def rank(self, reader: Reader, posts: Sequence[Post], stream: RandomStream) -> Iterable[Post]:  # noqa: ARG002
+    def rank(
+        self,
+        reader: Reader,  # noqa: ARG002
+        posts: Sequence[Post],
+        stream: RandomStream,  # noqa: ARG002
+    ) -> Iterable[Post]:
         """Return posts in the order in which an agent's feed shows them.
 
         By default, the parameter ``feed`` selects the ranking. Override this method to use your
@@ -313,7 +308,7 @@ class Feed(Posting):
 
         reader.before_idea = wait(rate, reader.random)
         reader.post, reader.pending_action = None, "post"
-        reader.fire(HAS_IDEA)
+        reader.fire(social.HAS_IDEA)
         return True
 
     def _acts_of(self, reader: Reader, post: Post) -> frozenset[PostKind]:

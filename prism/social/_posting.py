@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +113,8 @@ class Posting(Parameters):
         self, author_id: str, kind: PostKind, draft: Draft, parent: Post | None, name: str | None
     ) -> Post:
         number, time = len(self.posts), self._run_turns.seconds()
-        name = name or self._new_id(number)
+        numbered = (f"post_{each:06}" for each in count(number))
+        name = name or next(each for each in numbered if each not in self._ids)
         post = Post(name, author_id, kind, draft, parent, number, time)
         self.posts.append(post)
         self._ids.add(post.post_id)
@@ -137,11 +138,6 @@ class Posting(Parameters):
         if self.up_treated or self.down_treated:
             self._treat(post)
         return post
-
-    def _new_id(self, number: int) -> str:
-        while (name := f"post_{number:06}") in self._ids:
-            number += 1
-        return name
 
     def _treat(self, post: Post) -> None:
         """Give a post the like or dislike of the arm to which it is assigned."""

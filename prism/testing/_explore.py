@@ -21,8 +21,6 @@ Contexts = st.SearchStrategy[Any] | Mapping[str, st.SearchStrategy[Any]]
 Invariant = Callable[[Any], object]
 """``invariant(agent)``: raises, or returns False, if something that must always hold does not."""
 
-_STEERED = st.integers(0, 9)
-
 
 @dataclass(frozen=True, slots=True)
 class _Step:
@@ -48,7 +46,7 @@ def _steps(draw: st.DrawFn) -> _Step:
 
     # hypothesis shrinks towards 0, so towards events drawn from all triggers: when it deletes a
     # step, those after it stay the same events, and loops can be cut out one step at a time
-    is_steered = draw(_STEERED) > 0
+    is_steered = draw(st.integers(0, 9)) > 0
     reactions = machine.chart.valid_triggers(state) if _is_whole_state(machine.chart, state) else []
     of_state = machine.any_trigger.filter(reactions.__contains__)
     trigger = draw(of_state if is_steered and reactions else machine.any_trigger)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
@@ -91,7 +92,6 @@ class Agent(Declares):
     attributes: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     has_left: ClassVar[bool] = False
     _begin_state: ClassVar[Any] = None
-    _inbox: ClassVar[deque[Message] | None] = None
     _notes: ClassVar[Sequence[str]] = ()
     _notes_transitions: ClassVar[bool] = True
     # ticks in its state before a self-transition began ticks_in_state anew
@@ -138,14 +138,11 @@ class Agent(Declares):
 
     # What steps read
 
-    @property
+    @cached_property
     def inbox(self) -> deque[Message]:
         """Messages that it has received, oldest first."""
         # most agents never get one, and an empty deque takes as much memory as the rest
-        messages = self._inbox
-        if messages is None:
-            messages = cast(Any, self)._inbox = deque()
-        return messages
+        return deque()
 
     @property
     def random(self) -> RandomStream:
@@ -365,5 +362,5 @@ class Agent(Declares):
 
     def __repr__(self) -> str:
         """Show its kind, id and state."""
-        state = getattr(self, "state", None)
-        return f"<{type(self).__name__} {self.agent_id or '?'}{f' in {state}' if state else ''}>"
+        where = f" in {self.state}" if self.state else ""
+        return f"<{type(self).__name__} {self.agent_id or '?'}{where}>"

@@ -12,26 +12,22 @@ from prism.runlog import SimulatedClock
 from prism.runlog.writer import Moment
 from prism.statechart.names import identify
 from prism.statechart.states import state_text
-from prism.telemetry.events import (
-    AGENT_JOINED,
-    AGENT_LEFT,
-    AGENTS_PICTURED,
-    ANSWER_DISCARDED,
-    DECISION,
-    MESSAGE_SENT,
-    POST_WEIGHED,
-    TEXT_WRITTEN,
-    TRANSITION,
-)
+from prism.telemetry import events
 from prism.telemetry.instruments import Level
 from prism.telemetry.loggers import EventLogger, Recorder, is_heard, report
 
 _RESERVED = ("event", "timestamp", "round", "tick")
 
 _OF_AN_AGENT = {
-    AGENT_JOINED, AGENT_LEFT, TRANSITION, DECISION, ANSWER_DISCARDED, TEXT_WRITTEN,
-    MESSAGE_SENT, POST_WEIGHED,
-}  # fmt: skip
+    events.AGENT_JOINED,
+    events.AGENT_LEFT,
+    events.TRANSITION,
+    events.DECISION,
+    events.ANSWER_DISCARDED,
+    events.TEXT_WRITTEN,
+    events.MESSAGE_SENT,
+    events.POST_WEIGHED,
+}
 """Events that are logged only for the agents that the log covers."""
 
 
@@ -121,18 +117,18 @@ class Events(Recorder):
             **agent.described(),
             **({} if parent is None else {"parent": parent.agent_id}),
         }
-        report(self.logger, "info", AGENT_JOINED, keys)
+        report(self.logger, "info", events.AGENT_JOINED, keys)
 
     def left(self, agent: Any, ticks: int) -> None:
         """Log that an agent has left, after some ticks in its state."""
         chart = agent._kind.chart.name
         about = {"chart": chart, "state": state_text(agent.state), "ticks_in_state": ticks}
-        self.emit(AGENT_LEFT, agent_id=agent.agent_id, **about)
+        self.emit(events.AGENT_LEFT, agent_id=agent.agent_id, **about)
 
     def picture(self, keys: Mapping[str, Any]) -> None:
         """Log a picture of the agents, unless it is empty."""
         if keys:
-            self.emit(AGENTS_PICTURED, **keys)
+            self.emit(events.AGENTS_PICTURED, **keys)
 
     def emit(self, event: str, **keys: Any) -> None:
         """Log an event of the run."""

@@ -88,8 +88,7 @@ class Network(Generic[AgentT]):
 
     def wire(self) -> None:
         """Set the neighbours of every agent."""
-        for agent, others in self._links.items():
-            cast(Any, agent).neighbours = AgentSet(others)
+        self._changed(*self._links)
 
     def _link(self, one: AgentT, other: AgentT) -> None:
         if one is other:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import chain
+from itertools import chain, count
 from operator import attrgetter
 from typing import Any
 
@@ -43,7 +43,7 @@ class Population:
         self._set: AgentSet[Any] | None = None
         self._canonical: list[Agent] | None = None
         self._ids: set[str] = set()
-        self._numbers: Counter[str] = Counter()
+        self._numbers: defaultdict[str, Iterator[int]] = defaultdict(lambda: count(1))
         self._keys_of = partial(keys_of, 3, turns.seed, "agent")
 
     # Joining and leaving
@@ -97,10 +97,8 @@ class Population:
 
     def _numbered(self, start: str) -> str:
         """Return the next id with a beginning that no agent has."""
-        self._numbers[start] += 1
-        while (agent_id := f"{start}{self._numbers[start]}") in self._ids:
-            self._numbers[start] += 1
-        return agent_id
+        names = (f"{start}{number}" for number in self._numbers[start])
+        return next(name for name in names if name not in self._ids)
 
     def _describe(self) -> None:
         kinds = [*self.kinds, *kinds_of(type(self._world))]

@@ -122,11 +122,10 @@ class Space(_Ground[AgentT, int]):
             FieldValueError: If the agent is in no cell.
         """
         cell = self.place_of(agent)
-        inside = self._inside
         return AgentSet(
             other
             for each in (*self.near(cell), cell)
-            for other in inside.get(each, ())
+            for other in self._inside.get(each, ())
             if other is not agent
         )
 

@@ -67,7 +67,7 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
     for each in waiting:
         agent, running, waits = each
         is_late = type(waits) is Deciding and first[waits.agent] is not waits
-        then: Waiting | None
+        then: Waiting | None = each
         if agent.has_left:
             if type(waits) is Deciding and not is_late:
                 waits.discard("left")
@@ -76,12 +76,9 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
         if is_late:
             # a second question to an agent, which has waited for the first one's answer
             settled = None if waits.is_stale else waits.settle()
-            then = each
             if settled is not waits:
                 then = await outside(turns, advance(turns, agent, running, settled))
-        elif type(waits) is Receiving and not (waits.agent.inbox or is_quiet):
-            then = each
-        else:
+        elif type(waits) is not Receiving or waits.agent.inbox or is_quiet:
             then = await outside(turns, advance(turns, agent, running, waits.result()))
         if then is not None:
             following.append(then)

@@ -73,9 +73,7 @@ def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
     check_classes(cls, [each for each in kinds if issubclass(each, Agent)])
 
     def summary(name: str) -> str:
-        method = getattr(cls, name)
-        # a measure may have a label
-        return getattr(method, "title", (getdoc(method) or "").partition("\n")[0])
+        return (getdoc(getattr(cls, name)) or "").partition("\n")[0]
 
     return {
         "world": cls.__name__,
@@ -99,7 +97,10 @@ def about_world(cls: type[World[Any]], address: str | None) -> dict[str, Any]:
         "treatments": [
             {"treatment": name, "doc": summary(name)} for name in marked(cls, TREATMENT)
         ],
-        "measures": [{"measure": name, "doc": summary(name)} for name in marked(cls, MEASURE)],
+        "measures": [
+            {"measure": name, "doc": title or summary(name)}
+            for name, title in marked(cls, MEASURE).items()
+        ],
     }
 
 

@@ -177,8 +177,7 @@ class Deciding(Waits):
             if made is None:
                 self.discard("not_enabled")
             return made
-        how = {"asked_in": self.state}
-        return chart.fire_to(agent, self.trigger, self.answer, self.context, **how)
+        return chart.fire_to(agent, self.trigger, self.answer, self.context, asked_in=self.state)
 
     def discard(self, reason: str) -> None:
         """Log an answer that no longer applies."""

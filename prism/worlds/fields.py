@@ -376,9 +376,8 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
     """
 
     def decorate(method: Any) -> Any:
-        setattr(method, MEASURE, True)
-        if label or unit:
-            method.title = f"{label or method.__name__} ({unit})".removesuffix(" ()")
+        title = f"{label or method.__name__} ({unit})".removesuffix(" ()")
+        setattr(method, MEASURE, title if label or unit else "")
         return method
 
     return decorate if method is None else decorate(method)
@@ -386,8 +385,7 @@ def measure(method: Any = None, /, *, label: str = "", unit: str = "") -> Any:
 
 def titles_of(cls: type) -> dict[str, str]:
     """Return the measures of a world's class in words with their units, if they have any."""
-    titles = {name: getattr(getattr(cls, name), "title", "") for name in marked(cls, MEASURE)}
-    return {name: title for name, title in titles.items() if title}
+    return {name: title for name, title in marked(cls, MEASURE).items() if title}
 
 
 def treatment(method: MethodT) -> MethodT:

@@ -73,8 +73,7 @@ class Guest(Agent, Generic[ObjectT]):
             raise AgentError(f"{object!r} is no agent, and has no act(self, world)")
         chart = getattr(object, "chart", PRESENT_CHART)
         kind: Any = cast(Any, _kind_of)(cls, type(object), chart)
-        made: Guest[ObjectT] = super().__new__(kind)
-        return made
+        return cast("Guest[ObjectT]", super().__new__(kind))
 
     def __getattr__(self, name: str) -> Any:
         """Look up in the object what the guest lacks."""
@@ -84,8 +83,7 @@ class Guest(Agent, Generic[ObjectT]):
 
     def act(self, world: Any) -> Any:
         """Let the object take its turn."""
-        guest: Any = self.object
-        return guest.act(world)
+        return cast(Any, self.object).act(world)
 
     @property
     def state(self) -> Any:

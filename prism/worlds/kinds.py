@@ -251,15 +251,11 @@ def _kind_problems(cls: Any) -> Iterator[str]:
         yield f"{cls.__name__} never times out in {where}: {cure}"
 
 
-_ASYNC = ("tick", "close_round")
-_PLAIN = ("setup", "round_begins", "tick_begins", "tick_ends", "round_ends", "until")
-"""Hooks."""
-
-
 def _world_problems(cls: type[World[Any]]) -> Iterator[str]:
-    for name in (*_ASYNC, *_PLAIN, *marked(cls, TREATMENT), *marked(cls, MEASURE)):
-        if inspect.iscoroutinefunction(getattr(cls, name)) != (name in _ASYNC):
-            yield f"{cls.__name__}.{name} must {'not ' * (name not in _ASYNC)}be async"
+    for name in (*vars(World), *marked(cls, TREATMENT), *marked(cls, MEASURE)):
+        is_async = inspect.iscoroutinefunction(vars(World).get(name))
+        if inspect.iscoroutinefunction(getattr(cls, name, None)) != is_async:
+            yield f"{cls.__name__}.{name} must {'' if is_async else 'not '}be async"
     for mark in MARKS:
         for name in chain.from_iterable(marked(base, mark) for base in cls.__mro__[1:]):
             if name not in marked(cls, mark) and getattr(cls, name) is not None:

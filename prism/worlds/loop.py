@@ -86,15 +86,14 @@ class Loop:
         self._switches_in = getattr(run.before, "until", None)
         wording = run.writer.wording() if isinstance(run.writer, WriterOptions) else None
         answers = Answers(self.reasoner, writer, wording)
-        agents, covered = run._agents, run.log_agents
         make = turns_for(type(world), answers)
-        log = Events(logger, self.clock, relays=make is TurnsAhead or covered is not None)
+        log = Events(logger, self.clock, relays=make is TurnsAhead or run.log_agents is not None)
         self.turns: Turns = make(world, run, answers, log, self.clock)
         # a policy never waits, so yield to interruptions and to other tasks in the event loop
         self.pace: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
         self._pictures = Pictures(world, log)
         with self._explaining():
-            self._prepare(agents, covered)
+            self._prepare(run._agents, run.log_agents)
 
     @property
     def agents(self) -> Sequence[Any]:

@@ -29,7 +29,7 @@ from prism.programs.thinking._cycle import (
     reason_to_stop,
     state_of,
 )
-from prism.programs.thinking._memory import Memory, document_of, to_json
+from prism.programs.thinking._memory import Memory, to_json
 from prism.programs.thinking._prompts import Form, Paged, Pager, PagingReason, Prompt
 from prism.programs.thinking._replies import HOW_AGAIN, ActionRequest, AgentReply, folded, reader
 from prism.reasoner import Cost, TextCall, Written
@@ -88,25 +88,21 @@ class CognitiveAgent(Acting):
         self._prompt: Prompt | None = None
         # cycles and revision of its file while a run repeats what led to that
         self._file: tuple[int, str] | None = None
-        self._has_begun = False
         services = Services(writer_of(with_window(client, config)), logger)
         super().__init__(cognitive_chart(), STEPS, services, agent_id=agent_id)
-        self.state = state_of(self.memory) or CognitiveState.THINKING
+        if self._recorded is not None:
+            if memory.path is not None:
+                self._file = memory.cycle, memory.revision
+            memory.replace(Memory.read(self._recorded).to_dict())
+            self._compare_with_file()
+        self.state = state_of(memory) or CognitiveState.THINKING
 
     def join(self, services: Services) -> None:
         """Continue with the writer, log and time of a run."""
         super().join(services)
         self._pager = Pager(Form(self.config, self.actions), self._count)
         self._has_window = False
-        before = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
-        # a run is joined by an agent that may have been made in it
-        if before is not None and not self._has_begun:
-            if self.memory.path is not None:
-                self._file = self.memory.cycle, self.memory.revision
-            self.memory.replace(document_of(before))
-            self.state = state_of(self.memory) or CognitiveState.THINKING
-            self._compare_with_file()
-        self._has_begun = True
+        self._recorded = hold(self.agent_id, lambda: to_json(self.memory.to_dict()))
 
     def _compare_with_file(self) -> None:
         """Stop repeating what an earlier process did once the memory is what its file has.

@@ -117,7 +117,7 @@ class Memory:
         """
         target = Path(os.path.realpath(path))
         if not may_change(target):
-            return cls(Source.of(document_of(target)))
+            return cls(Source.of(cls._read(target, None).to_dict()))
         lock_file = _locked(target)
         try:
             return cls._read(target, lock_file)
@@ -379,11 +379,6 @@ def _by_tag(values: Mapping[str, Any], name: str, source: Source) -> dict[str, A
     if len(by_tag) < len(values) or "" in by_tag:
         raise source.error("has two memories of one tag ('a b' is a_b), or one without", (name,))
     return dict(as_data(by_tag, name))
-
-
-def document_of(path: Path) -> dict[str, Any]:
-    """Return the data of a memory as they were committed last; nothing of a missing one."""
-    return Memory.read(path).to_dict() if path.exists() or _backup(path).exists() else {}
 
 
 def _backup(path: Path) -> Path:

@@ -40,10 +40,10 @@ _Expression = Annotated[str | None, BeforeValidator(_as_source)]
 _Retries = Annotated[WholeNumber, Field(ge=0, le=100)]
 
 
-_PART_OF = {
-    "llm": "'prompt'",
-    "code": "'code'",
-    "transition": "'transition_map' or 'transition_to'",
+_PARTS_OF = {
+    "llm": ["prompt"],
+    "code": ["code"],
+    "transition": ["transition_map", "transition_to"],
 }
 
 
@@ -91,10 +91,9 @@ class StepFile(Declaration):
 
     @model_validator(mode="after")
     def _has_its_part(self) -> Self:
-        target = self.transition_map or self.transition_to
-        part = {"llm": self.prompt, "code": self.code, "transition": target}[self.type]
-        if part is None:
-            raise ValueError(f"a step of type {self.type} needs {_PART_OF[self.type]}")
+        parts = _PARTS_OF[self.type]
+        if all(getattr(self, part) is None for part in parts):
+            raise ValueError(f"a step of type {self.type} needs {' or '.join(map(repr, parts))}")
         return self
 
 

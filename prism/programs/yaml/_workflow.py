@@ -142,9 +142,8 @@ class _Reader:
     def __init__(
         self, shape: AgentFile | WorkflowFile, problems: Problems, file: Path | None
     ) -> None:
-        is_inside = isinstance(shape, AgentFile)
         self.workflow: WorkflowFile = shape.workflow if isinstance(shape, AgentFile) else shape
-        self._top: Where = ("workflow",) if is_inside else ()
+        self._top: Where = () if self.workflow is shape else ("workflow",)
         # what goes for the whole workflow stands in it, or beside it
         self.levels: dict[Where, LevelFile] = {self._top: self.workflow, (): shape}
         self.files: dict[Path, None] = {} if file is None else {file: None}
@@ -256,7 +255,6 @@ class _Reader:
         else:
             require_monty()  # without its sandbox it is not loaded: it would have to fail
             program = self._made(Program, step.code or "", (*where, "code"), "the code")
-        made_reply = self._made(reply_of, step, (*where, "output"), "the output schema")
         return Step(
             name=step.name,
             kind=step.type,
@@ -266,7 +264,7 @@ class _Reader:
             max_retries=retries,
             run_if=self._condition(step.run_if, (*where, "run_if")),
             prompt=prompt,
-            reply=made_reply,
+            reply=self._made(reply_of, step, (*where, "output"), "the output schema"),
             reply_tokens=step.reply_tokens,
             code=program,
             transition_to=step.transition_to,
