@@ -389,7 +389,7 @@ def titles_of(cls: type) -> dict[str, str]:
 
 
 def treatment(method: MethodT) -> MethodT:
-    """Mark a method, without arguments, that changes the world.
+    """Mark a method that changes the world; it has no arguments and is not ``async``.
 
     It is applied when the round begins that a run names: ``treatments=["warning@12"]``.
     """

@@ -40,7 +40,8 @@ class World(Declares, Generic[AgentT]):
     Attributes:
         rounds: The default number of rounds.
         ticks: The default number of ticks in a round.
-        together: Whether events, messages and decisions take effect at the end of the tick.
+        together: Whether events, messages and decisions take effect at the end of the tick; not
+            where steps have rates.
         independent: Whether agents change only themselves, so that none waits for another's model;
             see `depends`.
         meanings: Descriptions of the states, which a model reads.

@@ -73,12 +73,14 @@ def test_a_fallback_shows_the_reply_that_was_of_no_use(recorded: Path, log: Pris
 
 
 def test_json_has_everything(recorded: Path, log: Prism) -> None:
-    """A program gets the event, and the record with the prompt."""
+    """A program gets the event, and the record with the prompt; a log alone has no prompts."""
     first, *_ = ids(log, recorded)
     found = json.loads(log("decision", first, recorded, "--json").out)
     assert found["event"]["decision_id"] == found["record"]["id"] == found["id"] == first
     assert found["event"]["chosen"] in found["event"]["options"]
     assert "Respond with JSON only" in found["record"]["prompt"]
+    (log.folder / "sent.jsonl").write_bytes((recorded / "events.jsonl").read_bytes())
+    assert "there is no answers.jsonl" in log("decision", first, "sent.jsonl").err
 
 
 def test_an_unknown_id_is_refused(recorded: Path, log: Prism) -> None:
