@@ -12,7 +12,7 @@ def plain_number(value: Any) -> Any:
 
     Anything else is returned as it is.
     """
-    if type(value) in (int, float, bool, str):
+    if type(value) in (int, float, bool, str, dict, list):
         return value
     if isinstance(value, Real):
         return int(value) if isinstance(value, Integral) else float(value)

@@ -120,7 +120,7 @@ def announce(
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
     """
     keys = {
-        **({} if question.chart is None else {"chart": question.chart.name}),
+        **({} if (chart := question.chart) is None else {"chart": chart.name}),
         "agent_id": agent_name(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,

@@ -129,8 +129,8 @@ def _logger_for(logger: Any, level: int) -> Any:
     if level > logging.DEBUG:
         return logger
     # those of runs have no details; one of structlog's that filters says for which levels it does
-    is_enabled = getattr(logger, "is_enabled_for", lambda _level: hasattr(logger, "debug"))
-    return logger if is_enabled(level) else None
+    is_enabled = getattr(logger, "is_enabled_for", None)
+    return logger if (is_enabled(level) if is_enabled else hasattr(logger, "debug")) else None
 
 
 def synchronous(logger: EventLogger | None) -> EventLogger | None:
