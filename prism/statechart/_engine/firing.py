@@ -221,8 +221,8 @@ class Engine(RunToCompletion[StateT]):
         except (AttributeError, KeyError, TypeError, ValueError):
             # not `_through` from here: errors of guards would have this one as their context
             arcs, listed = (), None
-        # a state may be text, or, by mistake, another enum's member with the text of a state
-        if arcs != listed or member is not state or source.on_exit:
+        # an agent may have its state as text, or, by mistake, another enum's member with that text
+        if arcs != listed or source.on_exit or (member is not state and state.__class__ is not str):
             if self._read(agent, trigger):
                 return Engine.fire(self, agent, trigger, context, target)
             return self._through(agent, trigger, context, target)
@@ -259,7 +259,7 @@ class Engine(RunToCompletion[StateT]):
         # code of the application's may fire in turn, which waits, or have moved the agent
         if before or runs_code or agent.state is not state:
             self._complete(agent, partial(self._make, agent, arc, edge, context))
-            return agent.state
+            return self._member(agent.state)
         if edge.leaves is None:
             # without this, agents of a world that decide to stay took a sixth longer
             if dest is not None:
