@@ -171,19 +171,19 @@ def write_usual(agent: Any, edge: Edge, time: float, context: object) -> int | N
     """Write a plain object, whose records are usually in a deque with a bound of its own."""
     try:
         dwell: int | None = agent.ticks_in_state
-        history = agent.state_history
+        history, state = agent.state_history, edge.to_state
         is_usual = (
             history[-1].__class__ is StateTransition
-            and agent.state.__class__ is edge.to_state.__class__
+            and agent.state.__class__ is state.__class__
             and history.__class__ is deque
-            and (history.maxlen or 0) == getattr(agent, "max_history_depth", history.maxlen)
+            and history.maxlen == agent.max_history_depth
             and dwell.__class__ is int
         )
     except Exception:
         is_usual = False
     if not is_usual:
         return write_plain(agent, edge, time, context)
-    agent.state = edge.to_state
+    agent.state = state
     agent.ticks_in_state = 0
     history.append(make_record(edge, time, context))
     return dwell
