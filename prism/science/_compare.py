@@ -145,10 +145,13 @@ def compare(
 
     last = to_round or max(run.rounds for run in runs)
     runs, short = _long_enough(runs, from_round, last)
+    pairs = [*_pairs(runs)]
+    if short and not pairs:
+        raise InputError(f"no two groups are left to compare: {'; '.join(short)}")
     kinds = _wanted(_kinds_of(runs), wanted)
     rows = [
         row
-        for pair in _pairs(runs)
+        for pair in pairs
         for row in _differences(*pair, kinds, notes, confidence, paired=paired)
     ]
     corrected, titles = holm([row.p for row in rows]), _titles_of(world)

@@ -212,6 +212,8 @@ def test_a_run_that_broke_off_is_left_out(runs: Path, tmp_path: Path) -> None:
     result = compare(plain, warned, measures=["reached"])
     assert result.differences[0].runs_first == 1
     assert any("seed-4 is left out: it has not ended" in note for note in result.notes)
+    with pytest.raises(InputError, match=r"no two groups are left to compare: .*has not ended"):
+        compare(tmp_path / "seed-4", warned)
 
 
 def test_rounds_are_means_of_the_runs(runs: Path, result: Comparison) -> None:

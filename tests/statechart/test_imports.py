@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-ROOMS = {"_lazy", "_version", "errors", "statechart", "telemetry"}
+ROOMS = {"_lazy", "_numbers", "_version", "errors", "statechart", "telemetry"}
 """The rooms of prism from which ``import prism.statechart`` may load something."""
 
 LATER = {"_document", "_extending", "_scxml", "inspection", "outline", "reasoner"}
