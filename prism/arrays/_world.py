@@ -283,7 +283,7 @@ class ArrayWorld(Population):
             self._log(events.AGENT_JOINED, agent_id=f"agent_{agent + 1}", state=state)
 
     def _log_moves(self, arc: Arc, who: Agents) -> None:
-        ends = shared_edge(arc.item.source, arc.item.target, arc.item.trigger).ends()
+        ends = shared_edge(arc.item.source, arc.item.target, arc.item.trigger).ends
         event = {"chart": arc.chart, **ends, "context": None}
         for agent in who[self._is_logged[who]].tolist():
             agent_id, ticks = f"agent_{agent + 1}", self.round - int(self._since[agent])

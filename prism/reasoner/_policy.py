@@ -126,5 +126,4 @@ class PolicyReasoner(BaseReasoner):
 def _rounded(options: Sequence[Any], weights: Sequence[float]) -> dict[str, float]:
     """Return the probabilities of options for a log, rounded to six digits."""
     total = total_of(weights)
-    parts = zip(options, weights, strict=True)
-    return {state_text(option): round(weight / total, 6) for option, weight in parts}
+    return {state_text(each): round(weights[at] / total, 6) for at, each in enumerate(options)}

@@ -255,11 +255,9 @@ class AgentStreams:
 
         A kept stream belongs to the agent's id or name; agents without either share one.
         """
-        stream = getattr(agent, "decision_random", None)
-        if not isinstance(stream, RandomStream):
-            stream = getattr(agent, "random", None)
-        if isinstance(stream, RandomStream):
-            return stream
+        for name in ("decision_random", "random"):
+            if isinstance(stream := getattr(agent, name, None), RandomStream):
+                return stream
 
         name = declared_name(agent) or ""
         return self._named.setdefault(name, RandomStream(self._seed, name))

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from reprlib import repr as brief
@@ -25,6 +26,7 @@ DEFAULT_START = datetime(2026, 1, 1, tzinfo=UTC)
 SECONDS_PER_TICK = 60
 
 _CLOCK = ("round", "tick")
+_FIRST = frozenset(("event", "timestamp", *_CLOCK))
 
 
 class Moment:
@@ -306,10 +308,19 @@ class LineLogger(Recorder):
 
     def record(self, _level: Level, event: str, keys: Mapping[str, Any]) -> None:
         """Write an event; an exception, ``exc_info``, with its traceback."""
-        if "exc_info" in keys:
-            keys = with_traceback(keys)
-        stamp = self._clock.moment.stamp
-        self._write(line_of({"event": event, **stamp, **self._bound, **keys}))
+        keys = with_traceback(keys) if "exc_info" in keys else keys
+        moment = self._clock.moment
+        # with the beginning made anew for each line, it took a third longer
+        if keys and type(moment) is Moment and not self._bound and _FIRST.isdisjoint(keys):
+            self._write(_begin_of(event, moment) + line_of(keys)[1:])
+        else:
+            self._write(line_of({"event": event, **moment.stamp, **self._bound, **keys}))
+
+
+@lru_cache(maxsize=64)
+def _begin_of(event: str, moment: Moment) -> bytes:
+    """Return the beginning that the lines of an event share, if they are of one moment."""
+    return line_of({"event": event, **moment.stamp})[:-2] + b","
 
 
 def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:
@@ -322,7 +333,7 @@ def with_traceback(keys: Mapping[str, Any]) -> dict[str, Any]:
     return rest
 
 
-def line_of(event: dict[str, Any]) -> bytes:
+def line_of(event: Mapping[str, Any]) -> bytes:
     """Return the line of an event."""
     try:
         return orjson.dumps(event, option=_AS_LINE)

@@ -245,9 +245,8 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
 
 def has_answers(path: Path) -> bool:
     """Return whether a journal has more than requests."""
-    return path.exists() and any(
-        each.get("kind") not in (CALL, LOADED) for each in read_journal(path)
-    )
+    kinds = (each.get("kind") for each in read_journal(path)) if path.exists() else ()
+    return any(kind not in (CALL, LOADED) for kind in kinds)
 
 
 class Wrapped:

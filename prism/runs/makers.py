@@ -151,8 +151,6 @@ def _client_of(model: Model, seed: int) -> dict[str, Any]:
     """
     if model.client is None:
         return {"client": pool_of(model, seed=seed, patience=PATIENCE_SECONDS)}
-    limits: dict[str, Any] = {"patience": PATIENCE_SECONDS}
-    for name in _OF_A_CLIENT:
-        if (limit := getattr(model, name)) is not None:
-            limits[name] = limit
+    limits = {name: limit for name in _OF_A_CLIENT if (limit := getattr(model, name)) is not None}
+    limits = {"patience": PATIENCE_SECONDS, **limits}
     return {"client": model.client, "model": model.model or None, **limits}

@@ -99,8 +99,7 @@ class _CalibratedReasoner(PolicyReasoner):
         return decision
 
     def _look_up(self, question: Question) -> list[float] | None:
-        of_state = self._probabilities.get(state_text(question.state), {})
-        shares = of_state.get(question.trigger, {})
+        shares = self._probabilities.get(state_text(question.state), {}).get(question.trigger, {})
         weights = [shares.get(state_text(option), 0.0) for option in question.options]
         total = sum(weights)
         return [weight / total for weight in weights] if total else None

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -93,8 +94,7 @@ def carry_out(
             for cost in run_to_end(load_models(askers, options.deadline, observer)):
                 journal.add_loading(cost)
         observer.started(run)
-        after_round = _after_rounds(run, folder, on_round, logger)
-        results = run.run(after_round)
+        results = run.run(partial(_end_round, run, folder, on_round, logger))
         outcome = {"results": results.to_dict(), **spent_by(askers, journal.spent)}
         if folder is not None:
             held.keep()
@@ -115,22 +115,19 @@ def _documents_of(
     return documents(path, before, is_trial=repeats is not None)
 
 
-def _after_rounds(
+def _end_round(
     run: Any,
     folder: RunFolder | None,
     on_round: Callable[[Any], object] | None,
     logger: LateLogger | None,
-) -> Callable[[Any], None]:
-    """Return a function that keeps and reports every round."""
-
-    def after_round(summary: Any) -> None:
-        if folder is not None and logger is not None:
-            folder.round_ended()
-            logger.is_silent = len(run.finished) < folder.skipped
-        if on_round is not None:
-            on_round(summary)
-
-    return after_round
+    summary: Any,
+) -> None:
+    """Keep and report a round."""
+    if folder is not None and logger is not None:
+        folder.round_ended()
+        logger.is_silent = len(run.finished) < folder.skipped
+    if on_round is not None:
+        on_round(summary)
 
 
 def run_to_end(main: Coroutine[Any, Any, ResultsT]) -> ResultsT:

@@ -15,7 +15,7 @@ from functools import lru_cache
 from numbers import Real
 from os import urandom
 from sys import intern
-from typing import Any
+from typing import Any, cast
 
 from prism._numbers import plain_number
 from prism.statechart.memory import field_of, kept_beside
@@ -82,14 +82,15 @@ def _plain(value: object) -> Any:
     cls: Any = type(value)
     if cls in _AS_THEY_ARE:
         return value
-    # before all others, as in a world nearly all contexts are agents
-    if _has_identity(cls):
-        return _identity(value)
+    # nearly all others are dicts, or agents
+    if cls is dict:
+        return {_key(key): _inside(each) for key, each in cast(Any, value).items()}
+    if names := _identifiers(cls):
+        return _identity(value, names)
     # JSON has no form for values of numpy's
     value = plain_number(value.value if isinstance(value, Enum) else value)
     if isinstance(value, Mapping):
-        items = value.items()
-        return {str(k.value if isinstance(k, Enum) else k): _inside(each) for k, each in items}
+        return _plain({**value})
     if value is None or isinstance(value, (str, int, float)):
         return value
     if isinstance(value, _SEQUENCES):
@@ -98,36 +99,39 @@ def _plain(value: object) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-@lru_cache(maxsize=256)
-def _has_identity(cls: type) -> bool:
-    """Return whether objects of a class are no values, such as numbers, texts, lists or dates."""
-    values = (Enum, str, int, Real, type(None), bytes, Mapping, *_SEQUENCES)
-    modules = {base.__module__.partition(".")[0] for base in cls.__mro__}
-    return not (issubclass(cls, values) or modules & _VALUES)
+def _key(key: object) -> str:
+    return key if type(key) is str else str(key.value if isinstance(key, Enum) else key)
 
 
 def _inside(value: object) -> Any:
     """Return a value of a context as plain data; of an object its identifier alone."""
     cls: Any = type(value)
-    if cls in _AS_THEY_ARE:
-        return value
-    return next(iter(_identity(value).values())) if _has_identity(cls) else _plain(value)
+    names = () if cls in _AS_THEY_ARE else _identifiers(cls)
+    return next(iter(_identity(value, names).values())) if names else _plain(value)
 
 
-def _identity(value: Any) -> dict[str, Any]:
-    cls: Any = type(value)
-    for name, key in _identifiers(cls):
+def _identity(value: object, names: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    for name, key in names:
         # None for that of a detached database row, which cannot be read
         if (identifier := field_of(value, name)) is not None:
             # nearly all are texts, and each event of a log asks
-            plain = identifier if type(identifier) is str else plain_number(identifier)
-            return {key: plain if isinstance(plain, (str, int, float)) else str(plain)}
-    return {"type": cls.__name__}
+            if type(identifier) is not str:
+                plain = plain_number(identifier)
+                identifier = plain if isinstance(plain, (str, int, float)) else str(plain)
+            return {key: identifier}
+    return {"type": type(value).__name__}
 
 
 @lru_cache(maxsize=256)
 def _identifiers(cls: type) -> list[tuple[str, str]]:
-    """Return the attributes that may identify an object of a class, and their keys in a record."""
+    """Return the attributes that may identify an object of a class, and their keys in a record.
+
+    There are none if its objects are values, such as numbers, texts, lists or dates.
+    """
+    values = (Enum, str, int, Real, type(None), bytes, Mapping, *_SEQUENCES)
+    modules = {base.__module__.partition(".")[0] for base in cls.__mro__}
+    if issubclass(cls, values) or modules & _VALUES:
+        return []
     keys = _class_keys(cls)
     named = [(name, name) for name in (*keys, "post_id", "agent_id")]
     return [*named, ("id", keys[0]), ("unique_id", keys[0])]
@@ -148,7 +152,9 @@ def agent_name(agent: Any) -> str:
     No other object ever gets the name that is made, so agents without an id are not taken for one
     another.
     """
-    if name := declared_name(agent):
+    # nearly all have this one, and each event of a log asks
+    name = field_of(agent, "agent_id")
+    if name := name if type(name) is str else declared_name(agent):
         return name
     beside = kept_beside(agent)
     beside.name = beside.name or f"{type(agent).__name__}@{urandom(6).hex()}"
@@ -158,7 +164,6 @@ def agent_name(agent: Any) -> str:
 def declared_name(agent: Any) -> str | None:
     """Return an agent's id or name, or None if it has neither."""
     cls: Any = type(agent)
-    # twice as fast as with a generator, for each event of a log
     for name in _names_of(cls):
         # a class may have a method of that name
         if (value := field_of(agent, name)) is not None and not callable(value):

@@ -60,7 +60,7 @@ class Reporter:
     def moved(self, agent: Any, edge: Edge, dwell: int | None, context: Any) -> None:
         """Report a transition, with the ticks that the agent spent in the state it left."""
         self.met(agent, edge.from_text)
-        about = {**edge.ends(), "ticks_in_state": dwell, "context": identify(context)}
+        about = {**edge.ends, "ticks_in_state": dwell, "context": identify(context)}
         self._report("info", TRANSITION, agent, about)
 
     def met(self, agent: Any, state: str) -> None:
@@ -98,7 +98,7 @@ class Reporter:
 
     def failed(self, event: str, error: Exception, agent: Any, edge: Edge) -> None:
         """Report a guard or an action that raised."""
-        about = {"exc_info": error, "error": loggers.describe(error), **edge.ends()}
+        about = {"exc_info": error, "error": loggers.describe(error), **edge.ends}
         self._report("error", event, agent, about)
 
     def _report(self, level: Level, event: str, agent: Any, about: Mapping[str, Any]) -> None:
@@ -119,8 +119,8 @@ def announce(
         source: Who chose.
         how: How the choice was made: ``reason``, ``probabilities`` and what else is known.
     """
-    keys = {
-        **({} if (chart := question.chart) is None else {"chart": chart.name}),
+    keys = {} if (chart := question.chart) is None else {"chart": chart.name}
+    keys |= {
         "agent_id": agent_name(question.agent),
         "state": state_text(question.state),
         "trigger": question.trigger,

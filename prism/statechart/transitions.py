@@ -170,6 +170,8 @@ class Edge:
     to_text: str = field(init=False)
     # what the engine compares with an agent's state: nothing that a self-transition leaves
     leaves: Any = field(init=False)
+    # states and trigger as the log has them
+    ends: Mapping[str, str] = field(init=False)
     # in a chart with composites: what is exited and entered
     plan: Any = field(default=None, init=False)
     # of the last context that had one
@@ -178,10 +180,8 @@ class Edge:
     def __post_init__(self) -> None:
         self.from_text, self.to_text = state_text(self.from_state), state_text(self.to_state)
         self.leaves = None if self.from_state == self.to_state else self.from_state
-
-    def ends(self) -> dict[str, str]:
-        """Return states and trigger as the log has them."""
-        return {"from_state": self.from_text, "to_state": self.to_text, "trigger": self.trigger}
+        states = {"from_state": self.from_text, "to_state": self.to_text}
+        self.ends = {**states, "trigger": self.trigger}
 
 
 @lru_cache(maxsize=4096, typed=True)
@@ -229,7 +229,7 @@ class StateTransition:
     def to_dict(self) -> dict[str, Any]:
         """Return the record as JSON values, in the form of the specification."""
         time = self.timestamp.isoformat().replace("+00:00", "Z")
-        return {**self._edge.ends(), "timestamp": time, "context": self.context}
+        return {**self._edge.ends, "timestamp": time, "context": self.context}
 
     @classmethod
     def from_dict(

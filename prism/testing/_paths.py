@@ -172,11 +172,8 @@ def _explained(
     agent: Any, source: str, target: str, record: Any, chart: Statechart[Any], context: Any
 ) -> Iterator[str]:
     state = chart.state_of(source) if chart.can_be_in(source) else None
-    triggers = [
-        trigger
-        for trigger in chart.triggers
-        if state is not None and target in chart.valid_targets(state, trigger)
-    ]
+    possible = () if state is None else chart.triggers
+    triggers = [each for each in possible if target in chart.valid_targets(state, each)]
     listed = ", ".join(map(repr, triggers)) or "no event: the chart has no such transition"
     yield f"{source!r} leads to {target!r} by {listed}"
 
@@ -191,9 +188,7 @@ def _explained(
 
 def _recorded_context(agent: Any, record: Any) -> Any:
     """Return the recorded context of a transition, by default of the agent's last."""
-    if record is None:
-        record = next(reversed(agent.state_history), None)
-
+    record = record or next(reversed(agent.state_history), None)
     recorded = getattr(record, "context", None)
     # a number or a text is recorded in this form
     if isinstance(recorded, dict) and list(recorded) == ["value"]:

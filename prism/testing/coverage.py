@@ -65,9 +65,8 @@ class CoveragePlugin:
 
         percent, least = _percent(self.recorder.used(), KINDS), self._fail_under
         if self._runs_tests and least is not None and percent < least:
-            self._complaint = (
-                f"statechart coverage of {percent:g}% is below the required {least:.12g}%"
-            )
+            required = f"below the required {least:.12g}%"
+            self._complaint = f"statechart coverage of {percent:g}% is {required}"
             if session.exitstatus == pytest.ExitCode.OK:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -42,8 +42,10 @@ class AgentStream(RandomStream):
     def of_round(self, number: int) -> AgentStream:
         """Turn to the sequence of a round."""
         self.round = number
-        # rounds are parts of one sequence, 2**40 numbers apart
-        self.begin_at((self._base_key + number * _ROUND) & WORD)
+        # as `begin_at`, which nearly every turn would call: rounds are parts of one sequence, 2**40
+        # numbers apart
+        self._key = self._at = (self._base_key + number * _ROUND) & WORD
+        self._put_back = None
         return self
 
 
@@ -185,8 +187,9 @@ class Agent(Declares):
     def described(self) -> Mapping[str, Any]:
         """Return what the log says about the agent when it joins, besides its name and state."""
         cls = type(self)
-        own = {name: getattr(self, name) for name in cls.fields if name not in Agent.fields}
-        attributes = {**own, **self.attributes}
+        attributes = {name: getattr(self, name) for name in cls.fields if name not in Agent.fields}
+        if self.attributes:
+            attributes.update(self.attributes)
         return {"attributes": identify(attributes)} if attributes else {}
 
     def memories(self, most: int) -> Sequence[str]:

@@ -79,7 +79,9 @@ async def wave(turns: Any, waiting: list[Waiting]) -> list[Waiting]:
             if settled is not waits:
                 then = await outside(turns, advance(turns, agent, running, settled))
         elif type(waits) is not Receiving or waits.agent.inbox or is_quiet:
-            then = await outside(turns, advance(turns, agent, running, waits.result()))
+            then = advance(turns, agent, running, waits.result())
+            # most steps end here
+            then = then and await outside(turns, then)
         if then is not None:
             following.append(then)
     return following

@@ -16,9 +16,9 @@ from prism.reasoner.texts import fallback_text
 from prism.reasoner.wording import USUAL_WORDING
 from prism.statechart import Configuration
 from prism.statechart.names import identify
+from prism.statechart.reporting import Reporter
 from prism.statechart.states import state_text
-from prism.telemetry.events import ANSWER_DISCARDED, MESSAGE_SENT
-from prism.telemetry.loggers import report
+from prism.telemetry.events import MESSAGE_SENT
 from prism.worlds._agent_set import leaves_in, unknown_state
 from prism.worlds.arguments import parameter_values
 
@@ -181,12 +181,9 @@ class Deciding(Waits):
 
     def discard(self, reason: str) -> None:
         """Log an answer that no longer applies."""
-        agent, log = self.agent, self.turns.events
-        if log.are_heard:
-            about = {"chart": self.chart.name, "agent_id": agent.agent_id, "trigger": self.trigger}
-            states = {"asked_in": self.state, "now_in": agent.state, "chosen": self.answer}
-            texts = {name: state_text(state) for name, state in states.items()}
-            report(log.logger, "warning", ANSWER_DISCARDED, {**about, **texts, "reason": reason})
+        if (log := self.turns.events).are_heard:
+            reporter = Reporter(self.chart.name, log.logger)
+            reporter.discarded(self.agent, self.trigger, self.state, self.answer, reason)
 
 
 def _last_of(agent: Any) -> Any:

@@ -82,6 +82,19 @@ def test_every_line_begins_with_event_and_time(open_log: OpenLog) -> None:
     ]
 
 
+def test_an_applications_own_keys_stand_once(open_log: OpenLog) -> None:
+    """A line in which an application gives its own round has that one alone; one may have none."""
+    log = open_log(clock=SimulatedClock())
+    log.logger.info("mine", round="last", why="rain")
+    log.logger.info("bare")
+    log.close()
+    stamp = '"timestamp":"2026-01-01T00:00:00Z"'
+    assert log.path.read_text().splitlines() == [
+        f'{{"event":"mine",{stamp},"round":"last","tick":0,"why":"rain"}}',
+        f'{{"event":"bare",{stamp},"round":0,"tick":0}}',
+    ]
+
+
 def test_a_log_is_never_overwritten(open_log: OpenLog) -> None:
     """Opening a log on an existing file raises an error and does not change the file."""
     log = open_log()

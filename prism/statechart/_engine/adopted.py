@@ -112,8 +112,7 @@ class AdoptedEngine(Driving[Any]):
             arcs = data.event.transitions.get(made.source if made else data.state.name, [])
             for arc in arcs[: arcs.index(made) + 1 if made else None]:
                 if arc.conditions:
-                    outcome = "passed" if arc is made else "failed"
-                    self._observe("guard", data, arc, outcome)
+                    self._observe("guard", data, arc, "passed" if arc is made else "failed")
         super()._end_event(data)
 
     def _number_of(self, arc: Any) -> int | None:
@@ -151,11 +150,8 @@ class AdoptedEngine(Driving[Any]):
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(f"chart {self.name!r} runs your Machine: write a Statechart for this")
 
-    afire: Any = _is_not_for_it
-    begin: Any = _is_not_for_it
-    bound: Any = _is_not_for_it
-    extended: Any = _is_not_for_it
-    fire_to: Any = _is_not_for_it
+    _refusal: Any = _is_not_for_it
+    afire = begin = bound = extended = fire_to = _refusal
 
 
 def _require_adoptable(machine: Any) -> None:
