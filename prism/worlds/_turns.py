@@ -203,8 +203,7 @@ class Turns:
 
     def set_ticks(self, agent: Any, ticks: int) -> None:
         """Set the number of ticks that an agent has been in its state."""
-        ticks = plain_number(ticks)
-        if type(ticks) is not int or ticks < 0:
+        if type(ticks := plain_number(ticks)) is not int or ticks < 0:
             raise FieldValueError(f"ticks_in_state must be 0 or more, got {ticks!r}")
         if self.has_begun:
             agent._stayed += max(self.now - agent._since - ticks, 0)

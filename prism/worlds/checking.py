@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import json
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import cached_property
 from inspect import cleandoc, getdoc
-from itertools import takewhile, zip_longest
+from itertools import zip_longest
 from pathlib import Path
 from subprocess import PIPE, Popen
 from tempfile import TemporaryDirectory
@@ -21,11 +20,12 @@ from typing import Any, Literal, get_args, get_origin
 
 import orjson
 
-from prism.errors import InputError
+from prism.errors import InputError, PrismError
 from prism.randomness import RandomStream
 from prism.runlog import RunLog, SimulatedClock
 from prism.statechart.states import SEPARATOR, state_text
 from prism.telemetry.events import AGENT_JOINED, TRANSITION
+from prism.telemetry.loggers import describe
 from prism.worlds._agent import Agent
 from prism.worlds._agent_set import NOBODY, AgentSet
 from prism.worlds._run import Run
@@ -188,12 +188,8 @@ def check_world(
         errors = [process.communicate()[1] for process in processes]
         for process, error in zip(processes, errors, strict=True):
             if process.returncode:
-                # what follows the frames of the traceback: the exception, and notes with its line
-                lines = reversed(error.decode().strip().splitlines())
-                last = [*takewhile(lambda line: not line.startswith(("  File", "    ")), lines)]
-                problem = "; ".join(map(str.strip, reversed(last))) or "it failed"
-                # of prism's own exceptions the class says nothing
-                problem = re.sub(r"^prism\.errors\.\w+: ", "", problem)
+                # the world itself may have printed before
+                problem = (error.decode("utf-8", "replace").splitlines() or ["it failed"])[-1]
                 raise InputError(f"cannot be run: {problem}", field="world")
         notes = json.loads(logs[0].with_suffix(".notes").read_text())
         first, by_seed, by_order = (log.read_bytes().splitlines() for log in logs)
@@ -210,9 +206,17 @@ def _start(hash_seed: int, arguments: Mapping[str, Any]) -> Popen[bytes]:
 
 
 def child() -> None:
-    """Carry out one of the runs, in a process of its own, and note what was silent."""
-    options, clock = json.loads(sys.argv[1]), SimulatedClock()
-    path, is_permuted = Path(options.pop("path")), options.pop("is_permuted")
+    """Carry out one of the runs, in a process of its own; an error is its last line."""
+    try:
+        _carry_out(**json.loads(sys.argv[1]))
+    except Exception as error:
+        problem = str(error) if isinstance(error, PrismError) else describe(error)
+        sys.exit(" ".join("; ".join([problem, *getattr(error, "__notes__", ())]).split()))
+
+
+def _carry_out(path: str, *, is_permuted: bool, **options: Any) -> None:
+    """Carry out a run, and write notes on what was silent beside its log."""
+    clock, file = SimulatedClock(), Path(path)
     unconnected: dict[str, None] = {}
 
     def nobody(agent: Agent) -> AgentSet[Any]:
@@ -222,19 +226,19 @@ def child() -> None:
     neighbours: Any = cached_property(nobody)
     neighbours.__set_name__(Agent, "neighbours")
     setattr(Agent, "neighbours", neighbours)  # noqa: B010 - to a type checker it is a set
-    with RunLog(path, clock) as log:
+    with RunLog(file, clock) as log:
         run: Run[Any] = Run(**options, logger=log.logger, clock=clock)
         if is_permuted:
             # after setup, which may connect and place agents by their order
             population = run.loop.turns.population
             population.reorder(RandomStream(1, "order").shuffled(population.everybody()))
         run.run()
-    notes = [*dict.fromkeys([*_silent(run, path), *_unread(run.world_class)])]
+    notes = [*dict.fromkeys([*_silent(run, file), *_unread(run.world_class)])]
     if run.loop.world._network is None:
         problem = "reads its neighbours, but the world has no network: set one in setup"
         notes += [f"{kind} {problem}" for kind in unconnected]
     # not to the standard output, to which the world itself may print
-    path.with_suffix(".notes").write_text(json.dumps(notes))
+    file.with_suffix(".notes").write_text(json.dumps(notes))
 
 
 def _compared(

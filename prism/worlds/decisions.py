@@ -346,7 +346,6 @@ def _deliver(turns: Any, message: Message, to: Any) -> None:
     if turns.events.are_heard:
         (content,) = (identify({"content": message.content}) or {}).values()
         text = content if isinstance(content, str) else dumps(content, ensure_ascii=False)
-        if len(text) > _MOST_CONTENT:
-            content = text[:_MOST_CONTENT]
+        content = text[:_MOST_CONTENT] if len(text) > _MOST_CONTENT else content
         sender = message.sender.agent_id
         turns.events.emit(MESSAGE_SENT, agent_id=sender, receiver=to.agent_id, content=content)
