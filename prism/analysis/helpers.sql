@@ -85,7 +85,7 @@ select s.run, s.chart, begin as state, s.round,
 from steps s join runs r using (run) where begin <> ''
 union all
 select s.run, s.chart, "end", rounds_seen,
-       if(r.seconds_per_round is null, coalesce(clock, 0) - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),
+       if(r.seconds_per_round is null, clock - if(s.round > 0, (s.round::double - 1) * ticks + s.tick, 0),
           (epoch_us(until) - epoch_us(timestamp)) / 1e6 / r.seconds_per_round),
        false, 'open'
 from (select * from steps qualify line = max(line) over (partition by run, chart, agent_id)) s

@@ -120,7 +120,7 @@ numbered as (
     select e.run, e.chart, e.state, ending, "trigger" = 'timeout' as timed_out,
            case when ending <> 'open' then if(r.seconds_per_round is null, e.ticks::double, e.rounds)
                 when r.seconds_per_round is null then
-                     coalesce(clock, 0) - if(e.round > 0, (e.round::double - 1) * r.ticks + e.tick, 0)
+                     clock - if(e.round > 0, (e.round::double - 1) * r.ticks + e.tick, 0)
                 else (epoch_us(until) - epoch_us(e.begun)) / 1e6 / r.seconds_per_round end
            as length
     from ended e join runs r using (run) left join clocks c using (run) where is_over

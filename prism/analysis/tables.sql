@@ -77,8 +77,9 @@ select run, line, event, agent_id, chart, "trigger",
        timestamp
 from ordered;
 
--- Agents in each state at the end of every tick, from their steps alone. A run of which only a
--- sample is logged is counted by its `round.ended`, which counts everybody.
+-- Agents in each state at the end of every tick, from their steps; in the last tick of a round, by
+-- its `round.ended`, which counts them before what the world does at the end of the round. A run of
+-- which only a sample is logged is counted by its `round.ended` alone, which counts everybody.
 create view states as
 with places as (
     select run, round, tick, row_number() over (partition by run order by round, tick) as place
@@ -110,22 +111,31 @@ with places as (
     from grid g left join summed s
       on s.run = g.run and s.chart is not distinct from g.chart and s.state = g.state
          and s.place = g.place
+), ended as (
+    select run, e.round, last(e.tick order by line) as tick, any_value(r.chart) as chart,
+           any_value(r.logged_agents) is not null as is_sampled,
+           last(states order by line) as states
+    from events e join runs r using (run)
+    where event = 'round.ended' and e.round is not null and states is not null group by all
 ), everybody as (
-    select run, round, tick, chart, unnest(entries(states), recursive := true)
-    from (select e.run, e.round, last(e.tick order by line) as tick, any_value(r.chart) as chart,
-                 last(states order by line) as states
-          from events e join runs r using (run)
-          where event = 'round.ended' and r.logged_agents is not null group by all)
+    select * exclude (value), try_cast(value as bigint) as agents
+    from (select run, round, tick, chart, is_sampled, unnest(entries(states), recursive := true)
+          from ended)
+    where json_type(value) in ('UBIGINT', 'BIGINT')
 ), sampled as (
     select run, round, tick, chart, state, coalesce(agents, 0) as agents
-    from (select distinct run, round, tick, chart from everybody)
-    join (select distinct run, "key" as state from everybody
-          where json_type(value) in ('UBIGINT', 'BIGINT')) using (run)
-    left join (select run, round, "key" as state, try_cast(value as bigint) as agents from everybody
-               where json_type(value) in ('UBIGINT', 'BIGINT')) using (run, round, state)
+    from (select run, round, tick, chart from ended where is_sampled)
+    join (select distinct run, "key" as state from everybody) using (run)
+    left join (select run, round, "key" as state, agents from everybody) using (run, round, state)
 ), whole as (
-    select run, round, tick, chart, state, agents from counted
-    where run not in (select run from runs where logged_agents is not null)
+    -- a state that several charts have cannot be told apart in `round.ended`
+    select c.run, c.round, c.tick, c.chart, c.state,
+           if(d.run is null or count(*) over (partition by c.run, c.round, c.tick, c.state) > 1,
+              c.agents, coalesce(e.agents, 0)) as agents
+    from counted c left join ended d using (run, round, tick)
+    left join everybody e on e.run = c.run and e.round = d.round and e.tick = d.tick
+                         and e."key" = c.state
+    where c.run not in (select run from runs where logged_agents is not null)
     union all select * from sampled
 )
 select run, if(unit = 'time', null, round) as round, if(unit = 'tick', tick, null) as tick,
@@ -151,13 +161,14 @@ order by run, chart nulls first, from_state nulls first, count desc, to_state, "
 -- would have lasted longer: they are censored, and lower the share that stays (`survival`; Kaplan
 -- and Meier 1958) only where others end. `mean` is restricted to the longest visit (Irwin 1949);
 -- a percentile is the shortest time by which that share has ended, null where visits were cut
--- before. `at_risk` is the time that agents were in the state.
+-- before. `at_risk` is the time that agents were in the state. Without rounds and ticks, nobody knows
+-- how long open visits have lasted: they are counted in `visits` and `open`, and nowhere else.
 create macro dwell_of(of_visits) as table
 with lengths as (
     select run, chart, state, length, count(*) filter (ending = 'complete') as complete,
            count(*) filter (ending = 'complete' and timed_out) as timeouts,
            count(*) filter (ending = 'cut') as cut, count(*) filter (ending = 'open') as open
-    from query_table(of_visits) where length is not null group by all
+    from query_table(of_visits) where length is not null or ending = 'open' group by all
 ), risks as (
     select *, sum(complete + cut + open) over (
         partition by run, chart, state order by length desc) as staying

@@ -144,7 +144,8 @@ def _tips(*fields: str) -> list[alt.Tooltip]:
 _TIMES = [0, *(digit * 10**power for power in range(-1, 7) for digit in (1, 2, 5))]
 # A percentile that no observed visit reaches is beyond the longest visit.
 _DWELL = """
-select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max) as p90) from dwell
+select * exclude run replace (coalesce(median, max) as median, coalesce(p90, max) as p90)
+from dwell where max is not null
 """
 
 

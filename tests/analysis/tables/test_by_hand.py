@@ -106,13 +106,15 @@ def test_visits_by_their_end(both: Both) -> None:
         if before is not None and step["event"] != "agent.joined":
             ends[before]["cut" if closes(step, ticks) else "complete"] += 1
         last[step["agent_id"]] = target(step)
-    # a log without ticks does not say how long the last visits have lasted
-    for state in filter(None, last.values() if ticks else ()):
+    for state in filter(None, last.values()):
         ends[state]["open"] += 1
     rows = log.sql("select state, sum(complete), sum(cut), sum(open) from dwell group by state")
     assert {state: ended for state, *ended in rows.fetchall()} == {
         state: [each["complete"], each["cut"], each["open"]] for state, each in ends.items()
     }
+    # a log without ticks does not say how long the last visits have lasted
+    lengths = log.sql("select count(length) > 0 from visits where ending = 'open'").fetchall()
+    assert lengths == [(ticks is not None,)]
 
 
 @every_log

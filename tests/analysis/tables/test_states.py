@@ -73,6 +73,19 @@ def counted(log: Log) -> dict[tuple[Any, ...], dict[str, int]]:
             {(1, 1): {"liking": 1}, (1, 2): {"composing": 1}, (2, 1): {"idle": 1}},
             None,
         ),
+        # what a world does when its round has been counted
+        (
+            [
+                make.started(rounds=2, ticks_per_round=1),
+                make.joined("x", "a"),
+                make.move("x", "a", "b", tick=1),
+                make.move("x", "b", "a", "back", tick=1),
+                make.event("round.ended", round=1, tick=1, states={"a": 0, "b": 1}),
+                make.event("run.ended", round=2, tick=1),
+            ],
+            {(1, 1): {"b": 1}, (2, 1): {"a": 1}},
+            None,
+        ),
         # up to the last tick of the log
         (
             [
