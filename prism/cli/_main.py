@@ -16,6 +16,7 @@ import typer
 from prism._version import __version__
 from prism.cli._options import Group, naming_options
 from prism.cli._screen import note, say
+from prism.cli._tables import interrupts
 from prism.errors import InputError, LLMError, PrismError, TooManyFallbacksError
 
 _INTERRUPTED = 130
@@ -131,8 +132,6 @@ def _run() -> int:
     except KeyboardInterrupt:
         status = _INTERRUPTED
     except Exception as error:
-        from prism.cli._tables import interrupts
-
         if not (interrupts and isinstance(error, RuntimeError)):
             _print_error(error)
             is_input = isinstance(error, (typer.TyperException, PrismError))

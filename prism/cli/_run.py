@@ -50,7 +50,8 @@ def run(
 
     For a single agent, a round is a turn or a cycle of thinking. With `--out`, the folder has
     every event (`events.jsonl`) and a summary (`run.json`). The exit status is 1 if a single agent
-    failed, or if the model made no decision.
+    failed, or if the model made no decision. `prism simulate` is `prism run feed`, and takes no
+    WORLD.
 
     **Examples**
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from prism.analysis import Log
 
 interrupts: list[int] = []
+"""The signals by which the user stopped a query: DuckDB raises an error of its own for each."""
+
 _MOST_ROWS = 40
 _LEAST_TEXT = 16
 _COPIES = {
@@ -53,7 +55,7 @@ def open_logs(runs: Sequence[Path], *, all_runs: bool = False) -> Log:
 
 
 def _notice(number: int, frame: Any) -> None:
-    """Keep in mind that the user pressed Ctrl-C: DuckDB has an error of its own for it."""
+    """Keep in `interrupts` that the user pressed Ctrl-C."""
     interrupts.append(number)
     signal.default_int_handler(number, frame)
 

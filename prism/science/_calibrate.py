@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from prism.analysis import Log, rows_of
 from prism.errors import InputError
 from prism.runs.policy_file import Policy
 from prism.telemetry.events import DECISION
-
-if TYPE_CHECKING:
-    from prism.analysis import Log
 
 LEAST = 10
 """Fewest decisions in a situation that identify its probabilities."""
@@ -80,10 +78,9 @@ def calibrate(logs: Log, *, least: int = LEAST) -> Calibration:
     """
     counted = f"select left_out, count(*) from ({_DECISIONS}) where left_out is not null"
     left_out = dict(logs.sql(f"{counted} group by all order by 2 desc, 1").fetchall())
-    table = logs.sql(_SHARES)
     rows = [
         {**row, "probability": row["count"] / row["n"] if row["n"] >= least else None}
-        for row in (dict(zip(table.columns, each, strict=True)) for each in table.fetchall())
+        for row in rows_of(logs.sql(_SHARES))
     ]
     if not rows:
         names = ", ".join(str(run.path) for run in logs.runs)

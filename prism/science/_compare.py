@@ -46,6 +46,10 @@ class Comparison(Differences):
         folder: The folder of the batch, if it is one.
     """
 
+    def __repr__(self) -> str:
+        """Show the groups and the number of differences."""
+        return f"<Comparison of {', '.join(self.groups)}: {len(self.differences)} differences>"
+
     def html(self) -> str:
         """Return the comparison as one HTML page that works offline."""
         return self._page.html()

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations_with_replacement
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -353,8 +354,7 @@ def noise_of(points: Array, figures: Array, spreads: Array) -> Array:
     one that is mostly chance.
     """
     complete = ~np.isnan(figures).any(axis=1)
-    columns = points.shape[1]
-    pairs = [points[:, i] * points[:, j] for i in range(columns) for j in range(i, columns)]
+    pairs = [one * other for one, other in combinations_with_replacement(points.T, 2)]
     design = np.column_stack([np.ones(len(points)), points, *pairs])[complete]
     if len(design) <= design.shape[1]:
         design = design[:, :1]
@@ -373,8 +373,7 @@ def _adjusted(points: Array, off: Array, weights: Array) -> Array:
     design = np.column_stack([np.ones(len(off)), off])
     roots = np.sqrt(weights)[:, None]
     slopes = np.linalg.lstsq(design * roots, logits * roots, rcond=None)[0][1:]
-    adjusted: Array = 1 / (1 + np.exp(-np.clip(logits - off @ slopes, -40, 40)))
-    return adjusted
+    return np.asarray(1 / (1 + np.exp(-np.clip(logits - off @ slopes, -40, 40))))
 
 
 def quantiles(values: Array, weights: Array, levels: Sequence[float]) -> list[float]:

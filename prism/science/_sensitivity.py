@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -59,7 +59,7 @@ class Sensitivity:
     batch: Batch
     method: SensitivityMethod
     parameters: tuple[str, ...]
-    points: tuple[tuple[float, ...], ...]
+    points: tuple[tuple[float, ...], ...] = field(repr=False)
 
     def outcomes(self) -> dict[str, list[float]]:
         """Return the outcomes to explain: for each sample the mean over its seeds.

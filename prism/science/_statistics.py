@@ -86,9 +86,9 @@ def _unit(values: Sequence[float]) -> float:
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """Return p-values corrected for all of them that there are (Holm 1979)."""
-    present = [p for p in p_values if p is not None]
+    present = [each for each in p_values if each is not None]
     corrected = iter(multipletests(present, method="holm")[1] if present else ())
-    return [None if p is None else float(next(corrected)) for p in p_values]
+    return [None if each is None else float(next(corrected)) for each in p_values]
 
 
 def band(values: Sequence[float], confidence: float) -> tuple[float, float | None, float | None]:

@@ -61,6 +61,10 @@ class Batch:
     plan: Plan
     runs: tuple[BatchRun, ...]
 
+    def __repr__(self) -> str:
+        """Show the number of runs and the folder."""
+        return f"<Batch of {len(self.runs)} runs in {self.folder}, {len(self.failed)} failed>"
+
     @property
     def failed(self) -> tuple[BatchRun, ...]:
         """The runs that failed."""

@@ -20,9 +20,6 @@ from prism.worlds.fields import MEASURE, PICTURE, marked
 
 Measured = float | int | None
 
-COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
-"""What every run counts: see `WorldRound`."""
-
 
 @dataclass(frozen=True, slots=True)
 class WorldRound:
@@ -47,9 +44,9 @@ class WorldRound:
     states: Mapping[str, int]
     measures: Mapping[str, Measured]
     counts: Mapping[str, int]
-    timeouts: Mapping[str, int]
-    texts: Mapping[str, int] = field(default_factory=dict)
-    fallbacks: Mapping[str, int] = field(default_factory=dict)
+    timeouts: Mapping[str, int] = field(repr=False)
+    texts: Mapping[str, int] = field(default_factory=dict, repr=False)
+    fallbacks: Mapping[str, int] = field(default_factory=dict, repr=False)
     stopped: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,6 +105,10 @@ class WorldResults:
             "totals": self.totals(),
             "rounds": [each.to_dict() for each in self.rounds],
         }
+
+    def __repr__(self) -> str:
+        """Show the last round alone."""
+        return f"<WorldResults of {self.agents} agents, the last round: {self.rounds[-1:]}>"
 
     def _repr_html_(self) -> str:
         """Offer a notebook a table."""

@@ -25,7 +25,6 @@ from prism.statechart.transitions import TIMEOUT, Edge
 from prism.worlds._agent import Agent
 from prism.worlds._events import Events
 from prism.worlds._population import Population
-from prism.worlds._results import COUNTS
 from prism.worlds._waves import Waiting, advance, outside, settle_all
 from prism.worlds.decisions import Answers, Waits
 from prism.worlds.treatments import Assignments
@@ -33,6 +32,9 @@ from prism.worlds.world import World
 
 _EVERYBODY_IS_OVER, _NEVER = 2**64, 2**63
 _RANK = itemgetter(0)
+
+_COUNTS = ("agent_ticks", "transitions", "decisions_asked", "decisions_answered")
+"""What every run counts: see `prism.worlds.WorldRound`."""
 
 
 class Turns:
@@ -75,7 +77,7 @@ class Turns:
         self.remembers: bool = bool(answers.memory)
         self.population: Population = Population(self)
         self.acting: Any = None
-        self.counts: dict[str, int] = dict.fromkeys(COUNTS, 0)
+        self.counts: dict[str, int] = dict.fromkeys(_COUNTS, 0)
         self.begin_round()
         self.has_begun: bool = False
         self.refusing: str | None = "setup prepares agents by begin_in, before the first round"

@@ -40,11 +40,11 @@ def object_at(address: str) -> Any:
     Raises:
         InputError: If there is no such module, file or class.
     """
-    source, _, name = address.rpartition(":")
+    source, name = (address, "") if address.endswith(".py") else address.rsplit(":", 1)
     # no instances: another process would make one without its parameters
     classes = {each: cls for each, cls in vars(module_at(source)).items() if _can_run(cls)}
     if name not in classes:
-        problem = f"names {name!r}, but {source} has no such world or agent"
+        problem = f"must be {source}:Name, a world or an agent there, got {address!r}"
         raise InputError(f"{problem}{did_you_mean(name, [*classes])}", field="world")
 
     return classes[name]
@@ -67,7 +67,7 @@ def class_of(world: Any) -> tuple[type[World[Any]], str | None]:
     if isinstance(world, (str, Path)):
         names = named_worlds()
         address = names.get(str(world), str(world))
-        if not all(address.rpartition(":")):
+        if not all(address.rpartition(":")) and not address.endswith(".py"):
             must = "must be package.module:Name, file.py:Name or the name of a world"
             near = did_you_mean(str(world), [*names])
             raise InputError(f"{must}, got {str(world)!r}{near}", field="world")
@@ -86,8 +86,7 @@ def module_at(source: str) -> ModuleType:
         Exception: What its code raises.
     """
     try:
-        is_file = source.endswith(".py")
-        return _load_file(Path(source)) if is_file else importlib.import_module(source)
+        return (_load_file if source.endswith(".py") else importlib.import_module)(source)
     except Exception as error:
         # a fault of its code is raised as it is, with its line
         if isinstance(error, PrismError) or location_of(error) is not None:
@@ -96,8 +95,8 @@ def module_at(source: str) -> ModuleType:
         raise InputError(problem, field="world") from error
 
 
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
+def _load_file(source: str) -> ModuleType:
+    if not (path := Path(source)).is_file():
         raise InputError(f"names {path}, but there is no such file", field="world")
     # as for a script, the modules in its folder can be imported
     folder = str(path.absolute().parent)

@@ -8,7 +8,7 @@ import pytest
 
 from prism import Run
 from prism.errors import InputError
-from prism.examples import Rumour
+from prism.examples import Rumour, rumour
 from prism.examples.rumour import Person
 from prism.telemetry.loggers import LateLogger
 from prism.worlds import World
@@ -39,9 +39,10 @@ def test_run_json_says_what_the_run_is(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         ({"world": "nowhere:World"}, "No module named 'nowhere'"),
-        ({"world": "prism.examples.rumour:Rumor"}, "names 'Rumor', but .* mean 'Rumour'"),
-        ({"world": "prism.examples.rumour:Person"}, "'Person', but .* no such world or agent"),
-        ({"world": f"{__name__}:MADE"}, "names 'MADE', but .* no such .*: known are Rumour"),
+        ({"world": "prism.examples.rumour:Rumor"}, "rumour:Name, .* mean 'Rumour'"),
+        ({"world": "prism.examples.rumour:Person"}, "a world or an agent there, got .*:Person'"),
+        ({"world": rumour.__file__}, "rumour.py:Name, .* got '.*rumour.py': known are Rumour"),
+        ({"world": f"{__name__}:MADE"}, ":Name, .*MADE': known are Rumour"),
         ({"world": "Rumour"}, "file.py:Name or the name of a world, .* mean 'rumour'"),
         ({"world": "missing.py:World"}, "there is no such file"),
         ({"seed": 2**60}, "field 'seed': must be a whole number from -9,007"),

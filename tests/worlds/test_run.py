@@ -229,7 +229,7 @@ def test_a_world_and_a_run_are_used_once() -> None:
 
 
 def test_a_notebook_shows_a_table_of_rounds() -> None:
-    """A run that has ended, and its results, have a row for each round: states and measures."""
+    """A row for each round: states and measures. As a text, results are their last round."""
     run = Run(Rumour(), 20, rounds=2, seed=1)
     assert run._repr_html_() is None
     results, table = run.run(), run._repr_html_()
@@ -237,6 +237,8 @@ def test_a_notebook_shows_a_table_of_rounds() -> None:
     last = {"round": 2, **results.rounds[1].states, **results.rounds[1].measures}
     assert (names, second) == ([*last], [str(value) for value in last.values()])
     assert table == results._repr_html_()
+    assert "20 agents, the last round: (WorldRound(number=2, states={" in str(results)
+    assert len(str(results)) < 400
 
 
 def test_a_run_without_a_log_is_that_with_one(tmp_path: Path) -> None:
