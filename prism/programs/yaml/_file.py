@@ -11,14 +11,14 @@ from typing import Annotated, Any, Literal, Self
 import orjson
 from pydantic import BeforeValidator, Field, model_validator
 
-from prism.errors import ReasonerError
+from prism.errors import FieldValueError, ReasonerError
 from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner.prompts import number_in_words
 from prism.reasoner.replies import read_choice, spoken
-from prism.reasoner.wording import read_data
+from prism.reasoner.wording import read_data, validator_of
 
 StepKind = Literal["llm", "code", "transition"]
 
@@ -274,12 +274,10 @@ def _read_action(text: str) -> dict[str, Any]:
 
 
 def _data_of(schema: Schema) -> StepReply:
-    from jsonschema import Draft202012Validator, SchemaError
-
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise CodeError(f"is not a JSON Schema: {error.message[:200]}") from None
+        validator_of(orjson.dumps(schema).decode())
+    except FieldValueError as error:
+        raise CodeError(str(error)) from None
 
     def read(text: str) -> Any:
         data = read_data(text, schema)
