@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Self
@@ -203,7 +204,7 @@ class Template:
             StepFailedError: If it is too long.
         """
         forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
-        texts = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        texts = {key: _formatted(values[name], form) for key, name, form in forms if name in values}
         if sum(len(texts.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
             problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
             raise StepFailedError(problem)
@@ -308,11 +309,9 @@ def _decision_of(answers: list[str]) -> StepReply:
 
 def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
     """Return the decision; a ValueError if it is not one of the answers."""
-    try:
-        reply = read_data(text, {})
-    except ValueError:
-        reply = None
-    data = reply if isinstance(reply, dict) else {}
+    data: dict[str, Any] = {}
+    with suppress(ValueError):
+        data = read_data(text, {"type": "object"})
     return {
         "decision": _decided(text, answers) if answers else _text_in(data, "decision"),
         "reasoning": _text_in(data, "reasoning") or ("" if data else spoken(text).strip()),
