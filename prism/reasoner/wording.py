@@ -195,8 +195,8 @@ def shortened(text: str, most: int) -> str:
     It is cut after a word if one ends in its second half, and not between a letter and its accent.
     """
     # a server may have cut it exactly at the limit in the schema
-    is_whole = len(text) < most or (len(text) == most and not text[-1].isalnum())
-    if is_whole:
+    goes_on = text[-1:].isalnum() or text.endswith((",", ";", ":", "-"))
+    if len(text) < most or (len(text) == most and not goes_on):
         return text
 
     room = most - len(_ELLIPSIS)

@@ -63,6 +63,8 @@ def test_a_reply_without_a_text_cannot_be_used(reply: Any) -> None:
     [
         ("twenty characters ok", "twenty characters…"),
         ("twenty characters ok!", "twenty characters…"),
+        ("twenty characters o,", "twenty characters…"),
+        ("twenty characters o.", "twenty characters o."),
         ("nineteen characters", "nineteen characters"),
         ("x" * 21, "x" * 19 + "…"),
         ("z" * 18 + "e\u0301e\u0301", "z" * 18 + "…"),
