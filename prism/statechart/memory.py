@@ -66,7 +66,7 @@ def random_of(agent: Any) -> Any:
     """
     numbers = getattr(agent, "chart_random", None) or getattr(agent, "random", None)
     if not hasattr(numbers, "random"):
-        raise AgentError(f"{type(agent).__name__} needs random numbers: set its attribute random")
+        raise AgentError(f"{type(agent).__name__} needs agent.random, such as random.Random(seed)")
     return numbers
 
 

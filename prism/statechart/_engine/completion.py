@@ -72,7 +72,7 @@ class RunToCompletion(Generic[StateT]):
     """The attribute in which agents have their state."""
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], Any]
     ) -> None:
         self._definition = definition
         self.name: str = definition.name

@@ -50,7 +50,7 @@ class Engine(RunToCompletion[StateT]):
     _timeout_trigger = TIMEOUT
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], Any]
     ) -> None:
         super().__init__(definition, logger, clock)
         # the events of the Machine, and those that are under way

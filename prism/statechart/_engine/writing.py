@@ -44,7 +44,7 @@ FIELD_DEFAULTS: dict[str, Any] = {
 
 _FIELDS = (*FIELD_DEFAULTS, "state_history")
 
-Writer = Callable[[Any, Edge, float, object], int | None]
+Writer = Callable[[Any, Edge, Any, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
 
@@ -200,8 +200,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     record = make_record(edge, time, context)
     try:
         agent.state = edge.to_text if is_text(before) else edge.to_state
-        if dwell is not None:
-            agent.ticks_in_state = 0
+        restart_time(agent)
     except Exception:
         agent.state = before
         if dwell is not None:
@@ -214,8 +213,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
 def keep_record(dwell: int | None, agent: Any, edge: Edge, time: float, context: Any) -> int | None:
     """Write what a Machine of the application's, which has set the state, does not write."""
-    if dwell is not None:
-        agent.ticks_in_state = 0
+    restart_time(agent)
     append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
     return dwell
 
