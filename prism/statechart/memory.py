@@ -43,8 +43,7 @@ def memory_of(agent: Any) -> dict[str, Any]:
 
     It is kept beside an agent that has no room for it, or something else under that name.
     """
-    memory = getattr(agent, "state_memory", None)
-    if memory is None:
+    if (memory := getattr(agent, "state_memory", None)) is None:
         # models refuse what they do not declare by errors of their own
         with suppress(Exception):
             agent.state_memory = memory = {}

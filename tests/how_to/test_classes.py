@@ -1,4 +1,4 @@
-"""Dataclasses and pydantic models keep their ways when a chart drives them."""
+"""Dataclasses, pydantic models and rows keep their ways when a chart drives them."""
 
 import dataclasses
 import inspect
@@ -11,6 +11,9 @@ from typing import Any
 import pydantic
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import Column, Integer, PickleType, String, create_engine
+from sqlalchemy.ext.mutable import MutableList
+from sqlalchemy.orm import DeclarativeBase, Session
 
 from prism import Statechart, Transition
 from prism.agents import StatechartMixin
@@ -167,3 +170,33 @@ def test_adopting_needs_declared_fields() -> None:
     with pytest.raises(AgentError, match=r"Closed has no room for 'ticks_in_state' .*declare it"):
         CHART.adopt(Closed())
     assert "ticks_in_state" in CHART.adopt(Open()).model_dump()
+
+
+@pytest.mark.parametrize("kind", [PickleType, MutableList.as_mutable(PickleType())])
+def test_a_row_keeps_its_history_in_a_column(kind: Any) -> None:
+    """Whatever the column is, what was committed is read again, and a rollback undoes the rest."""
+
+    class Base(DeclarativeBase):
+        pass
+
+    class Row(Base):
+        __tablename__ = "rows"
+        id = Column(Integer, primary_key=True)
+        state = Column(String, default="calm")
+        ticks_in_state = Column(Integer, default=0)
+        state_history = Column(kind, default=list)
+
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add(Row())
+        for event in ("bumped", "timeout", "bumped"):
+            session.commit()
+            session.expire_all()
+            row = session.query(Row).one()
+            CHART.fire(row, event)
+        session.rollback()
+        assert (row.state, [each.trigger for each in row.state_history]) == (
+            "calm",
+            ["bumped", "timeout"],
+        )

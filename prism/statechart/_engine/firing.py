@@ -152,8 +152,7 @@ class Engine(RunToCompletion[StateT]):
 
     def _observe(self, hook: str, data: EventData, arc: Any, *more: Any) -> None:
         """Tell who observes charts about a transition of the definition, or its guard."""
-        number = self._number_of(arc) if installed else None
-        if number is not None:
+        if installed and (number := self._number_of(arc)) is not None:
             about = self.definition, number, data.model, adapter.context_of(data)
             instruments.observe(hook, *about, *more)
 

@@ -89,6 +89,11 @@ def records_for(agent: Any) -> Any:
             # a bound that has been changed since
             with suppress(Exception):
                 agent.state_history = deque(history, depth)
+        column = getattr(type(agent), "state_history", None)
+        if hasattr(column, "__set__") and not inspect.ismemberdescriptor(column):
+            # a database learns of what is assigned, and not of what changes in place
+            with suppress(Exception):
+                agent.state_history = agent.state_history.copy()
         return agent.state_history
 
     cls = type(agent)
@@ -119,8 +124,7 @@ def writer_of(agent: Any) -> tuple[Writer, bool]:
         AttributeError: If the class takes no new state.
     """
     cls: Any = type(agent)
-    writer: Writer | None = getattr(cls, "_prism_writer", None)
-    if writer is not None:
+    if (writer := getattr(cls, "_prism_writer", None)) is not None:
         return writer, False
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
