@@ -38,6 +38,15 @@ def count_of(agent: Any, name: str) -> int | None:
     return value if type(value) is int else None
 
 
+def in_row(agent: Any, name: str) -> bool:
+    """Return whether a field is a column of a database row, which notices only what is assigned.
+
+    Properties and slots, whose types are Python's own, are none.
+    """
+    column = getattr(type(agent), name, None)
+    return hasattr(column, "__set__") and type(column).__module__ != "builtins"
+
+
 def memory_of(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, as a dict that can be changed.
 
@@ -48,6 +57,8 @@ def memory_of(agent: Any) -> dict[str, Any]:
         with suppress(Exception):
             agent.state_memory = memory = {}
             memory = agent.state_memory
+    elif isinstance(memory, dict) and in_row(agent, "state_memory"):
+        agent.state_memory = memory = deepcopy(memory)
     return memory if isinstance(memory, dict) else kept_beside(agent).memory
 
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, astuple, fields, make_dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import pydantic
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
-from sqlalchemy import Column, Integer, PickleType, String, create_engine
+from sqlalchemy import JSON, Column, Integer, PickleType, String, create_engine
 from sqlalchemy.ext.mutable import MutableList
 from sqlalchemy.orm import DeclarativeBase, Session
 
@@ -173,7 +174,7 @@ def test_adopting_needs_declared_fields() -> None:
 
 
 @pytest.mark.parametrize("kind", [PickleType, MutableList.as_mutable(PickleType())])
-def test_a_row_keeps_its_history_in_a_column(kind: Any) -> None:
+def test_a_row_keeps_its_history_and_times_in_columns(kind: Any) -> None:
     """Whatever the column is, what was committed is read again, and a rollback undoes the rest."""
 
     class Base(DeclarativeBase):
@@ -185,18 +186,20 @@ def test_a_row_keeps_its_history_in_a_column(kind: Any) -> None:
         state = Column(String, default="calm")
         ticks_in_state = Column(Integer, default=0)
         state_history = Column(kind, default=list)
+        state_memory = Column(JSON)
 
+    chart = CHART.extended(transitions=[Transition("tired", Mood.CALM, Mood.ANGRY, after=2)])
     engine = create_engine("sqlite://")
     Base.metadata.create_all(engine)
     with Session(engine) as session:
         session.add(Row())
-        for event in ("bumped", "timeout", "bumped"):
+        for step in (
+            *(partial(chart.fire, trigger=trigger) for trigger in ("bumped", "timeout")),
+            *(chart.tick, chart.tick, partial(chart.fire, trigger="timeout")),
+        ):
             session.commit()
-            session.expire_all()
             row = session.query(Row).one()
-            CHART.fire(row, event)
+            step(row)
         session.rollback()
-        assert (row.state, [each.trigger for each in row.state_history]) == (
-            "calm",
-            ["bumped", "timeout"],
-        )
+        assert row.state == "angry"
+        assert [each.trigger for each in row.state_history] == ["bumped", "timeout", "tired"]

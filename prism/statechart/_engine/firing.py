@@ -134,8 +134,7 @@ class Engine(RunToCompletion[StateT]):
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
         target = state if isinstance(state, adapter.State) else self._machine.get_state(state)
-        event = self._event_of(model)
-        if event is None:
+        if (event := self._event_of(model)) is None:
             writing.set_state(model, target.value)
             return
         event.has_moved = True

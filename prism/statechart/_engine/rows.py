@@ -275,8 +275,7 @@ class Moment:
     def _selected(self, rivals: list[Arc]) -> list[Arc]:
         """Draw one of several transitions by its share; one without a share gets the rest."""
         shares = [*map(share_of, rivals)]
-        arc = selected(rivals, shares, self.draw())
-        if arc is not None:
+        if (arc := selected(rivals, shares, self.draw())) is not None:
             return [arc]
         rest = [each for each in rivals if each.written.probability is None]
         # ten shares of 0.1 are a little less than 1

@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, kept_beside
+from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, in_row, kept_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import is_text, state_text
 from prism.statechart.transitions import (
@@ -89,11 +89,8 @@ def records_for(agent: Any) -> Any:
             # a bound that has been changed since
             with suppress(Exception):
                 agent.state_history = deque(history, depth)
-        column = getattr(type(agent), "state_history", None)
-        if hasattr(column, "__set__") and not inspect.ismemberdescriptor(column):
-            # a database learns of what is assigned, and not of what changes in place
-            with suppress(Exception):
-                agent.state_history = agent.state_history.copy()
+        if in_row(agent, "state_history"):
+            agent.state_history = agent.state_history.copy()
         return agent.state_history
 
     cls = type(agent)
