@@ -72,7 +72,7 @@ class RunToCompletion(Generic[StateT]):
     """The attribute in which agents have their state."""
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], Any]
     ) -> None:
         self._definition = definition
         self.name: str = definition.name
@@ -166,8 +166,7 @@ class RunToCompletion(Generic[StateT]):
 
     def _is_queued(self, fire: Callable[..., Any], agent: Any, trigger: Any, *more: Any) -> bool:
         """Let a fire with these arguments wait, if a transition of its agent is under way."""
-        run = self._firing.get(id(agent))
-        if run is None or run.is_between:
+        if (run := self._firing.get(id(agent))) is None or run.is_between:
             return False
         if run.thread != get_ident():
             problem = "is in a transition of another thread: fire from that thread, or use a lock"
