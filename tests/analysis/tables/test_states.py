@@ -57,7 +57,7 @@ def counted(log: Log) -> dict[tuple[Any, ...], dict[str, int]]:
             "1 transition does not follow the agent's last one in round, tick or time "
             "(the first in line 3): they count together with that",
         ),
-        # what closes a round, in its last tick alone
+        # what closes a round, in its last tick alone, and what a world does once it is counted
         (
             [
                 make.started(rounds=2, ticks_per_round=2),
@@ -66,24 +66,12 @@ def counted(log: Log) -> dict[tuple[Any, ...], dict[str, int]]:
                 make.move("x", "composing", "liking", "compose_done", tick=1, ticks_in_state=0),
                 make.move("x", "liking", "composing", tick=2),
                 make.move("x", "composing", "resting", "compose_done", tick=2, ticks_in_state=0),
-                make.move("x", "resting", "idle", "round_ends", tick=2, ticks_in_state=0),
+                make.move("x", "resting", "idle", "calms", tick=2, ticks_in_state=0),
+                make.event("round.ended", round=1, tick=2, states={"composing": 1, "idle": 0}),
                 make.event("round.ended", round=2, tick=1),
                 make.event("run.ended"),
             ],
             {(1, 1): {"liking": 1}, (1, 2): {"composing": 1}, (2, 1): {"idle": 1}},
-            None,
-        ),
-        # what a world does when its round has been counted
-        (
-            [
-                make.started(rounds=2, ticks_per_round=1),
-                make.joined("x", "a"),
-                make.move("x", "a", "b", tick=1),
-                make.move("x", "b", "a", "back", tick=1),
-                make.event("round.ended", round=1, tick=1, states={"a": 0, "b": 1}),
-                make.event("run.ended", round=2, tick=1),
-            ],
-            {(1, 1): {"b": 1}, (2, 1): {"a": 1}},
             None,
         ),
         # up to the last tick of the log
