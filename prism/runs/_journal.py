@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -89,16 +90,15 @@ class Journal:
         elif path is not None:
             self.earlier = _answers_in(path, None, self.spent)
         self.unread: set[str] = {*self.earlier}
+        self._kept = len(self.earlier)
 
     # Taking answers
 
     def new_id(self, question: Question | TextCall) -> str:
         """Return the id of the answer to an agent's next question."""
-        agent_id = (
-            question.agent_id if isinstance(question, TextCall) else agent_name(question.agent)
-        )
-        self._numbers[agent_id] += 1
-        return f"{agent_id}:{self._numbers[agent_id]}"
+        name = question.agent_id if isinstance(question, TextCall) else agent_name(question.agent)
+        self._numbers[name] += 1
+        return f"{name}:{self._numbers[name]}"
 
     def answer_to(self, question: Question | TextCall, answer_id: str) -> Decision | Written | None:
         """Return the answer of this id to a question, if there is one.
@@ -198,6 +198,14 @@ class Journal:
         """
         self.add({"id": f"round {self._clock.round}", "digest": _AGAIN, "kind": _AGAIN})
 
+    def undo(self) -> None:
+        """Let no resumed run take the answers of this process, which did something else.
+
+        They stay in the file, and what they have cost counts.
+        """
+        if self._file is not None:
+            self.add({"id": _AGAIN, "kind": _AGAIN, "round": 0, "kept": self._kept})
+
     def close(self) -> None:
         """Close the file."""
         if self._file is not None:
@@ -235,12 +243,15 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
         if kind == _AGAIN:
             answers = {
                 answer_id: each
-                for answer_id, each in answers.items()
-                if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
+                for number, (answer_id, each) in enumerate(answers.items())
+                if each.get("kind") == _EFFECT
+                or each.get("round", 0) < line["round"]
+                or number < line.get("kept", 0)
             }
-        elif until is None or line.get("round", 0) < until:
+        else:
             answers[line["id"]] = line
-    return answers
+    end = inf if until is None else until
+    return {key: each for key, each in answers.items() if each.get("round", 0) < end}
 
 
 def has_answers(path: Path) -> bool:

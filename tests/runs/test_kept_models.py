@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ollama
 import pytest
@@ -25,9 +25,11 @@ from prism.runs.status import spent_in
 from prism.science import rerun
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama, FakeOpenAI
+from prism.worlds import World, during
 from tests.kit.cognition import thought
 from tests.kit.kept import StoppedError, stop_after
 from tests.kit.servers import Gate
+from tests.kit.worlds import Mood, Teller
 
 AGENT = """
 workflow:
@@ -229,6 +231,41 @@ def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
     answers.write_text("\n".join([*rest, ""]))
     with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
         replay(tmp_path / "run")
+
+
+class Patient(World[Teller]):
+    """One agent decides in all rounds, the others begin in a round that stands in the code."""
+
+    rounds = 4
+    begins: ClassVar[int] = 3
+
+    @during(Mood.CALM)
+    async def hear(self, teller: Teller) -> None:
+        if teller.agent_id == "teller_1" or self.round >= self.begins:
+            await teller.decide("hears", prompt=f"It is round {self.round}.")
+
+
+def test_a_change_of_code_that_is_taken_back_locks_no_run_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked before the change was noticed answers nothing, and stays in the journal."""
+    folder = tmp_path / "run"
+    with FakeOllama(choose=lambda _: "calm") as server:
+        with pytest.raises(StoppedError):
+            Run(Patient, 2, model=Model("llama3.2", server.host)).keep(
+                folder, on_round=stop_after(2)
+            )
+        monkeypatch.setattr(Patient, "begins", 2)
+        with pytest.raises(ReplayError, match="does not do the same"):
+            resume(folder)
+        monkeypatch.undo()
+        outcome = resume(folder)
+        assert outcome is not None
+        assert [each.counts["decisions_asked"] for each in outcome.results.rounds] == [1, 1, 2, 2]
+        assert outcome.summary["spent"]["calls"] == server.asked
+        assert rerun(folder, tmp_path / "again", from_round=3).differences == {}
+    assert (folder / "answers.jsonl").read_text().count('{"id":"teller_2:1"') == 2
+    assert replay(folder).results == outcome.results
 
 
 def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:
