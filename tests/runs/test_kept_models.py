@@ -224,9 +224,7 @@ def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
     first, *rest = (each for each in lines if '"kind":"decision"' in each)
     line = json.loads(first)
     answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
-    with pytest.raises(
-        ReplayError, match=rf"answer {line['id']} .*another question \(round 1, tick"
-    ):
+    with pytest.raises(ReplayError, match=rf"{line['id']} .*another question \(round 1, tick"):
         replay(tmp_path / "run")
     answers.write_text("\n".join([*rest, ""]))
     with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
@@ -236,7 +234,6 @@ def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
 class Patient(World[Teller]):
     """One agent decides in all rounds, the others begin in a round that stands in the code."""
 
-    rounds = 4
     begins: ClassVar[int] = 3
 
     @during(Mood.CALM)
@@ -245,27 +242,21 @@ class Patient(World[Teller]):
             await teller.decide("hears", prompt=f"It is round {self.round}.")
 
 
-def test_a_change_of_code_that_is_taken_back_locks_no_run_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was asked before the change was noticed answers nothing, and stays in the journal."""
+def test_code_that_is_restored_locks_no_run_out(tmp_path: Path) -> None:
+    """What other code asked until it was refused answers nothing, and stays in the journal."""
     folder = tmp_path / "run"
     with FakeOllama(choose=lambda _: "calm") as server:
+        run = Run(Patient, 2, model=Model("llama3.2", server.host))
         with pytest.raises(StoppedError):
-            Run(Patient, 2, model=Model("llama3.2", server.host)).keep(
-                folder, on_round=stop_after(2)
-            )
-        monkeypatch.setattr(Patient, "begins", 2)
+            run.keep(folder, on_round=stop_after(2))
+        Patient.begins = 2
         with pytest.raises(ReplayError, match="does not do the same"):
             resume(folder)
-        monkeypatch.undo()
-        outcome = resume(folder)
-        assert outcome is not None
-        assert [each.counts["decisions_asked"] for each in outcome.results.rounds] == [1, 1, 2, 2]
-        assert outcome.summary["spent"]["calls"] == server.asked
-        assert rerun(folder, tmp_path / "again", from_round=3).differences == {}
+        Patient.begins = 3
+        resume(folder)
+        assert json.loads((folder / "run.json").read_text())["spent"]["calls"] == server.asked
     assert (folder / "answers.jsonl").read_text().count('{"id":"teller_2:1"') == 2
-    assert replay(folder).results == outcome.results
+    assert replay(folder).results.rounds[1].counts["decisions_asked"] == 1
 
 
 def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:
