@@ -29,8 +29,8 @@ about after again against although always among another around because before be
 character could current doing during every first follow friend great heart having https interested
 known makes making might never often other others people person please really seems share should
 since small someone something sometimes still tends their there these thing things those though
-through today tweets twitter under until users usually where which while whose within without
-world would years yourself
+through today tweets twitter under until users usually where which while whose within without world
+would years yourself
 """
 _COMMON_WORDS = frozenset(_COMMON_TEXT.split())
 

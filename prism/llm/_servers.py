@@ -196,7 +196,8 @@ class ModelServer(ClientServer):
 
     def _key(self) -> str:
         named = self.settings["key"]
-        key = os.environ.get(named or self.key_variable, "").strip()
+        variable = named or self.key_variable
+        key = os.environ.get(variable, "").strip()
         if named and not key:
             problem = (
                 f"names the environment variable {named}, which is not set: export {named}=..."
@@ -204,10 +205,8 @@ class ModelServer(ClientServer):
             raise InputError(problem, field="key")
         plain = key.removeprefix("Basic ")
         if not (plain.isascii() and plain.isprintable() and " " not in plain):
-            raise FieldValueError(
-                f"{named or self.key_variable} must be a key of printable ASCII characters without "
-                "spaces"
-            )
+            kind = "a key of printable ASCII characters without spaces"
+            raise FieldValueError(f"{variable} must be {kind}")
         return key
 
     async def ready(self) -> None:

@@ -93,9 +93,8 @@ def _keep_alive(value: Any) -> float | str:
         return value
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _FOR_EVER:
         return value
-    raise ValueError(
-        f"must be a number of seconds, or a text with units such as '5m' or '1h30m', got {value!r}"
-    )
+    forms = "a number of seconds, or a text with units such as '5m' or '1h30m'"
+    raise ValueError(f"must be {forms}, got {value!r}")
 
 
 Effort = Literal["low", "medium", "high"]

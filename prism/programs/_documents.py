@@ -16,8 +16,8 @@ from unicodedata import category
 import orjson
 from pydantic import BaseModel, ValidationError
 
-from prism._numbers import plain_data
-from prism.errors import FieldTypeError
+from prism._numbers import plain_data, plain_number
+from prism.errors import FieldTypeError, FieldValueError
 from prism.files.declarations import shape_problems
 from prism.files.records import Where, key_of
 from prism.files.source import DocumentError, Language, Problem, Problems, Source
@@ -182,6 +182,18 @@ def _unknown(value: Any, keys: Any, where: Where) -> Iterator[tuple[Where, str]]
                 yield (*where, key), "".join(get_close_matches(key, missing, 1, _MISSPELT))
     elif where and isinstance(keys, dict) and not isinstance(value, str):
         yield where, ""
+
+
+def require_count(name: str, value: Any) -> Any:
+    """Return a number of turns or cycles, also one of numpy's; None is returned as it is.
+
+    Raises:
+        FieldValueError: If it is not a whole number from 1 on.
+    """
+    count = plain_number(value)
+    if count is not None and (type(count) is not int or count < 1):
+        raise FieldValueError(f"{name} must be a whole number, 1 or more, got {count!r}")
+    return count
 
 
 def as_data(value: Any, name: str) -> Any:

@@ -243,10 +243,8 @@ class Pool:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             if self._open and self._loop is not None and not self._loop.is_closed():
-                raise OtherLoopError(
-                    "the client is in use by another event loop: make one client for each event "
-                    "loop"
-                )
+                cure = "make one client for each event loop"
+                raise OtherLoopError(f"the client is in use by another event loop: {cure}")
             self._loop, self._open, self._slots = loop, 0, Slots()
             for server in self.servers:
                 server.open = server.pausing = 0

@@ -122,9 +122,8 @@ def _async_twin(client: object) -> str | None:
     """Return what to use instead of a blocking client of Ollama or OpenAI."""
     bases = type(client).__mro__
     makers = {base.__module__.partition(".")[0] for base in bases} & {"ollama", "openai"}
-    if not makers or any(base.__name__.startswith("Async") for base in bases):
-        return None
-    if inspect.iscoroutinefunction(getattr(client, "chat", None)):
+    is_async = inspect.iscoroutinefunction(getattr(client, "chat", None))
+    if not makers or is_async or any(base.__name__.startswith("Async") for base in bases):
         return None
     return f"use {'ollama.AsyncClient' if 'ollama' in makers else 'openai.AsyncOpenAI'}"
 

@@ -30,7 +30,7 @@ from typing import Any
 from prism.errors import NoProbabilitiesError, ReasonerError, UselessReplyError
 from prism.reasoner.questions import Kind, Question, hash_of
 from prism.reasoner.replies import LETTER, Reply, parse_reasoner_response, read_letter
-from prism.reasoner.requests import ChatReply, Request, prompted
+from prism.reasoner.requests import ChatReply, Request, first, prompted
 from prism.statechart import Configuration
 from prism.statechart.names import agent_name, identify
 from prism.statechart.states import AgentState, state_text
@@ -148,36 +148,28 @@ _OF_POSTS = {"text", "content", "author_id", "author", "topics", "post_id", "id"
 def format_context(context: Any) -> str:
     """Describe a context: a post by author, text and topics, anything else by its fields.
 
-    The text of a post is quoted. A mapping with keys that posts do not have is no post.
+    The text of a post is quoted. What has neither an author nor a ``post_id`` is no post, and
+    neither is a mapping with keys that posts do not have.
     """
     if context is None:
         return "There are no further details."
     if isinstance(context, str):
         return context
 
-    texts = _texts_of_post(context)
-    if not texts:
+    is_post = first(context, "author_id", "author", "post_id") is not None
+    is_other = isinstance(context, Mapping) and (not is_post or context.keys() - _OF_POSTS)
+    text = None if is_other else first(context, "text", "content")
+    if text is None:
         return "\n".join(lines_of(identify(context) or {}))
 
-    text = next((str(text) for text in texts if text != ""), "(no text)")
-    author = _field(context, "author_id") or _field(context, "author")
-    topics = _field(context, "topics")
-    lines = [f"Post by {one_line(author)}:" if author else "Post:", quotation(text)]
-    if topics:
+    author = first(context, "author_id") or first(context, "author")
+    heading = "Post:" if is_post else "Text:"
+    quoted = quotation(str(text) or str(first(context, "content") or "(no text)"))
+    lines = [f"Post by {one_line(author)}:" if author else heading, quoted]
+    if topics := first(context, "topics"):
         lines.append(f"Topics: {', '.join(_texts_in(topics))}")
 
     return "\n".join(lines)
-
-
-def _texts_of_post(context: Any) -> list[Any]:
-    """Return what a context has as a post's text; nothing if it is no post."""
-    if isinstance(context, Mapping) and context.keys() - _OF_POSTS:
-        return []
-    return [text for name in ("text", "content") if (text := _field(context, name)) is not None]
-
-
-def _field(context: Any, name: str) -> Any:
-    return context.get(name) if isinstance(context, Mapping) else getattr(context, name, None)
 
 
 def _texts_in(items: Any) -> list[str]:

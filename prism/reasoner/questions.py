@@ -430,10 +430,8 @@ class _Fallbacks:
             many = f"{_IN_A_ROW} decisions in a row"
             if is_above:
                 many = f"{sum(self._last)} of the last {WINDOW} decisions"
-            self._problem = (
-                f"stopped, as {many} fell back, with "
-                f"stop_at_fallbacks = {self._stop_at:.4g}; the last one: {reason}"
-            )
+            limit = f"with stop_at_fallbacks = {self._stop_at:.4g}"
+            self._problem = f"stopped, as {many} fell back, {limit}; the last one: {reason}"
 
     def check(self) -> None:
         """Raise the error that ends the run, if there were too many."""

@@ -311,14 +311,12 @@ class Reasoner(AsksModel, BaseReasoner):
 
         if reply is None and not isinstance(error, UselessReplyError):
             return False
-        if reply is not None and reply.option_mass is not None:
-            what = f"gave the letters of all options {reply.option_mass:.2g} of the probability"
-        elif self._has_letters:
-            # once, which says nothing about other questions
-            return True
-        else:
-            what = "wrote no letter"
-        if self._asks_letters:
+        mass = None if reply is None else reply.option_mass
+        what = "wrote no letter"
+        if mass is not None:
+            what = f"gave the letters of all options {mass:.2g} of the probability"
+        # a reply without a letter says nothing about other questions, if some had one
+        if self._asks_letters and (mass is not None or not self._has_letters):
             self._asks_letters = False
             model = self._model or "the model"
             LOGGER.warning("%s %s: from now on it is asked for the name of an option", model, what)

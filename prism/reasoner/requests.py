@@ -392,10 +392,8 @@ class Cost:
             return ""
 
         wrote = "" if self.output_tokens is None else f" after {self.output_tokens} tokens"
-        return (
-            f"; the model was still writing{wrote}: allow more (reply_tokens, window), or less "
-            "thinking"
-        )
+        cure = "allow more (reply_tokens, window), or less thinking"
+        return f"; the model was still writing{wrote}: {cure}"
 
     def without_charges(self) -> Cost:
         """Return the cost of another decision with the same answer."""

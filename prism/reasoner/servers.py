@@ -141,11 +141,8 @@ class Server(ABC):
         if self.open > 1:
             self._halved_at = loop_time()
             self.limit = self.open // 2
-            about = self.model, self.address, self.open, self.limit
-            LOGGER.warning(
-                "%s at %s did not answer %d questions at once in time: from now on it is asked %d",
-                *about,
-            )
+            what = "%s at %s did not answer %d questions at once in time: now it is asked %d"
+            LOGGER.warning(what, self.model, self.address, self.open, self.limit)
 
 
 MOST_ALTERNATIVES = 20

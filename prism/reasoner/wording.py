@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from unicodedata import category
 
@@ -21,36 +22,63 @@ from prism.reasoner.replies import find_json, spoken
 from prism.reasoner.texts import ReadText, TextCall, whole_characters
 
 
+@lru_cache(maxsize=256)
+def _compiled(pattern: str) -> Any:
+    """Return a pattern for pydantic's engine, which needs linear time; `re` could need hours."""
+    from pydantic_core import SchemaValidator, core_schema
+
+    return SchemaValidator(core_schema.str_schema(pattern=pattern))
+
+
+@lru_cache(maxsize=64)
+def validator_of(schema: str) -> Any:
+    """Return the validator of a JSON Schema, which is given as JSON.
+
+    Raises:
+        FieldValueError: If it is none, or has patterns that pydantic's engine cannot search for.
+    """
+    from jsonschema import FormatChecker, SchemaError, ValidationError, validators
+    from pydantic_core import SchemaError as PatternError
+
+    def search(_: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
+        if isinstance(value, str) and not _compiled(pattern).isinstance_python(value):
+            yield ValidationError(f"{value!r} does not match {pattern!r}")
+
+    formats = FormatChecker(())
+    formats.checks("regex", PatternError)(_compiled)
+    kind = validators.extend(validators.Draft202012Validator, {"pattern": search})
+    # a part that names its dialect would be checked by that dialect's own class
+    data = json.loads(schema.replace('"$schema":', '"$comment":'))
+    try:
+        kind.check_schema(data, format_checker=formats)
+        if '"patternProperties":' in schema:
+            raise SchemaError("use propertyNames instead of patternProperties")
+    except SchemaError as error:
+        why = str(error.cause or error.message[:200]).splitlines()[-1].strip()
+        problem = f"is not a JSON Schema that prism can check: {error.json_path}: {why}"
+        raise FieldValueError(f"schema {problem}") from None
+    return kind(data)
+
+
 def read_data(reply: str, schema: Mapping[str, Any]) -> Any:
     """Return the data in a model's reply, with cleaned texts.
 
     Raises:
         ValueError: If there is none, it does not follow the schema, or a log cannot hold it.
     """
-    from jsonschema import Draft202012Validator
-
+    validator = validator_of(json.dumps(schema, ensure_ascii=False))
     try:
         data = _cleaned(find_json(reply))
-        error = next(iter(Draft202012Validator(schema).iter_errors(data)), None)
+        error = next(validator.iter_errors(data), None)
     except RecursionError:
         raise ValueError("the reply is nested too deeply") from None
     if error is not None:
         raise ValueError(f"{error.json_path} of the reply: {error.message[-200:]}")
-    if not _can_be_logged(data):
-        raise ValueError("the reply has a number that is too large, or none, for a log")
+    with suppress(TypeError):  # integers of more than 64 bits, or very deep data
+        if orjson.loads(orjson.dumps(data)) == data:
+            return data
+    raise ValueError("the reply has a number that is too large, or none, for a log")
 
-    return data
-
-
-def _can_be_logged(data: Any) -> bool:
-    try:
-        return bool(orjson.loads(orjson.dumps(data)) == data)
-    except TypeError:  # integers of more than 64 bits, or very deep data
-        return False
-
-
-POST_LENGTH = 280
-"""The default maximum length of a text, that of a post on X."""
 
 _MOST_LENGTH = 100_000
 _AGAIN = "Respond with JSON only, in the form that is shown above."
@@ -66,8 +94,8 @@ class Wording:
     """The maximum length and the language of a text.
 
     Args:
-        max_length: Maximum number of characters (Unicode code points). A longer text is cut after a
-            word, and ends with an ellipsis.
+        max_length: Maximum number of characters (Unicode code points), by default that of a post on
+            X. A longer text is cut after a word, and ends with an ellipsis.
         language: Language named in the prompt, such as ``"German"`` or ``"pt-BR"``; None leaves it
             to the model.
 
@@ -75,7 +103,7 @@ class Wording:
         FieldValueError: If ``max_length`` is below 1.
     """
 
-    max_length: int = POST_LENGTH
+    max_length: int = 280
     language: str | None = None
 
     def __post_init__(self) -> None:
@@ -108,6 +136,9 @@ class Wording:
             persona: Description of the writer.
             schema: JSON Schema of the answer, if it is not one text.
             fallback: The result if no usable text comes.
+
+        Raises:
+            FieldValueError: If the schema is none, or cannot be checked.
         """
         text = "\n\n".join(part for part in (self._rules(schema), persona, prompt) if part)
         of_text = {"type": "string", "maxLength": self.max_length}
@@ -135,6 +166,7 @@ class Wording:
         language = f" in {self.language}" if self.language else ""
         if schema is not None:
             written = json.dumps(schema, ensure_ascii=False)
+            validator_of(written)
             return f"Respond{language}, with JSON only, by this schema:\n{written}"
 
         return (
@@ -163,8 +195,8 @@ def shortened(text: str, most: int) -> str:
     It is cut after a word if one ends in its second half, and not between a letter and its accent.
     """
     # a server may have cut it exactly at the limit in the schema
-    is_whole = len(text) < most or (len(text) == most and not text[-1].isalnum())
-    if is_whole:
+    goes_on = text[-1:].isalnum() or text.endswith((",", ";", ":", "-"))
+    if len(text) < most or (len(text) == most and not goes_on):
         return text
 
     room = most - len(_ELLIPSIS)

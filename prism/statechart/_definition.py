@@ -8,7 +8,6 @@ from dataclasses import replace
 from enum import Enum
 from functools import partial
 from itertools import islice, pairwise
-from types import MappingProxyType
 from typing import Any, Generic
 
 from prism._numbers import plain_number
@@ -22,7 +21,8 @@ from prism.statechart.transitions import ANY_STATE, DEFAULT_NAME, StateT, Transi
 MOST_TRANSITIONS = 100_000
 """Transitions of a chart, of which a wildcard makes as many as there are states."""
 
-_ROUNDING = 1e-9
+ROUNDING = 1e-9
+"""By how much a sum of probabilities may miss 1."""
 
 
 class Definition(Generic[StateT]):
@@ -101,7 +101,7 @@ class Definition(Generic[StateT]):
         self.rows: Any = None
         self.is_nested: bool = _is_nested(tops, every)
         self.transitions: tuple[Transition[StateT], ...] = every
-        self.timeouts: Mapping[StateT, int] = MappingProxyType(limits)
+        self.timeouts: Mapping[StateT, int] = limits
         self.limits: Mapping[str, int] = {state_text(at): ticks for at, ticks in limits.items()}
         self.states: tuple[StateT, ...] = tree.members(tree.leaves)
         self.state_type: type[StateT] = type(self.states[0])
@@ -215,7 +215,7 @@ def _tree_problems(tree: Hierarchy, limits: Mapping[Any, Any], ends: Set[Any]) -
             yield path, f"transition {arc.number + 1} ({arc.written}): {problem}"
         key = trigger, tree.texts[arc.source]
         total = shares[key] = shares.get(key, 0) + (arc.written.probability or 0)
-        if total > 1 + _ROUNDING:
+        if total > 1 + ROUNDING:
             what = f"the probabilities of {trigger!r} in {tree.texts[arc.source]!r}"
             yield path, f"{what} add up to {total:g}, which is more than 1: lower them"
 

@@ -105,9 +105,8 @@ def read_chart(
     for key in _LISTS:
         if not isinstance(value := data.get(key, ()), (list, tuple)):
             raise _wrong((key,), f"must be a list, got {brief(value)}")
-    reader = _Reader(guards=guards, actions=actions)
     rest = {key: value for key, value in data.items() if key != "schema"}
-    arguments: dict[str, Any] = reader.part(Definition, rest, ()).arguments
+    arguments = _Reader(guards=guards, actions=actions).part(Definition, rest, ()).arguments
     states = [each.state for each in with_insides(arguments["states"])]
     return with_members(arguments, enum or state_enum("State", states))
 

@@ -138,7 +138,7 @@ class Hierarchy:
             [self._number(each, (key,), key) for each in written[key]]
             for key in ("decision_states", "timeouts", "final_states")
         )
-        self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, deciding)))
+        self.decides: frozenset[int] = frozenset(chain(*map(self.leaves_at, {*deciding})))
         every = chain(*(arc.targets for arc in self.arcs), *(node.initial for node in self.nodes))
         histories = (each for each in every if isinstance(each, HistoryAt))
         self.histories: dict[HistoryAt, Any] = dict.fromkeys(histories)

@@ -19,11 +19,9 @@ from prism.statechart.transitions import DEFAULT_NAME, TIMING
 from prism.telemetry.loggers import warn_standard
 
 MOST_CHARACTERS = 1_000_000
-MOST_STATES = 20_000
 
 _NAMESPACE = "http://www.w3.org/2005/07/scxml"
 _PRISM = "urn:prism:statechart"
-_PREFIX = f"{_PRISM}}}"
 _STATES = ("state", "parallel", "final")
 
 _READ = {
@@ -241,7 +239,7 @@ class _Reader:
     def _start(self, name: str, attributes: Mapping[str, str]) -> None:
         around, outer = self._around[-1]
         kind = name.removeprefix(f"{_NAMESPACE}}}")
-        values = {each.replace(_PREFIX, "prism:"): text for each, text in attributes.items()}
+        values = {each.replace(f"{_PRISM}}}", "prism:"): text for each, text in attributes.items()}
         foreign = [each for each in (kind, *values) if "}" in each]
         self._foreign.update(dict.fromkeys(each.rpartition("}")[0] for each in foreign))
         if outer is None or kind in foreign:
@@ -304,7 +302,6 @@ class _Reader:
         """Return the id of a state or a history, or one that is made for it."""
         name = values.get("id") or f"{kind}{len(self._parts)}"
         self._refuse(f"a second {name!r}", name in self._ids)
-        self._refuse(f"more than {MOST_STATES:,} states", len(self._ids) == MOST_STATES)
         self._ids.add(name)
         return name
 

@@ -38,17 +38,27 @@ def count_of(agent: Any, name: str) -> int | None:
     return value if type(value) is int else None
 
 
+def in_row(agent: Any, name: str) -> bool:
+    """Return whether a field is a column of a database row, which notices only what is assigned.
+
+    Properties and slots, whose types are Python's own, are none.
+    """
+    column = getattr(type(agent), name, None)
+    return hasattr(column, "__set__") and type(column).__module__ != "builtins"
+
+
 def memory_of(agent: Any) -> dict[str, Any]:
     """Return what charts remember about an agent, as a dict that can be changed.
 
     It is kept beside an agent that has no room for it, or something else under that name.
     """
-    memory = getattr(agent, "state_memory", None)
-    if memory is None:
+    if (memory := getattr(agent, "state_memory", None)) is None:
         # models refuse what they do not declare by errors of their own
         with suppress(Exception):
             agent.state_memory = memory = {}
             memory = agent.state_memory
+    elif isinstance(memory, dict) and in_row(agent, "state_memory"):
+        agent.state_memory = memory = deepcopy(memory)
     return memory if isinstance(memory, dict) else kept_beside(agent).memory
 
 
@@ -66,7 +76,7 @@ def random_of(agent: Any) -> Any:
     """
     numbers = getattr(agent, "chart_random", None) or getattr(agent, "random", None)
     if not hasattr(numbers, "random"):
-        raise AgentError(f"{type(agent).__name__} needs random numbers: set its attribute random")
+        raise AgentError(f"{type(agent).__name__} needs agent.random, such as random.Random(seed)")
     return numbers
 
 

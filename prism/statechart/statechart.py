@@ -9,6 +9,7 @@ charts needs none of it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import Enum
 from functools import partial
 from operator import attrgetter
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 from prism.errors import DefinitionError
 from prism.statechart._definition import Definition
 from prism.statechart._engine.adopted import AdoptedEngine
-from prism.statechart._engine.driving import Driving, distinct
+from prism.statechart._engine.driving import Driving, distinct, remade
 from prism.statechart._engine.machine import Arguments, Machine, definition_of
 from prism.statechart._engine.rows import rows_of
 from prism.statechart._engine.writing import add_missing_fields, history_of
@@ -77,7 +78,7 @@ class Statechart(Driving[StateT]):
         final_states: Iterable[StateT] = (),
         description: str = "",
         logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
+        clock: Callable[[], float | datetime] = time,
     ) -> None:
         rest = (name, decision_states, timeouts, strict, final_states, description)
         definition = Definition(states, transitions, initial, *rest)
@@ -94,7 +95,7 @@ class Statechart(Driving[StateT]):
         timeouts: Mapping[Any, int] | None = None,
         timeout_trigger: str = TIMEOUT,
         logger: EventLogger | None = None,
-        clock: Callable[[], float] = time,
+        clock: Callable[[], float | datetime] = time,
     ) -> AdoptedChart:
         """Adopt an application's own Machine of the transitions package.
 
@@ -338,7 +339,7 @@ class Statechart(Driving[StateT]):
                 * ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock``.
 
         Returns:
-            The new chart, of the same class.
+            The new chart, of the same class, whose constructor must take what a chart's does.
 
         Raises:
             DefinitionError: Listing every name without a transition, or all problems of the new
@@ -396,9 +397,14 @@ class Statechart(Driving[StateT]):
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle by definition; guards, actions, logger and clock must be picklable themselves."""
-        arguments = {**self._as_it_runs.arguments, "logger": self._reporter.logger}
-        return partial(type(self), **arguments, clock=self._clock), ()
+        """Pickle by definition, with the fields of a derived class.
+
+        These, guards, actions, logger and clock must be picklable themselves.
+        """
+        parts = type(self), self._as_it_runs.arguments, self._reporter.logger, self._clock
+        # typing adds a field to what is made by ``Statechart[Mood](...)``
+        usual = {*vars(remade(*parts)), "__orig_class__"}
+        return remade, parts, {key: vars(self)[key] for key in vars(self) if key not in usual}
 
     def __repr__(self) -> str:
         """Show name and size."""

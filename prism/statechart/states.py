@@ -73,8 +73,7 @@ _enums_made: WeakValueDictionary[tuple[Any, ...], type[StrEnum]] = WeakValueDict
 def made_enum(name: str, texts: tuple[str, ...]) -> type[StrEnum]:
     """Return the enum with these texts, one and the same for the same arguments."""
     recipe = name, texts
-    enum = _enums_made.get(recipe)
-    if enum is None:
+    if (enum := _enums_made.get(recipe)) is None:
         members = list(zip(_names_for(texts), texts, strict=True))
         enum = cast("type[StrEnum]", cast(Any, _MadeState)(name, members))
         cast(Any, enum)._recipe = recipe

@@ -301,7 +301,7 @@ def _in_utc(time: float | datetime) -> datetime:
 _new_record = StateTransition.__new__
 
 
-def make_record(edge: Edge, time: float, context: Any) -> StateTransition:
+def make_record(edge: Edge, time: Any, context: Any) -> StateTransition:
     """Make a history entry from a chart's own edge."""
     # not by the constructor, which would check again what the chart has checked
     record = _new_record(StateTransition)

@@ -21,7 +21,7 @@ from sys import modules
 from typing import Any, Protocol
 
 from prism.errors import DefinitionError
-from prism.telemetry.instruments import Level, installed, observe
+from prism.telemetry.instruments import Level, listening, observe
 
 LOGGER_NAME = "prism.statechart"
 """Name of prism's logger, in structlog and in the standard library."""
@@ -99,7 +99,7 @@ _standard = logging.getLogger(LOGGER_NAME)
 def somebody_listens(level: int = logging.INFO) -> bool:
     """Return whether anybody may listen to charts without their own logger."""
     # every fire asks, and a third call would make it a sixth slower
-    if installed or (_is_configured() and configuration() is not None):
+    if listening or (_is_configured() and configuration() is not None):
         return True
     return _standard.isEnabledFor(level)
 
@@ -111,7 +111,7 @@ def is_heard(logger: EventLogger | None, level: int = logging.INFO) -> bool:
         logger: The chart's or reasoner's own logger, if it has one.
         level: ``logging.DEBUG`` for details, which instruments are not shown.
     """
-    return bool(installed and level > logging.DEBUG) or _logger_for(logger, level) is not None
+    return bool(listening and level > logging.DEBUG) or _logger_for(logger, level) is not None
 
 
 def _logger_for(logger: Any, level: int) -> Any:
@@ -121,8 +121,7 @@ def _logger_for(logger: Any, level: int) -> Any:
             return None
         logger = logger.opened
     if logger is None:
-        config = configuration()
-        if config is None:
+        if (config := configuration()) is None:
             return _standard if _standard.isEnabledFor(level) else None
         logger = _configured_logger(config)
     if level > logging.DEBUG:
@@ -165,7 +164,7 @@ def report(
     """
     is_detail = level == "debug"
     # a logger that relays events is observed when it passes them on, in the order of the log
-    if installed and not (is_detail or getattr(preferred, "relays", False)):
+    if listening and not (is_detail or getattr(preferred, "relays", False)):
         observe("event", event, level, dict(keys))
     logger = _logger_for(preferred, logging.DEBUG if is_detail else logging.INFO)
     if logger is None:
@@ -265,14 +264,5 @@ def _configured_logger(config: Mapping[str, Any]) -> Any:
     # an asynchronous logger would have to be awaited
     is_asynchronous = iscoroutinefunction(getattr(config["wrapper_class"], "info", None))
     wrapper = structlog.stdlib.BoundLogger if is_asynchronous else None
-    adder = structlog.processors.CallsiteParameterAdder
-    processors = [
-        _with_callers_place(each) if type(each) is adder else each for each in config["processors"]
-    ]
+    processors = config["processors"]
     return structlog.wrap_logger(None, processors, wrapper, logger_factory_args=(LOGGER_NAME,))
-
-
-def _with_callers_place(add: Any) -> Any:
-    """Return a ``CallsiteParameterAdder`` that adds the place of whoever called prism."""
-    parameters = {*map(modules["structlog"].processors.CallsiteParameter, add(None, "info", {}))}
-    return type(add)(parameters, additional_ignores=["prism.", "transitions."])

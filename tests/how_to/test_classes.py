@@ -1,4 +1,4 @@
-"""Dataclasses and pydantic models keep their ways when a chart drives them."""
+"""Dataclasses, pydantic models and rows keep their ways when a chart drives them."""
 
 import dataclasses
 import inspect
@@ -6,11 +6,15 @@ import json
 from collections.abc import Callable
 from dataclasses import asdict, astuple, fields, make_dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import pydantic
 import pytest
 from pydantic import BaseModel, ConfigDict, ValidationError
+from sqlalchemy import JSON, Column, Integer, PickleType, String, create_engine
+from sqlalchemy.ext.mutable import MutableList
+from sqlalchemy.orm import DeclarativeBase, Session
 
 from prism import Statechart, Transition
 from prism.agents import StatechartMixin
@@ -167,3 +171,35 @@ def test_adopting_needs_declared_fields() -> None:
     with pytest.raises(AgentError, match=r"Closed has no room for 'ticks_in_state' .*declare it"):
         CHART.adopt(Closed())
     assert "ticks_in_state" in CHART.adopt(Open()).model_dump()
+
+
+@pytest.mark.parametrize("kind", [PickleType, MutableList.as_mutable(PickleType())])
+def test_a_row_keeps_its_history_and_times_in_columns(kind: Any) -> None:
+    """Whatever the column is, what was committed is read again, and a rollback undoes the rest."""
+
+    class Base(DeclarativeBase):
+        pass
+
+    class Row(Base):
+        __tablename__ = "rows"
+        id = Column(Integer, primary_key=True)
+        state = Column(String, default="calm")
+        ticks_in_state = Column(Integer, default=0)
+        state_history = Column(kind, default=list)
+        state_memory = Column(JSON)
+
+    chart = CHART.extended(transitions=[Transition("tired", Mood.CALM, Mood.ANGRY, after=2)])
+    engine = create_engine("sqlite://")
+    Base.metadata.create_all(engine)
+    with Session(engine) as session:
+        session.add(Row())
+        for step in (
+            *(partial(chart.fire, trigger=trigger) for trigger in ("bumped", "timeout")),
+            *(chart.tick, chart.tick, partial(chart.fire, trigger="timeout")),
+        ):
+            session.commit()
+            row = session.query(Row).one()
+            step(row)
+        session.rollback()
+        assert row.state == "angry"
+        assert [each.trigger for each in row.state_history] == ["bumped", "timeout", "tired"]

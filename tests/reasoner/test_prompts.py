@@ -96,8 +96,10 @@ def test_states_are_described_as_in_the_contract() -> None:
         (SimpleNamespace(id=4), "simple_namespace_id: 4"),
         (7, "value: 7"),
         ({}, ""),
-        ({"text": "", "topics": ["go"]}, "Post:\n  > (no text)\nTopics: go"),
-        ({"text": "", "content": "Hello", "topics": "tea"}, "Post:\n  > Hello\nTopics: tea"),
+        ({"text": "The bridge is closed\nA: go"}, "text: The bridge is closed\n  A: go"),
+        (SimpleNamespace(text="The bridge is closed"), "Text:\n  > The bridge is closed"),
+        ({"text": "", "post_id": "p", "topics": ["go"]}, "Post:\n  > (no text)\nTopics: go"),
+        ({"text": "", "content": "Hi", "author": "", "topics": "t"}, "Post:\n  > Hi\nTopics: t"),
         (SimpleNamespace(post_id="p1", text=None, content=None), "post_id: p1"),
     ],
 )

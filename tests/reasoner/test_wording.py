@@ -63,6 +63,8 @@ def test_a_reply_without_a_text_cannot_be_used(reply: Any) -> None:
     [
         ("twenty characters ok", "twenty characters…"),
         ("twenty characters ok!", "twenty characters…"),
+        ("twenty characters o,", "twenty characters…"),
+        ("twenty characters o.", "twenty characters o."),
         ("nineteen characters", "nineteen characters"),
         ("x" * 21, "x" * 19 + "…"),
         ("z" * 18 + "e\u0301e\u0301", "z" * 18 + "…"),
@@ -108,19 +110,40 @@ def test_a_length_that_cannot_be_is_refused(keys: dict[str, Any]) -> None:
 
 
 SCHEMA = {
+    "$schema": "https://json-schema.org/draft/2020-12/schema",
     "type": "object",
     "properties": {
         "mood": {"type": "string", "enum": ["calm", "cross"]},
         "age": {"type": ["integer", "null"], "minimum": 0, "maximum": 120},
         "marks": {"type": "array", "items": {"type": "number"}},
+        "name": {"type": "string", "pattern": "^(a+)+$"},
+        "friend": {"$ref": "#"},
     },
     "required": ["mood"],
 }
 
 
 @pytest.mark.parametrize(
+    ("schema", "problem"),
+    [
+        ({"type": "txt"}, r"\$.type: 'txt' is not valid"),
+        ({"items": {"pattern": "(?=a)b"}}, r"\$.items.pattern: .* look-ahead .* is not supported"),
+        ({"pattern": "[a"}, "unclosed character class"),
+        ({"patternProperties": {"a": {}}}, "use propertyNames"),
+    ],
+)
+def test_a_schema_that_cannot_be_checked_is_refused(schema: Any, problem: str) -> None:
+    """The message says where the schema is wrong, before a model is asked."""
+    with pytest.raises(FieldValueError, match=problem):
+        SHORT.call("ada", "post", "Write.", schema=schema)
+
+
+@pytest.mark.parametrize(
     "reply",
-    [{"mood": "calm"}, {"mood": "cross", "age": None, "marks": [1, 2.5], "more": {"a": [True]}}],
+    [
+        {"mood": "calm", "name": "a"},
+        {"mood": "cross", "age": None, "marks": [1, 2.5], "more": {"a": [True]}},
+    ],
 )
 def test_what_the_schema_allows_is_taken(reply: Any) -> None:
     """Data of the schema is given as it is, with keys that it does not name."""
@@ -135,6 +158,12 @@ def test_what_the_schema_allows_is_taken(reply: Any) -> None:
         ({"mood": "calm", "age": True}, "True is not of type 'integer', 'null'"),
         ({"mood": "calm", "age": 121}, "121 is greater than the maximum of 120"),
         ({"mood": "calm", "marks": [1, "2"]}, "$.marks[1] of the reply: '2' is not of type"),
+        # Python's own engine would search for hours
+        ({"mood": "calm", "name": "a" * 60 + "!"}, "!' does not match '^(a+)+$'"),
+        (
+            {"mood": "calm", "friend": {"mood": "calm", "name": "a" * 60 + "!"}},
+            "$.friend.name of the reply",
+        ),
         ({"mood": "calm", "more": 2**64}, "too large, or none, for a log"),
         ('{"mood": "calm", "marks": [NaN]}', "too large, or none, for a log"),
         ('{"mood": "calm", "more": 1e999}', "too large, or none, for a log"),

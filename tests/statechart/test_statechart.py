@@ -55,6 +55,32 @@ def test_charts_of_one_definition_are_equal() -> None:
     assert {moods(): 1}[moods(twin)] == 1
 
 
+class Limited(Statechart[Any]):
+    """A chart with a constructor of its own."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        super().__init__(Mood, moods().transitions, Mood.CALM)
+        self.bumps = [limit]
+
+
+@pytest.mark.parametrize("way", ["pickle", "copy", "bound"])
+def test_a_chart_of_a_class_with_its_own_constructor_is_copied_with_its_fields(way: str) -> None:
+    """A copy runs by itself, and has what the class added."""
+    chart = Limited(3)
+    if way == "bound":
+        twin = chart.bound("other", None, lambda: 7.0)
+    else:
+        twin = copy.copy(chart) if way == "copy" else pickle.loads(pickle.dumps(chart))
+    assert (type(twin), twin.limit, twin.bumps) == (Limited, 3, [3])
+    assert twin.machine is not chart.machine
+    assert twin.states == chart.states
+    assert (twin.name == "other") is (twin != chart)
+    agent = twin.adopt(SimpleNamespace())
+    assert twin.fire(agent, "bumped", 5) is Mood.ANGRY
+    assert twin.name != "other" or agent.state_history[-1].timestamp.timestamp() == 7.0
+
+
 Plain = Enum("Plain", ["calm", "angry"], start=0)
 Number = IntEnum("Number", ["calm", "angry"], start=0)
 

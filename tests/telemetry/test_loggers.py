@@ -18,6 +18,7 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from structlog.testing import LogCapture, ReturnLoggerFactory
+from transitions import Transition as Arc
 
 import prism
 from prism import Model, Reasoner, Run
@@ -167,18 +168,6 @@ async def test_a_logger_of_coroutines_is_refused() -> None:
             chart_of(logger=logger)
 
 
-def test_the_place_of_an_event_is_that_of_the_programs_code() -> None:
-    """structlog would name a line of prism, which says nothing to whoever searches a log."""
-    heard = LogCapture()
-    structlog.configure(processors=[structlog.processors.CallsiteParameterAdder(), heard])
-    chart = chart_of()
-    resting(chart)
-    chart.machine.events["go"].trigger(SimpleNamespace(state=S.IDLE))
-    first, second = heard.entries
-    assert (first["func_name"], first["pathname"]) == ("resting", __file__)
-    assert second["pathname"] == __file__
-
-
 @pytest.mark.parametrize("cached", [True, False])
 def test_a_new_configuration_is_noticed(cached: bool) -> None:
     """A chart follows when structlog is configured anew, and is silent when it is reset."""
@@ -316,6 +305,17 @@ def test_a_run_shows_each_transition_once(everything: Everything) -> None:
     Run("feed", 6, rounds=1, seed=1, log_agents=6).run()
     kinds = Counter(seen[1] if seen[0] == "event" else seen[0] for seen in everything.seen)
     assert kinds["statechart.transition"] == kinds["made"] > 0
+
+
+@pytest.mark.parametrize("hook", ["event", "chart_built", "transition", "guard"])
+def test_only_who_observes_charts_slows_them(hook: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Events are observed on the fast path, where the Machine executes no transition."""
+    executed, seen = list[Any](), list[Any]()
+    execute = Arc.execute
+    monkeypatch.setattr(Arc, "execute", lambda *each: executed.append(each) or execute(*each))
+    with instrumented(type("", (Instrument,), {hook: lambda *each: seen.append(each)})()):
+        assert make_chart().fire(SimpleNamespace(state=IDLE), "go", True) is SCROLLING
+    assert (len(executed), len(seen)) == (hook in ("transition", "guard"), 1)
 
 
 def test_a_hook_that_raises_is_heard() -> None:

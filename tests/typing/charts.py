@@ -1,6 +1,7 @@
 """Types of charts, as users see them; checked by test_typing.py, never run."""
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
 from typing import Any, assert_type
@@ -102,6 +103,7 @@ moods = Statechart(
     Mood.CALM,
     decision_states=[Mood.CALM],
     timeouts={Mood.ANGRY: 3},
+    clock=lambda: datetime.now(UTC),
 )
 assert_type(moods, Statechart[Mood])
 assert_type(moods.fire(Walker(), "bumped", 4), Mood | None)

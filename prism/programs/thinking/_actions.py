@@ -118,8 +118,9 @@ class Action:
         Raises:
             ActionRefusedError: If one is missing, unknown, or of another type.
         """
-        filled = {k: v for k, v in request.fields.items() if v is not None and str(v).strip()}
-        values = {k: v for k, v in filled.items() if k in self.fields or k not in _USUAL}
+        fields = request.fields.items()
+        filled = {key: each for key, each in fields if each is not None and str(each).strip()}
+        values = {key: filled[key] for key in filled if key in self.fields or key not in _USUAL}
         if not values and len(self.fields) == 1 and filled:
             # the only field has the only text
             values = dict.fromkeys(self.fields, filled.get("value", filled.get("tags")))
@@ -347,7 +348,7 @@ class Acting(ProgramAgent[Step]):
     @action
     def storage_search(self, tags: Tag) -> ActionResult:
         """Find memories in storage by a few words."""
-        matches = tuple(m.tag for m in self.memory.search(tags.replace("_", " "), 5))
+        matches = tuple(each.tag for each in self.memory.search(tags.replace("_", " "), 5))
         if matches:
             return ActionResult("storage_search", tags, matches=matches)
         none = "no memory in storage contains any of these words"

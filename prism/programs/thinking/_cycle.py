@@ -9,8 +9,8 @@ from functools import cache
 from itertools import takewhile
 from typing import Literal
 
-from prism._numbers import plain_number
 from prism.errors import BudgetSpentError, FieldValueError
+from prism.programs._documents import require_count
 from prism.programs._layer import Step
 from prism.programs.thinking._actions import ActionResult
 from prism.programs.thinking._config import Config
@@ -181,11 +181,8 @@ def number_of_cycles(config: Config, cycles: int | None) -> int:
     Raises:
         FieldValueError: If neither says how many, or it is no whole number from 1 on.
     """
-    cycles = plain_number(cycles)
-    if cycles is not None and (type(cycles) is not int or cycles < 1):
-        raise FieldValueError(f"cycles must be a whole number, 1 or more, got {cycles!r}")
     most = config.iterate.max_iterations if config.iterate.enable else None
-    bounds = [each for each in (cycles, most) if each is not None]
+    bounds = [each for each in (require_count("cycles", cycles), most) if each is not None]
     if not bounds:
         raise FieldValueError("give a number of cycles: iterate.max_iterations has none")
     return min(bounds)

@@ -64,8 +64,8 @@ class ActionRequest:
     @property
     def content(self) -> Mapping[str, Any]:
         """What it has to say; a text says the same under any tag."""
-        is_text = len(str(self.fields.get("value", ""))) >= _LEAST_COPIED
-        return {k: part for k, part in sorted(self.fields.items()) if k != "tags" or not is_text}
+        ignored = "tags" if len(str(self.fields.get("value", ""))) >= _LEAST_COPIED else None
+        return {key: part for key, part in sorted(self.fields.items()) if key != ignored}
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from prism._numbers import plain_number
-from prism.errors import FieldValueError, InputError
-from prism.programs._documents import as_data
+from prism.errors import InputError
+from prism.programs._documents import as_data, require_count
 from prism.programs._layer import ProgramAgent, StepFailedError, StepRun, writer_of
 from prism.programs.yaml._sandbox import (
     PROVIDED,
@@ -99,15 +98,14 @@ class WorkflowAgent(ProgramAgent[Step]):
         turns: int | None = None,
         logger: EventLogger | None = None,
     ) -> None:
-        turns = plain_number(turns)
-        if turns is not None and (type(turns) is not int or turns < 1):
-            raise FieldValueError(f"turns must be a whole number, 1 or more, got {turns!r}")
+        turns = require_count("turns", turns)
         self.workflow: Workflow = workflow
         self.on_action: OnAction | None = on_action
         self.actions: Counter[str] = Counter()
         self._refused: dict[str, str] = {}
         self.action_history: deque[dict[str, Any]] = deque(maxlen=_MOST_ACTIONS)
-        as_context({n: value for n, value in (variables or {}).items() if not callable(value)})
+        constant = {name: each for name, each in (variables or {}).items() if not callable(each)}
+        as_context(constant)
         provided = {**PROVIDED, **_of_time(turns), **(variables or {})}
         self.variables: Variables = Variables(self, provided)
         services = Services(writer_of(client), logger)
@@ -183,7 +181,8 @@ class WorkflowAgent(ProgramAgent[Step]):
         assert step.prompt is not None
         assert step.reply is not None
         values = self.variables.of(step.prompt.reads)
-        self._notes["unknown"] = unknown = tuple(n for n in step.prompt.reads if n not in values)
+        unknown = tuple(name for name in step.prompt.reads if name not in values)
+        self._notes["unknown"] = unknown
         # once for all agents that share the prompt
         if unknown and self.turn_number == 1 and not step.prompt.is_warned_of:
             step.prompt.is_warned_of = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Literal, Self
@@ -11,14 +12,14 @@ from typing import Annotated, Any, Literal, Self
 import orjson
 from pydantic import BeforeValidator, Field, model_validator
 
-from prism.errors import ReasonerError
+from prism.errors import FieldValueError, ReasonerError
 from prism.files.declarations import Declaration, WholeNumber
 from prism.programs._documents import is_placeholder, require_content
 from prism.programs._layer import OnFailure, StepFailedError
 from prism.programs.yaml._sandbox import CodeError
 from prism.reasoner.prompts import number_in_words
 from prism.reasoner.replies import read_choice, spoken
-from prism.reasoner.wording import read_data
+from prism.reasoner.wording import read_data, validator_of
 
 StepKind = Literal["llm", "code", "transition"]
 
@@ -203,7 +204,7 @@ class Template:
             StepFailedError: If it is too long.
         """
         forms = ((key, *key.partition(":")[::2]) for key in dict.fromkeys(self._keys))
-        texts = {k: _formatted(values[name], form) for k, name, form in forms if name in values}
+        texts = {key: _formatted(values[name], form) for key, name, form in forms if name in values}
         if sum(len(texts.get(key, "")) for key in self._keys) > MAX_CHARACTERS:
             problem = f"the values in the prompt have more than {MAX_CHARACTERS:,} characters"
             raise StepFailedError(problem)
@@ -274,12 +275,10 @@ def _read_action(text: str) -> dict[str, Any]:
 
 
 def _data_of(schema: Schema) -> StepReply:
-    from jsonschema import Draft202012Validator, SchemaError
-
     try:
-        Draft202012Validator.check_schema(schema)
-    except SchemaError as error:
-        raise CodeError(f"is not a JSON Schema: {error.message[:200]}") from None
+        validator_of(orjson.dumps(schema).decode())
+    except FieldValueError as error:
+        raise CodeError(str(error)) from None
 
     def read(text: str) -> Any:
         data = read_data(text, schema)
@@ -310,11 +309,9 @@ def _decision_of(answers: list[str]) -> StepReply:
 
 def _read_decision(text: str, answers: list[str]) -> dict[str, Any]:
     """Return the decision; a ValueError if it is not one of the answers."""
-    try:
-        reply = read_data(text, {})
-    except ValueError:
-        reply = None
-    data = reply if isinstance(reply, dict) else {}
+    data: dict[str, Any] = {}
+    with suppress(ValueError):
+        data = read_data(text, {"type": "object"})
     return {
         "decision": _decided(text, answers) if answers else _text_in(data, "decision"),
         "reasoning": _text_in(data, "reasoning") or ("" if data else spoken(text).strip()),

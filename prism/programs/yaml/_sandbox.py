@@ -233,15 +233,17 @@ def _names_in(tree: ast.AST) -> frozenset[str]:
     """Return the names of variables that code mentions; what it calls is a function."""
     nodes = [*ast.walk(tree)]
     called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
-    return frozenset(n.id for n in nodes if isinstance(n, ast.Name) and id(n) not in called)
+    names = (node for node in nodes if isinstance(node, ast.Name))
+    return frozenset(name.id for name in names if id(name) not in called)
 
 
 def _assigned(tree: ast.AST) -> Iterator[str]:
     """Yield the public names that statements outside functions and classes assign."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
-            names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
-            yield from (n.id for n in names if isinstance(n.ctx, ast.Store) and n.id[0] != "_")
+            names = (each for each in ast.walk(node) if isinstance(each, ast.Name))
+            stored = (name.id for name in names if isinstance(name.ctx, ast.Store))
+            yield from (name for name in stored if name[0] != "_")
         elif not isinstance(node, _SCOPES):
             yield from _assigned(node)
 

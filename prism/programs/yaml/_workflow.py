@@ -264,7 +264,7 @@ class _Reader:
             max_retries=retries,
             run_if=self._condition(step.run_if, (*where, "run_if")),
             prompt=prompt,
-            reply=self._made(reply_of, step, (*where, "output"), "the output schema"),
+            reply=self._made(reply_of, step, (*where, "output"), "the output"),
             reply_tokens=step.reply_tokens,
             code=program,
             transition_to=step.transition_to,

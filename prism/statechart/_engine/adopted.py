@@ -34,7 +34,7 @@ class AdoptedEngine(Driving[Any]):
         timeouts: Mapping[Any, int],
         timeout_trigger: str,
         logger: EventLogger | None,
-        clock: Callable[[], float],
+        clock: Callable[[], Any],
     ) -> None:
         _require_adoptable(machine)
         if timeouts and timeout_trigger not in machine.events:
@@ -133,10 +133,14 @@ class AdoptedEngine(Driving[Any]):
         """
         # other events may be under way meanwhile, in callbacks and in other threads
         fired = self._fired[id(agent)] = list[EventData]()
-        if trigger not in self._machine.events:
-            source = self._machine.get_model_state(agent)
-            self._refuse(agent, source, trigger, next(iter(args), kwargs or None), None)
-        self._machine._get_trigger(agent, trigger, *args, **kwargs)
+        try:
+            if trigger not in self._machine.events:
+                source = self._machine.get_model_state(agent)
+                self._refuse(agent, source, trigger, next(iter(args), kwargs or None), None)
+            self._machine._get_trigger(agent, trigger, *args, **kwargs)
+        finally:
+            # an event that was refused before it ran has not taken it
+            self._fired.pop(id(agent), None)
         # a queue does not tell, nor does an event whose error `on_exception` has handled
         return self._value(agent) if any(map(adapter.is_made, fired)) else None
 

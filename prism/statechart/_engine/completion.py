@@ -72,7 +72,7 @@ class RunToCompletion(Generic[StateT]):
     """The attribute in which agents have their state."""
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], Any]
     ) -> None:
         self._definition = definition
         self.name: str = definition.name
@@ -166,8 +166,7 @@ class RunToCompletion(Generic[StateT]):
 
     def _is_queued(self, fire: Callable[..., Any], agent: Any, trigger: Any, *more: Any) -> bool:
         """Let a fire with these arguments wait, if a transition of its agent is under way."""
-        run = self._firing.get(id(agent))
-        if run is None or run.is_between:
+        if (run := self._firing.get(id(agent))) is None or run.is_between:
             return False
         if run.thread != get_ident():
             problem = "is in a transition of another thread: fire from that thread, or use a lock"
@@ -199,9 +198,10 @@ class RunToCompletion(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            problem = f"{agent_name(agent)!r} does not rest in {MOST_STEPS} steps, last {trigger!r}"
+            name = f"chart {self.name!r}: agent {agent_name(agent)!r}"
+            problem = f"does not rest in {MOST_STEPS} steps, the last of which was {trigger!r}"
             cure = "make an action stop firing, or guard the eventless transitions"
-            raise errors.RunawayError(f"chart {self.name!r}: agent {problem}: {cure}")
+            raise errors.RunawayError(f"{name} {problem}: {cure}")
 
     # Actions, and the commit
 

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from prism.errors import AgentError, DefinitionError, ReasonerError
+from prism.statechart._definition import Definition
 from prism.statechart._engine.firing import Engine
 from prism.statechart._engine.machine import passes, snapshot_of
 from prism.statechart._engine.writing import history_of, set_state
@@ -24,7 +25,7 @@ class Driving(Engine[StateT]):
 
     # Beginning, and ticks
 
-    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], float]) -> Self:
+    def bound(self, name: str, logger: EventLogger | None, clock: Callable[[], Any]) -> Self:
         """Return the chart under a name, with a logger and a clock of its own, and without agents.
 
         A run binds the charts of its agents this way. An action that fires on the chart it was
@@ -36,9 +37,8 @@ class Driving(Engine[StateT]):
         if self._machine is not None and snapshot_of(self._machine) != self._built:
             problem = "has a changed Machine, which no world runs: write transitions and actions"
             raise DefinitionError(f"chart {self.name!r} {problem}")
-        make: Any = type(self)
         arguments = {**self._definition.arguments, "name": name}
-        chart: Self = make(**arguments, logger=logger, clock=clock)
+        chart: Self = remade(type(self), arguments, logger, clock, vars(self))
         chart._firing = self._firing
         return chart
 
@@ -246,6 +246,22 @@ class Driving(Engine[StateT]):
         if self.schedule is None or not self.can_be_in(state):
             return {*leaf_texts(state)}
         return self.schedule.rows.deciding_leaves(state, trigger)
+
+
+def remade(cls: Any, arguments: Any, logger: Any, clock: Any, fields: Any = ()) -> Any:
+    """Make a chart past the constructor of its class, which may take arguments of its own.
+
+    Args:
+        cls: The class.
+        arguments: Those of the definition.
+        logger: As for a chart.
+        clock: As for a chart.
+        fields: Those of another chart, of which it keeps what a derived class has added.
+    """
+    chart: Any = object.__new__(cls)
+    vars(chart).update(fields, _machine=None)
+    Engine.__init__(chart, Definition(**arguments), logger, clock)
+    return chart
 
 
 def distinct(items: Iterable[Any]) -> list[Any]:

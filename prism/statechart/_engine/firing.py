@@ -50,7 +50,7 @@ class Engine(RunToCompletion[StateT]):
     _timeout_trigger = TIMEOUT
 
     def __init__(
-        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], float]
+        self, definition: Definition[StateT], logger: EventLogger | None, clock: Callable[[], Any]
     ) -> None:
         super().__init__(definition, logger, clock)
         # the events of the Machine, and those that are under way
@@ -134,8 +134,7 @@ class Engine(RunToCompletion[StateT]):
     def _change_state(self, state: Any, model: Any = None) -> None:
         """Write what a transition leaves behind, when the Machine sets the state of an agent."""
         target = state if isinstance(state, adapter.State) else self._machine.get_state(state)
-        event = self._event_of(model)
-        if event is None:
+        if (event := self._event_of(model)) is None:
             writing.set_state(model, target.value)
             return
         event.has_moved = True
@@ -152,8 +151,7 @@ class Engine(RunToCompletion[StateT]):
 
     def _observe(self, hook: str, data: EventData, arc: Any, *more: Any) -> None:
         """Tell who observes charts about a transition of the definition, or its guard."""
-        number = self._number_of(arc) if installed else None
-        if number is not None:
+        if installed and (number := self._number_of(arc)) is not None:
             about = self.definition, number, data.model, adapter.context_of(data)
             instruments.observe(hook, *about, *more)
 
@@ -334,8 +332,7 @@ class Engine(RunToCompletion[StateT]):
     def _refuse(self, agent: Any, source: Any, trigger: str, context: Any, target: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         arcs = self._arcs(source, trigger, target)
-        conditions = [each for arc in arcs for each in arc.conditions]
-        guards = (adapter.callback_name(each.func) for each in conditions)
+        guards = (adapter.callback_name(each.func) for arc in arcs for each in arc.conditions)
         self._reporter.refused(agent, state_text(source.value), trigger, guards, context)
 
     def _arcs(self, source: adapter.State, trigger: str, target: Any = None) -> Sequence[Any]:

@@ -213,8 +213,7 @@ class ChartMachine(Machine):
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; the states, and lists of hooks, tell of changes from now on."""
-        kind = _WATCHED.get(name)
-        if kind is not None:
+        if (kind := _WATCHED.get(name)) is not None:
             value = kind(value)
             value.machine = self
         super().__setattr__(name, value)

@@ -15,7 +15,7 @@ from itertools import chain, groupby, islice, product
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from prism.statechart._appendix_d import Memory, beginning, compatible, entered, is_done
-from prism.statechart._definition import Definition
+from prism.statechart._definition import ROUNDING, Definition
 from prism.statechart._engine.machine import PASSED, Verdict, evaluate
 from prism.statechart._hierarchy import CHART, Arc
 from prism.statechart._parts import Action, done
@@ -32,8 +32,6 @@ MOST_KEPT = 20_000
 
 MOST_OUTCOMES = 1000
 """Combinations of several regions' transitions that are listed for an event."""
-
-_ROUNDING = 1e-9
 
 
 class Resolved(NamedTuple):
@@ -277,12 +275,11 @@ class Moment:
     def _selected(self, rivals: list[Arc]) -> list[Arc]:
         """Draw one of several transitions by its share; one without a share gets the rest."""
         shares = [*map(share_of, rivals)]
-        arc = selected(rivals, shares, self.draw())
-        if arc is not None:
+        if (arc := selected(rivals, shares, self.draw())) is not None:
             return [arc]
         rest = [each for each in rivals if each.written.probability is None]
         # ten shares of 0.1 are a little less than 1
-        return rest[:1] or (rivals[-1:] if sum(shares) > 1 - _ROUNDING else [])
+        return rest[:1] or (rivals[-1:] if sum(shares) > 1 - ROUNDING else [])
 
     def histories(self) -> Memory:
         """Return what the agent's histories stand for, without what the chart rules out."""

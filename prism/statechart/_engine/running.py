@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import expm1, isfinite
+from math import expm1, inf, isfinite
 from operator import index
 from typing import Any
 
@@ -226,9 +226,8 @@ class Steps:
     def _late(self, agent: Any, ticks: int, active: Sequence[str]) -> Iterator[str]:
         """Yield the states that have been active for longer than their limits."""
         limited = [state for state in active if state in self._limits]
-        threshold = count_of(agent, "timeout_threshold")
         # the agent's own limit is for states that the chart sets none for
-        if not limited and threshold is not None and ticks > threshold:
+        if not limited and ticks > (count_of(agent, "timeout_threshold") or inf):
             yield active[-1]
         for state in limited:
             if self._time_in(agent, state, ticks) > self._limits[state]:

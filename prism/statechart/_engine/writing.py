@@ -22,7 +22,7 @@ from typing import Any
 from weakref import WeakSet
 
 from prism.errors import AgentError
-from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, kept_beside
+from prism.statechart.memory import beside_of, copy_apart, count_of, field_of, in_row, kept_beside
 from prism.statechart.names import pack, unpack
 from prism.statechart.states import is_text, state_text
 from prism.statechart.transitions import (
@@ -44,7 +44,7 @@ FIELD_DEFAULTS: dict[str, Any] = {
 
 _FIELDS = (*FIELD_DEFAULTS, "state_history")
 
-Writer = Callable[[Any, Edge, float, object], int | None]
+Writer = Callable[[Any, Edge, Any, object], int | None]
 """``(agent, edge, time, context)``: returns the ticks that the agent spent in the state it left."""
 
 
@@ -70,7 +70,8 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
 def _usable_history(agent: Any) -> Any:
     """Return an agent's ``state_history`` if it is prism's, else None."""
     history = field_of(agent, "state_history")
-    if not isinstance(history, (list, deque)):
+    # a property may return a copy, to which nothing can be added
+    if not isinstance(history, (list, deque)) or history is not agent.state_history:
         return None
     if history or beside_of(agent).records is not None:
         ends = [history[0], history[-1]] if history else [None]
@@ -89,6 +90,8 @@ def records_for(agent: Any) -> Any:
             # a bound that has been changed since
             with suppress(Exception):
                 agent.state_history = deque(history, depth)
+        if in_row(agent, "state_history"):
+            agent.state_history = agent.state_history.copy()
         return agent.state_history
 
     cls = type(agent)
@@ -119,8 +122,7 @@ def writer_of(agent: Any) -> tuple[Writer, bool]:
         AttributeError: If the class takes no new state.
     """
     cls: Any = type(agent)
-    writer: Writer | None = getattr(cls, "_prism_writer", None)
-    if writer is not None:
+    if (writer := getattr(cls, "_prism_writer", None)) is not None:
         return writer, False
     if callable(getattr(cls, "transition_to", None)):
         _require_arguments(cls)
@@ -200,8 +202,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
     record = make_record(edge, time, context)
     try:
         agent.state = edge.to_text if is_text(before) else edge.to_state
-        if dwell is not None:
-            agent.ticks_in_state = 0
+        restart_time(agent)
     except Exception:
         agent.state = before
         if dwell is not None:
@@ -214,8 +215,7 @@ def write_plain(agent: Any, edge: Edge, time: float, context: object) -> int | N
 
 def keep_record(dwell: int | None, agent: Any, edge: Edge, time: float, context: Any) -> int | None:
     """Write what a Machine of the application's, which has set the state, does not write."""
-    if dwell is not None:
-        agent.ticks_in_state = 0
+    restart_time(agent)
     append_record(records_for(agent), make_record(edge, time, context), depth_of(agent))
     return dwell
 

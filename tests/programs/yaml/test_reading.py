@@ -20,9 +20,9 @@ WRONG = [
       "2:25: steps[0].on_failure: Input should be 'retry', 'skip' or 'fail', got 'retyr'",
       "2:44: steps[0].max_retries: Input should be less than or equal to 100, got 101",
       "2:62: steps[0].reply_tokens: Input should be greater than or equal to 1, got 0"]),
-    ("steps: [{name: s, type: llm, prompt: p, output: {type: txt}}]",
-     ["1:41: steps[0].output: the output schema is not a JSON Schema: 'txt' is not valid under "
-      "any of the given schemas"]),
+    ("steps: [{name: s, type: llm, prompt: p, output: {pattern: (?!a)}}]",
+     ["1:41: steps[0].output: the output schema is not a JSON Schema that prism can check: "
+      "$.pattern: error: look-around, including look-ahead and look-behind, is not supported"]),
     # states and transitions
     (f"state_machine:\n  states: [a, b, a]\n{STEP}", ["2:3: state_machine.states: 2 states "
         "are called 'a': give each its own name"]),

@@ -314,6 +314,16 @@ def test_a_copy_keeps_its_own_records(again: Any, sends: bool) -> None:
     assert twins_chart.states == chart.states
 
 
+def test_a_refused_event_leaves_nothing_in_the_chart() -> None:
+    """A chart does not grow by the events that its Machine refuses."""
+    model = Model()
+    chart = Statechart.from_machine(two_states(model))
+    before = len(pickle.dumps(chart))
+    with pytest.raises(AttributeError, match="unheard"):
+        chart.fire(model, "unheard")
+    assert len(pickle.dumps(chart)) == before
+
+
 def test_what_an_adopted_machine_does_not_do_is_refused_in_words() -> None:
     """Calls that an adopted Machine does not support raise an error that names them."""
     chart = Statechart.from_machine(two_states())

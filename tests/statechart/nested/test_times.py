@@ -205,7 +205,7 @@ def test_a_rate_that_is_none_is_reported(rate: Any, caplog: pytest.LogCaptureFix
     chart = phone(Transition("idles", *moves, rate=lambda _a, _c: rate))
     assert chart.tick(Owner()) is None
     assert "guard_failed" in caplog.text
-    with pytest.raises(AgentError, match="SimpleNamespace needs random numbers: set its"):
+    with pytest.raises(AgentError, match=r"Namespace needs agent\.random, such as random\.R"):
         phone(Transition("x", Phone.POCKET, Phone.BROKEN, rate=1)).tick(
             SimpleNamespace(state=Phone.POCKET)
         )
