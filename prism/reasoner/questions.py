@@ -76,10 +76,9 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse a question without options."""
         if not self.options:
-            raise ReasonerError(
-                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} "
-                "with no options: ask only when chart.enabled_targets() is not empty"
-            )
+            problem = f"was asked what to do on {self.trigger!r} with no options"
+            cure = "ask only when chart.enabled_targets() is not empty"
+            raise ReasonerError(f"agent {agent_name(self.agent)!r} {problem}: {cure}")
 
 
 @dataclass(frozen=True)
@@ -229,8 +228,7 @@ def hash_of(prompt: str) -> str:
 
 def keys_of_cost(cost: Cost) -> dict[str, Any]:
     """Return the cost for a decision's event; unknown parts may be left out."""
-    keys = {name: getattr(cost, name) for name in COST_KEYS}
-    return keys | known_of(cost, OPTIONAL_COST_KEYS)
+    return {name: getattr(cost, name) for name in COST_KEYS} | known_of(cost, OPTIONAL_COST_KEYS)
 
 
 # Random numbers of decisions
@@ -381,11 +379,10 @@ class Router(Parts, BaseReasoner):
     def _count_position(self, question: Question, decision: Decision) -> None:
         if decision.source != "model" or decision.rotation is None:
             return
-        options = [*map(state_text, question.options)]
+        options, size = [*map(state_text, question.options)], len(question.options)
         chances = decision.probabilities or {state_text(decision.chosen): 1.0}
         likeliest = max(chances, key=chances.__getitem__)
         if likeliest in options:
-            size = len(options)
             counts = self.positions.setdefault(str(size), [0] * size)
             counts[(options.index(likeliest) - decision.rotation) % size] += 1
 
