@@ -85,7 +85,7 @@ def rerun(
     before = options.before if decider is None else _before(options, from_round, decider)
     changed = [setting(name, value, from_round) for name, value in (parameters or {}).items()]
     for name in changes:
-        is_late = name == "rounds" or (name == "writer" and _has_journal(options))
+        is_late = name == "rounds" or (name == "writer" and options.writer is not None)
         if from_round > 1 and not is_late:
             problem = "can only be changed from round 1 on: leave it out, or rerun from round 1"
             raise InputError(problem, field=name)

@@ -339,7 +339,7 @@ class Statechart(Driving[StateT]):
                 * ``initial``, ``name``, ``description``, ``strict``, ``logger`` and ``clock``.
 
         Returns:
-            The new chart, of the same class.
+            The new chart, of the same class, whose constructor must take what a chart's does.
 
         Raises:
             DefinitionError: Listing every name without a transition, or all problems of the new

@@ -32,7 +32,8 @@ class _Step:
 
     def __repr__(self) -> str:
         about = "" if self.context is None else f" about {brief(self.context)}"
-        return f"<{self.trigger}{about}{f', choice {self.choice}' if self.choice else ''}>"
+        choice = f", choice {self.choice}" if self.choice else ""
+        return f"<{self.trigger}{about}{choice}>"
 
     def _repr_pretty_(self, printer: Any, _cycle: bool) -> None:
         printer.text(repr(self))

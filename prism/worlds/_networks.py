@@ -44,10 +44,18 @@ class Network(Generic[AgentT]):
         return [(one, other) for one, other in pairs if one < other]
 
     def connect(self, one: AgentT, other: AgentT) -> None:
-        """Connect two agents, unless they are connected, or one has left the run."""
-        if one in self._links and other in self._links:
-            self._link(one, other)
-            self._changed(one, other)
+        """Connect two agents, unless they are connected, or one has left the run.
+
+        Raises:
+            FieldValueError: If one of them is not in the network.
+        """
+        for each in (one, other):
+            if each not in self._links:
+                if getattr(each, "has_left", False):
+                    return
+                raise FieldValueError(f"{each!r} is not in the network: connect agents in the run")
+        self._link(one, other)
+        self._changed(one, other)
 
     def disconnect(self, one: AgentT, other: AgentT) -> None:
         """Remove the connection of two agents, if there is one."""

@@ -55,8 +55,8 @@ def agents_in(path: Path, world: Any, kinds: Sequence[type[Agent]]) -> list[Any]
         agent._arguments = {**agent._arguments, **row}
         vars(agent).update(row)
         for name, value in attributes.items():
-            # past the names that every agent has
-            if not hasattr(type(agent), name):
+            # past the names that every agent has, and methods
+            if not (hasattr(Agent, name) or callable(getattr(type(agent), name, None))):
                 vars(agent)[name] = value
         if attributes:
             vars(agent)["attributes"] = attributes
@@ -104,11 +104,9 @@ def _number_or_file(text: str) -> float | Path:
 
 
 def _kind_of(record: Record, kinds: Sequence[type[Agent]]) -> type[Agent]:
-    named = record.text(_KIND)
-    for kind in kinds:
-        if named.strip().lower() == kind.__name__.lower():
-            return kind
-
+    named, by_name = record.text(_KIND), {kind.__name__.lower(): kind for kind in kinds}
+    if kind := by_name.get(named.strip().lower()):
+        return kind
     listed = ", ".join(kind.__name__ for kind in kinds)
     raise record.wrong(_KIND, f"there is no kind {named!r}: the world has {listed}")
 

@@ -121,8 +121,8 @@ class Population:
             space.bring(agent, place)
         self._everybody[agent] = None
         self._set = None
-        if self._world._network is not None:
-            self._world._network.join(agent, neighbours)
+        if neighbours or self._world._network is not None:
+            self._world.network.join(agent, neighbours)
 
     def remove(self, agent: Agent) -> None:
         """Remove an agent that leaves, also from spaces and the network."""

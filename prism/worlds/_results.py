@@ -116,9 +116,7 @@ class WorldResults:
 
 def rounds_as_html(rounds: Iterable[WorldRound]) -> str:
     """Return a table with a row for each round: agents in each state, and measures."""
-    rows: list[dict[str, Any]] = [
-        {"round": each.number, **each.states, **each.measures} for each in rounds
-    ]
+    rows: list[Any] = [{"round": each.number, **each.states, **each.measures} for each in rounds]
     names = dict.fromkeys(chain.from_iterable(rows))
     lines = [list(names), *([row.get(name, "") for name in names] for row in rows)]
     cells = ("".join(f"<td>{escape(str(cell))}</td>" for cell in line) for line in lines)

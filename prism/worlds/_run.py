@@ -42,9 +42,8 @@ from prism.worlds.arguments import (
     writer_of,
 )
 from prism.worlds.fields import titles_of
-from prism.worlds.kinds import definitions_of
 from prism.worlds.loop import Loop
-from prism.worlds.world import World, kinds_of
+from prism.worlds.world import World
 
 if TYPE_CHECKING:
     from typing_extensions import TypeVar
@@ -365,7 +364,7 @@ class Run(Generic[WorldT_co]):
         from prism.statechart.outline import to_outline
 
         try:
-            outlines = map(to_outline, definitions_of(kinds_of(self.world_class)))
+            outlines = map(to_outline, self.world.charts)
             return [orjson.loads(orjson.dumps(each, default=sorted)) for each in outlines]
         except DefinitionError:  # two states have one text, so they cannot be drawn
             return []

@@ -129,8 +129,7 @@ class Turns:
         self._refuse_in_independent("add anybody")
         self.population.prepare(agent, "" if source is None else f"{source.agent_id}.")
         # where the parent is now, as it may leave before the end of a tick `together`
-        spaces = () if parent is None else parent._spaces
-        places = [(each, each.place_of(parent)) for each in spaces]
+        places = [(each, each.place_of(parent)) for each in getattr(parent, "_spaces", ())]
         self.defer(lambda: self._join(agent, places, source, neighbours), self.acting or agent)
 
     def _refuse_in_independent(self, doing: str) -> None:

@@ -141,9 +141,10 @@ def chart_of(cls: type[Agent]) -> Statechart[Any]:
 
 
 def definitions_of(kinds: Iterable[Any]) -> list[Definition[Any]]:
-    """Return the charts of several kinds, of which some may have none."""
-    charts = (getattr(each, "chart", None) for each in dict.fromkeys(kinds))
-    return [each.definition for each in charts if isinstance(each, Statechart)]
+    """Return the charts of several kinds, by their names in logs; some kinds may have none."""
+    able = [each for each in kinds if isinstance(getattr(each, "chart", None), Statechart)]
+    charts = {(each.chart.definition, chart_name(each)): each.chart for each in able}
+    return [chart.bound(name, None, float).definition for (_, name), chart in charts.items()]
 
 
 # Steps

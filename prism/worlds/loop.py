@@ -208,8 +208,8 @@ class Loop:
 
     def _warn_of_idle_events(self) -> None:
         """Warn of charts that almost always were where the events did nothing."""
-        turns = self.turns
-        for definition in turns.population.definitions:
+        turns, kinds = self.turns, self.turns.population.kinds.values()
+        for definition in dict.fromkeys(each.chart.definition for each in kinds):
             triggers = definition.hierarchy.triggers
             missed = {key: number for key, number in turns.missed.items() if key[0] in triggers}
             fired = sum(missed.values()) + sum(turns.made[each] for each in triggers)

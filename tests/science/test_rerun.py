@@ -216,7 +216,7 @@ def test_another_writer_writes_from_a_round_on(tmp_path: Path) -> None:
         texts = events_of(tmp_path / "again", "text.written")
         asked = {(each["round"] < 2, each["model"]) for each in texts if each.get("model")}
         assert asked == {(True, "small"), (False, "large")}
-        feed.keep(tmp_path / "silent")
+        feed.replace(model=small).keep(tmp_path / "silent")
         with pytest.raises(InputError, match="can only be changed from round 1 on"):
             rerun(tmp_path / "silent", tmp_path / "late", from_round=2, writer=large)
         rerun(tmp_path / "silent", tmp_path / "written", from_round=1, writer=large)

@@ -441,6 +441,12 @@ def come_back(yard: Any, person: Person) -> None:
         (Acting, lambda yard, _: yard.add(Person), AgentError, "must get an agent, got <class"),
         (Acting, come_back, FieldValueError, "is nowhere in this space, .* after leave"),
         (
+            Acting,
+            lambda yard, one: yard.add(Person(), neighbours=[one]),
+            SimulationError,
+            "has no network: set one in setup",
+        ),
+        (
             ActingAlone,
             lambda yard, _: yard.add(Person()),
             SimulationError,

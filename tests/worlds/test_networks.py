@@ -94,6 +94,8 @@ def test_connections_come_and_go() -> None:
     third.leave()
     network.join(third, [first, second])
     assert [each.neighbours for each in (first, second, third)] == [(), (), ()]
+    with pytest.raises(FieldValueError, match="'person_2' is not in the network"):
+        network.connect(first, "person_2")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

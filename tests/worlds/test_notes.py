@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from prism import Run
+from prism import Agent, Run, Statechart, Transition, World
 from prism.llm import Model
 from prism.reasoner import PolicyReasoner, Question
 from prism.testing import FakeOllama
@@ -91,3 +91,38 @@ def test_notes_of_a_together_world_are_stored_at_the_end_of_the_tick(tmp_path: P
     done = run_logged(tmp_path, Quiet(), 3, rounds=1)
     assert {each["notes"] for each in done.events("world.noted") if each["tick"] == 1} == {0}
     assert any(each["notes"] for each in done.events("world.noted"))
+
+
+class Clerk(Agent):
+    """Somebody whose chart has no name, and who does not work."""
+
+    chart = Statechart(
+        Mood,
+        [Transition("wakes", Mood.CALM, Mood.KEEN), Transition("rests", Mood.KEEN, Mood.CALM)],
+        Mood.CALM,
+    )
+
+
+class Office(World[Clerk]):
+    """A world that is populated by a kind of its own, in which nothing ever happens."""
+
+    def populate(self, agents: int) -> list[Clerk]:
+        trainee = type("Trainee", (Clerk,), {"__module__": __name__})
+        return [trainee() for _ in range(agents)]
+
+    @during(Mood.CALM)
+    def work(self, clerk: Clerk) -> None:
+        clerk.fire("rests")
+
+
+def test_a_chart_without_a_name_has_that_of_its_kind(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log, run.json and the note on a chart in which nothing happens name it alike."""
+    done = Run(Office, 10, rounds=20).keep(tmp_path / "run")
+    assert [each["name"] for each in done.summary["charts"]] == ["trainee", "clerk"]
+    first = done.summary["charts"][0]
+    assert [each["labels"] for each in first["arrows"]] == [["wakes"], ["rests"]]
+    assert '"chart":"trainee"' in (tmp_path / "run" / "events.jsonl").read_text()
+    noted = "chart 'trainee': 200 of 200 events did nothing, such as 'rests', fired 200 times in"
+    assert [noted in each for each in caplog.messages if "did nothing" in each] == [True]

@@ -27,6 +27,16 @@ class Watched(World[Person]):
         return made
 
 
+class Citizen(Person):
+    """Somebody with an attribute that has no type."""
+
+    city = "Bergen"
+
+
+class Town(World[Citizen]):
+    """Citizens."""
+
+
 def table(folder: Path, text: str, name: str = "people.csv") -> Path:
     """Write a table."""
     path = folder / name
@@ -35,7 +45,10 @@ def table(folder: Path, text: str, name: str = "people.csv") -> Path:
 
 
 def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
-    """A declared field takes the cell as its type, an empty one is drawn, the rest is kept."""
+    """A declared field takes the cell as its type, an empty one is drawn, the rest is kept.
+
+    An attribute that the class sets without a type takes it as it is.
+    """
     people = table(tmp_path, f"{PEOPLE},,,,\n")  # as Excel leaves empty rows
     ann, bo, cy = Run(Rumour(friends=2), people).agents
     drawn = Run(Rumour(friends=2), [Person(agent_id=each) for each in ("ann", "bo", "cy")]).agents
@@ -44,6 +57,7 @@ def test_kept_columns_are_fields_or_attributes(tmp_path: Path) -> None:
     assert dict(ann.attributes) == {"age": 31, "city": "Oslo"}
     assert [each.name for each in (ann, bo, cy)] == ["Ann", "Bo", "cy"]
     assert ann.city == "Oslo"
+    assert [each.city for each in Run(Town, people).agents] == ["Oslo", "Rome", "Bern"]
     named_alike = table(tmp_path, "id,leave\nann,yes\nbo,no\ncy,no\n")
     first = Run(Rumour(friends=2), named_alike).agents[0]
     assert (first.agent_id, first.attributes, callable(first.leave)) == (

@@ -198,9 +198,10 @@ class RunToCompletion(Generic[StateT]):
     def _count_step(self, agent: Any, run: Run, trigger: object) -> None:
         run.steps += 1
         if run.steps > MOST_STEPS:
-            problem = f"{agent_name(agent)!r} does not rest in {MOST_STEPS} steps, last {trigger!r}"
+            name = f"chart {self.name!r}: agent {agent_name(agent)!r}"
+            problem = f"does not rest in {MOST_STEPS} steps, the last of which was {trigger!r}"
             cure = "make an action stop firing, or guard the eventless transitions"
-            raise errors.RunawayError(f"chart {self.name!r}: agent {problem}: {cure}")
+            raise errors.RunawayError(f"{name} {problem}: {cure}")
 
     # Actions, and the commit
 

@@ -332,8 +332,7 @@ class Engine(RunToCompletion[StateT]):
     def _refuse(self, agent: Any, source: Any, trigger: str, context: Any, target: Any) -> None:
         """Log an event that made no transition, if anybody listens to details."""
         arcs = self._arcs(source, trigger, target)
-        conditions = [each for arc in arcs for each in arc.conditions]
-        guards = (adapter.callback_name(each.func) for each in conditions)
+        guards = (adapter.callback_name(each.func) for arc in arcs for each in arc.conditions)
         self._reporter.refused(agent, state_text(source.value), trigger, guards, context)
 
     def _arcs(self, source: adapter.State, trigger: str, target: Any = None) -> Sequence[Any]:

@@ -70,7 +70,8 @@ def history_of(agent: Any) -> Sequence[StateTransition]:
 def _usable_history(agent: Any) -> Any:
     """Return an agent's ``state_history`` if it is prism's, else None."""
     history = field_of(agent, "state_history")
-    if not isinstance(history, (list, deque)):
+    # a property may return a copy, to which nothing can be added
+    if not isinstance(history, (list, deque)) or history is not agent.state_history:
         return None
     if history or beside_of(agent).records is not None:
         ends = [history[0], history[-1]] if history else [None]

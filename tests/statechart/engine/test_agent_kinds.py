@@ -295,6 +295,11 @@ def test_a_history_of_its_own_is_left_alone(name: str, caplog: pytest.LogCapture
     (told,) = [each for each in caplog.messages if "Walker.state_history" in each]
     assert "the application's own, so chart.history(agent) has the records" in told
     assert [each.to_state for each in chart.history(agent)] == [S.RESTING, S.IDLE]
+    # so is a property that returns a copy
+    copies = type("Copies", (), {"state_history": property(lambda _: []), "ticks_in_state": 0})()
+    copies.state = S.IDLE
+    assert chart.fire(copies, "go") is S.RESTING
+    assert len(chart.history(copies)) == 1
     # beside prism's ticks, too
     full = deque(["moved"] * 3, maxlen=3)
     beside = StateOnly(ticks_in_state=0, state_history=full)
