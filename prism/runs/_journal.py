@@ -21,7 +21,7 @@ from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, TextCall, Written
 from prism.reasoner.asking import all_of
 from prism.reasoner.questions import QUESTION_KEYS, Parts
-from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, known_of
 from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
@@ -189,7 +189,7 @@ class Journal:
 
     def add_loading(self, cost: Cost) -> None:
         """Note what loading a model has cost."""
-        self.add({"id": LOADED, "kind": LOADED, "cost": _cost_keys(cost)})
+        self.add({"id": LOADED, "kind": LOADED, "cost": known_of(cost, _COST)})
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -321,11 +321,10 @@ class JournalledPart(Wrapped):
             line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
             line["chosen"] = state_text(answer.chosen)
             line["probabilities"] = answer.probabilities
-        how = {name: getattr(answer, name, None) for name in _HOW}
-        line |= {name: each for name, each in how.items() if each is not None}
+        line |= known_of(answer, _HOW)
         line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
-            line["cost"] = _cost_keys(cost)
+            line["cost"] = known_of(cost, _COST)
             if cost.repairs:
                 line["repairs"] = cost.repairs
         self._journal.add(line)
@@ -380,11 +379,6 @@ def _written(line: Mapping[str, Any], call: TextCall) -> Written:
 
 def _how(line: Mapping[str, Any]) -> dict[str, Any]:
     return {name: line[name] for name in _HOW if name in line}
-
-
-def _cost_keys(cost: Cost) -> dict[str, Any]:
-    amounts = {name: getattr(cost, name) for name in _COST}
-    return {name: value for name, value in amounts.items() if value is not None}
 
 
 def _cost_of(line: Mapping[str, Any]) -> Cost | None:
