@@ -537,7 +537,7 @@ def _response_format(schema: Mapping[str, Any]) -> dict[str, Any]:
     named: dict[str, Any] = {"name": "answer", "schema": dict(schema)}
     members = schema.get("properties", {})
     types = ("string", "number", "integer")
-    plain = all(e.get("type") in types and "maxLength" not in e for e in members.values())
+    plain = all(each.get("type") in types and "maxLength" not in each for each in members.values())
     if plain and set(schema.get("required", ())) == set(members):
         named["schema"]["additionalProperties"] = False
         named["strict"] = True

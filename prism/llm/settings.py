@@ -17,7 +17,7 @@ from prism._numbers import plain_number
 from prism.errors import FieldValueError, InputError
 from prism.llm.addresses import Kind, check_address
 from prism.reasoner.questions import Mode, Rotations
-from prism.reasoner.requests import without_none
+from prism.reasoner.requests import known_of
 
 OF_DECISIONS = ("mode", "stop_at_fallbacks", "prompt", "attributes", "remember", "rotations")
 """Settings without a meaning for a model that writes."""
@@ -227,7 +227,7 @@ def _checked(kind: Any, value: Any) -> Any:
 
 def settings_in(options: Settings) -> dict[str, Any]:
     """Return the settings of options that are not None."""
-    return without_none(**{name: getattr(options, name) for name in settings_of()})
+    return known_of(options, settings_of())
 
 
 def to_plain(options: Settings) -> dict[str, Any]:

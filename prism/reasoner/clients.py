@@ -154,8 +154,8 @@ def has(client: object, method: str) -> bool:
 
 def accepted(method: Callable[..., Any], offered: Mapping[str, Any]) -> dict[str, Any]:
     """Return the arguments that have a value and that a method accepts."""
-    names, takes_any = parameters(method)
-    return {n: value for n, value in without_none(**offered).items() if takes_any or n in names}
+    (names, takes_any), values = parameters(method), without_none(**offered)
+    return {name: values[name] for name in values if takes_any or name in names}
 
 
 def parameters(method: Callable[..., Any]) -> tuple[tuple[str, ...], bool]:

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from prism.errors import BudgetSpentError, ReasonerError, TooManyFallbacksError
 from prism.randomness import RandomStream, Taken
-from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost, without_none
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, Cost, known_of
 from prism.statechart import Definition
 from prism.statechart.names import agent_name, declared_name
 from prism.statechart.reporting import Options, announce
@@ -76,10 +76,9 @@ class Question:
     def __post_init__(self) -> None:
         """Refuse a question without options."""
         if not self.options:
-            raise ReasonerError(
-                f"agent {agent_name(self.agent)!r} was asked what to do on {self.trigger!r} "
-                "with no options: ask only when chart.enabled_targets() is not empty"
-            )
+            problem = f"was asked what to do on {self.trigger!r} with no options"
+            cure = "ask only when chart.enabled_targets() is not empty"
+            raise ReasonerError(f"agent {agent_name(self.agent)!r} {problem}: {cure}")
 
 
 @dataclass(frozen=True)
@@ -216,10 +215,9 @@ def to_log(
 def _keys_of(decision: Decision) -> dict[str, Any]:
     """Return the keys in the log that say how a decision was made."""
     how = {"reason": decision.reason, "probabilities": decision.probabilities}
-    how |= without_none(**{name: getattr(decision, name) for name in QUESTION_KEYS})
+    how |= known_of(decision, QUESTION_KEYS)
     cost = {} if decision.cost is None else keys_of_cost(decision.cost)
-    ids = without_none(prompt_hash=decision.prompt_hash, decision_id=decision.decision_id)
-    return {**how, **cost, **ids}
+    return {**how, **cost, **known_of(decision, ("prompt_hash", "decision_id"))}
 
 
 def hash_of(prompt: str) -> str:
@@ -230,8 +228,7 @@ def hash_of(prompt: str) -> str:
 
 def keys_of_cost(cost: Cost) -> dict[str, Any]:
     """Return the cost for a decision's event; unknown parts may be left out."""
-    keys = {name: getattr(cost, name) for name in COST_KEYS}
-    return keys | without_none(**{name: getattr(cost, name) for name in OPTIONAL_COST_KEYS})
+    return {name: getattr(cost, name) for name in COST_KEYS} | known_of(cost, OPTIONAL_COST_KEYS)
 
 
 # Random numbers of decisions
@@ -380,11 +377,12 @@ class Router(Parts, BaseReasoner):
         return decisions
 
     def _count_position(self, question: Question, decision: Decision) -> None:
-        options = [*map(state_text, question.options)]
+        if decision.source != "model" or decision.rotation is None:
+            return
+        options, size = [*map(state_text, question.options)], len(question.options)
         chances = decision.probabilities or {state_text(decision.chosen): 1.0}
         likeliest = max(chances, key=chances.__getitem__)
-        if decision.source == "model" and decision.rotation is not None and likeliest in options:
-            size = len(options)
+        if likeliest in options:
             counts = self.positions.setdefault(str(size), [0] * size)
             counts[(options.index(likeliest) - decision.rotation) % size] += 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from numbers import Real
@@ -439,6 +439,11 @@ def first(value: Any, *names: str) -> Any:
 def without_none(**values: Any) -> dict[str, Any]:
     """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
+
+
+def known_of(value: object, names: Iterable[str]) -> dict[str, Any]:
+    """Return those of a value's attributes that it has and that are not None."""
+    return {name: each for name in names if (each := getattr(value, name, None)) is not None}
 
 
 # Lengths

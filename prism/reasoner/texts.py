@@ -14,7 +14,7 @@ from prism.randomness import RandomStream
 from prism.reasoner.asking import AskedOnce, AsksModel, Limits, all_of
 from prism.reasoner.faults import OtherLoopError
 from prism.reasoner.questions import FAILURES, SEEDS, Parts, hash_of, keys_of_cost, to_log
-from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, prompted, without_none
+from prism.reasoner.requests import USUAL_TRIES, ChatReply, Cost, Request, known_of, prompted
 from prism.statechart.names import agent_name
 from prism.telemetry.events import TEXT_WRITTEN
 from prism.telemetry.loggers import EventLogger, describe, report, synchronous
@@ -286,7 +286,7 @@ def _announce(logger: EventLogger | None, call: TextCall, written: Written) -> N
         "source": written.source,
         "reason": written.reason,
         **({} if written.cost is None else keys_of_cost(written.cost)),
-        **without_none(text_id=written.text_id),
+        **known_of(written, ("text_id",)),
     }
     report(logger, "warning" if written.source in FAILURES else "info", TEXT_WRITTEN, keys)
 

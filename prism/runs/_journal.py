@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from math import inf
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,7 +22,7 @@ from prism.files.durable import write_durably
 from prism.reasoner import Budget, Cost, Decision, Question, TextCall, Written
 from prism.reasoner.asking import all_of
 from prism.reasoner.questions import QUESTION_KEYS, Parts
-from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS
+from prism.reasoner.requests import COST_KEYS, OPTIONAL_COST_KEYS, known_of
 from prism.reasoner.texts import Effect, fallback_text, read_as
 from prism.runlog import SimulatedClock
 from prism.runlog.reader import ANSWERS_NAME, locate_log, read_journal
@@ -89,16 +90,15 @@ class Journal:
         elif path is not None:
             self.earlier = _answers_in(path, None, self.spent)
         self.unread: set[str] = {*self.earlier}
+        self._kept = len(self.earlier)
 
     # Taking answers
 
     def new_id(self, question: Question | TextCall) -> str:
         """Return the id of the answer to an agent's next question."""
-        agent_id = (
-            question.agent_id if isinstance(question, TextCall) else agent_name(question.agent)
-        )
-        self._numbers[agent_id] += 1
-        return f"{agent_id}:{self._numbers[agent_id]}"
+        name = question.agent_id if isinstance(question, TextCall) else agent_name(question.agent)
+        self._numbers[name] += 1
+        return f"{name}:{self._numbers[name]}"
 
     def answer_to(self, question: Question | TextCall, answer_id: str) -> Decision | Written | None:
         """Return the answer of this id to a question, if there is one.
@@ -189,7 +189,7 @@ class Journal:
 
     def add_loading(self, cost: Cost) -> None:
         """Note what loading a model has cost."""
-        self.add({"id": LOADED, "kind": LOADED, "cost": _cost_keys(cost)})
+        self.add({"id": LOADED, "kind": LOADED, "cost": known_of(cost, _COST)})
 
     def do_again(self) -> None:
         """Let the current round be done again when the run is resumed, with its effects only.
@@ -197,6 +197,14 @@ class Journal:
         Its answers stay in the file, and what they have cost counts.
         """
         self.add({"id": f"round {self._clock.round}", "digest": _AGAIN, "kind": _AGAIN})
+
+    def undo(self) -> None:
+        """Let no resumed run take the answers of this process, which did something else.
+
+        They stay in the file, and what they have cost counts.
+        """
+        if self._file is not None:
+            self.add({"id": _AGAIN, "kind": _AGAIN, "round": 0, "kept": self._kept})
 
     def close(self) -> None:
         """Close the file."""
@@ -235,12 +243,15 @@ def _answers_in(path: Path, until: int | None, spent: Spent) -> dict[str, dict[s
         if kind == _AGAIN:
             answers = {
                 answer_id: each
-                for answer_id, each in answers.items()
-                if each.get("kind") == _EFFECT or each.get("round", 0) < line["round"]
+                for number, (answer_id, each) in enumerate(answers.items())
+                if each.get("kind") == _EFFECT
+                or each.get("round", 0) < line["round"]
+                or number < line.get("kept", 0)
             }
-        elif until is None or line.get("round", 0) < until:
+        else:
             answers[line["id"]] = line
-    return answers
+    end = inf if until is None else until
+    return {key: each for key, each in answers.items() if each.get("round", 0) < end}
 
 
 def has_answers(path: Path) -> bool:
@@ -321,11 +332,10 @@ class JournalledPart(Wrapped):
             line |= {"kind": "decision", "prompt": answer.prompt, "reply": answer.reply}
             line["chosen"] = state_text(answer.chosen)
             line["probabilities"] = answer.probabilities
-        how = {name: getattr(answer, name, None) for name in _HOW}
-        line |= {name: each for name, each in how.items() if each is not None}
+        line |= known_of(answer, _HOW)
         line |= {"source": answer.source, "reason": answer.reason}
         if (cost := answer.cost) is not None:
-            line["cost"] = _cost_keys(cost)
+            line["cost"] = known_of(cost, _COST)
             if cost.repairs:
                 line["repairs"] = cost.repairs
         self._journal.add(line)
@@ -380,11 +390,6 @@ def _written(line: Mapping[str, Any], call: TextCall) -> Written:
 
 def _how(line: Mapping[str, Any]) -> dict[str, Any]:
     return {name: line[name] for name in _HOW if name in line}
-
-
-def _cost_keys(cost: Cost) -> dict[str, Any]:
-    amounts = {name: getattr(cost, name) for name in _COST}
-    return {name: value for name, value in amounts.items() if value is not None}
 
 
 def _cost_of(line: Mapping[str, Any]) -> Cost | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -125,7 +125,7 @@ class Spent:
     calls: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    by_model: dict[str, Counter[str]] = field(default_factory=dict)
+    by_model: defaultdict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Add what a line says, unless another run has paid for it."""
@@ -140,15 +140,15 @@ class Spent:
             read = count_tokens(f"{line['prompt']}{line['reply']}")
         self.tokens += (read or 0) + written
         if (model := cost.get("model")) is not None:
-            self.by_model.setdefault(model, Counter()).update(
-                # a useless reply is not an answer, but costs
-                answers=line.get("source") in ("model", "cache"),
-                calls=cost["attempts"],
-                input_tokens=cost.get("input_tokens", 0),
-                output_tokens=written,
-                loading=cost["attempts"] if line.get("kind") == LOADED else 0,
-                **({"money": cost["money"]} if "money" in cost else {}),
-            )
+            counts = self.by_model[model]
+            # a useless reply is not an answer, but costs
+            counts["answers"] += line.get("source") in ("model", "cache")
+            counts["calls"] += cost["attempts"]
+            counts["input_tokens"] += cost.get("input_tokens", 0)
+            counts["output_tokens"] += written
+            counts["loading"] += cost["attempts"] if line.get("kind") == LOADED else 0
+            if "money" in cost:
+                counts["money"] += cost["money"]
 
 
 def spent_by(askers: Sequence[Any], spent: Spent) -> dict[str, Any]:

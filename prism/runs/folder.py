@@ -12,7 +12,7 @@ from shutil import rmtree
 from typing import Any, Self
 
 from prism._version import __version__
-from prism.errors import InputError, PrismError, TooManyFallbacksError
+from prism.errors import InputError, PrismError, ReplayError, TooManyFallbacksError
 from prism.files.durable import make_folder, write_durably
 from prism.files.source import Source
 from prism.runlog import RunLog, SimulatedClock
@@ -134,6 +134,8 @@ class RunFolder:
                     if isinstance(error, TooManyFallbacksError):
                         self._log.cut_before(ROUND_STARTED)
                         self.journal.do_again()
+                    if isinstance(error, ReplayError):
+                        self.journal.undo()
                     self._note_stop(error)
                     raise
                 finally:

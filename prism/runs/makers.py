@@ -9,16 +9,8 @@ from prism.errors import InputError
 from prism.llm import Model
 from prism.llm.model import pool_of
 from prism.llm.settings import OF_DECISIONS
-from prism.reasoner import (
-    BaseReasoner,
-    BaseWriter,
-    Budget,
-    PolicyReasoner,
-    Reasoner,
-    Router,
-    Writer,
-)
-from prism.reasoner.texts import WriterRouter
+from prism.reasoner import BaseReasoner, BaseWriter, Budget, PolicyReasoner, Reasoner, Router
+from prism.reasoner.texts import Writer, WriterRouter
 from prism.runs.options import ALL_OTHERS, Before, DeciderOptions, PolicyOptions, WriterOptions
 from prism.runs.policy_file import Policy
 

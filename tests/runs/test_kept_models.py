@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import ollama
 import pytest
@@ -25,9 +25,11 @@ from prism.runs.status import spent_in
 from prism.science import rerun
 from prism.social import Feed
 from prism.testing import Asked, FakeOllama, FakeOpenAI
+from prism.worlds import World, during
 from tests.kit.cognition import thought
 from tests.kit.kept import StoppedError, stop_after
 from tests.kit.servers import Gate
+from tests.kit.worlds import Mood, Teller
 
 AGENT = """
 workflow:
@@ -222,13 +224,39 @@ def test_a_question_that_has_changed_is_an_error(tmp_path: Path) -> None:
     first, *rest = (each for each in lines if '"kind":"decision"' in each)
     line = json.loads(first)
     answers.write_text("\n".join([json.dumps({**line, "digest": "0"}), *rest, ""]))
-    with pytest.raises(
-        ReplayError, match=rf"answer {line['id']} .*another question \(round 1, tick"
-    ):
+    with pytest.raises(ReplayError, match=rf"{line['id']} .*another question \(round 1, tick"):
         replay(tmp_path / "run")
     answers.write_text("\n".join([*rest, ""]))
     with pytest.raises(ReplayError, match=f"the journal has no answer {line['id']}"):
         replay(tmp_path / "run")
+
+
+class Patient(World[Teller]):
+    """One agent decides in all rounds, the others begin in a round that stands in the code."""
+
+    begins: ClassVar[int] = 3
+
+    @during(Mood.CALM)
+    async def hear(self, teller: Teller) -> None:
+        if teller.agent_id == "teller_1" or self.round >= self.begins:
+            await teller.decide("hears", prompt=f"It is round {self.round}.")
+
+
+def test_code_that_is_restored_locks_no_run_out(tmp_path: Path) -> None:
+    """What other code asked until it was refused answers nothing, and stays in the journal."""
+    folder = tmp_path / "run"
+    with FakeOllama(choose=lambda _: "calm") as server:
+        run = Run(Patient, 2, model=Model("llama3.2", server.host))
+        with pytest.raises(StoppedError):
+            run.keep(folder, on_round=stop_after(2))
+        Patient.begins = 2
+        with pytest.raises(ReplayError, match="does not do the same"):
+            resume(folder)
+        Patient.begins = 3
+        resume(folder)
+        assert json.loads((folder / "run.json").read_text())["spent"]["calls"] == server.asked
+    assert (folder / "answers.jsonl").read_text().count('{"id":"teller_2:1"') == 2
+    assert replay(folder).results.rounds[1].counts["decisions_asked"] == 1
 
 
 def test_a_run_that_asks_servers_takes_no_client(tmp_path: Path) -> None:

@@ -96,11 +96,7 @@ def test_notes_of_a_together_world_are_stored_at_the_end_of_the_tick(tmp_path: P
 class Clerk(Agent):
     """Somebody whose chart has no name, and who does not work."""
 
-    chart = Statechart(
-        Mood,
-        [Transition("wakes", Mood.CALM, Mood.KEEN), Transition("rests", Mood.KEEN, Mood.CALM)],
-        Mood.CALM,
-    )
+    chart = Statechart(Mood, [Transition("rests", Mood.KEEN, Mood.CALM)], Mood.CALM)
 
 
 class Office(World[Clerk]):
@@ -121,8 +117,7 @@ def test_a_chart_without_a_name_has_that_of_its_kind(
     """The log, run.json and the note on a chart in which nothing happens name it alike."""
     done = Run(Office, 10, rounds=20).keep(tmp_path / "run")
     assert [each["name"] for each in done.summary["charts"]] == ["trainee", "clerk"]
-    first = done.summary["charts"][0]
-    assert [each["labels"] for each in first["arrows"]] == [["wakes"], ["rests"]]
+    assert done.summary["charts"][0]["arrows"][0]["labels"] == ["rests"]
     assert '"chart":"trainee"' in (tmp_path / "run" / "events.jsonl").read_text()
     noted = "chart 'trainee': 200 of 200 events did nothing, such as 'rests', fired 200 times in"
     assert [noted in each for each in caplog.messages if "did nothing" in each] == [True]
