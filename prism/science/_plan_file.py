@@ -35,7 +35,7 @@ class Writer(Declaration):
 
 
 class Budget(Declaration):
-    """The limits on models for all runs together; the deadline is in seconds."""
+    """The limits on models: calls and tokens of all runs together, and the seconds of each."""
 
     max_calls: Count | None = None
     max_tokens: Count | None = None
