@@ -81,8 +81,7 @@ class Statechart(Driving[StateT]):
         clock: Callable[[], float | datetime] = time,
     ) -> None:
         rest = (name, decision_states, timeouts, strict, final_states, description)
-        definition = Definition(states, transitions, initial, *rest)
-        super().__init__(definition, logger, clock)
+        super().__init__(Definition(states, transitions, initial, *rest), logger, clock)
 
     # Other ways to make one
 

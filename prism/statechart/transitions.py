@@ -135,8 +135,7 @@ def trigger_text(trigger: str | None) -> str:
 
 def target_text(target: Any) -> str:
     """Return a target as messages show it."""
-    texts = [*map(state_text, as_tuple(target))]
-    return "(no target)" if target is None else joined(texts, " + ")
+    return "(no target)" if target is None else joined([*map(state_text, as_tuple(target))], " + ")
 
 
 class EventDescriptor(str):

@@ -154,8 +154,11 @@ class AdoptedEngine(Driving[Any]):
         """Refuse what an adopted Machine has no use for."""
         raise DefinitionError(f"chart {self.name!r} runs your Machine: write a Statechart for this")
 
-    _refusal: Any = _is_not_for_it
-    afire = begin = bound = extended = fire_to = _refusal
+    afire: Any = _is_not_for_it
+    begin: Any = _is_not_for_it
+    bound: Any = _is_not_for_it
+    extended: Any = _is_not_for_it
+    fire_to: Any = _is_not_for_it
 
 
 def _require_adoptable(machine: Any) -> None:

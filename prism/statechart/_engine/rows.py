@@ -187,8 +187,7 @@ class NestedRows:
         left = {each: tree.inside(resolved.leaves, each) for each in sorted(gone & self.tree.kept)}
         come = sorted(entered(tree, exits, {**memory, **left}))
         rest = resolved.active - gone
-        now = rest.union(come)
-        leaves = tree.leaves_among(now)
+        leaves = tree.leaves_among(rest.union(come))
         if not tree.is_configuration(leaves):
             self._beyond.add(leaves)
         state = self.resolve(tree.state_at(leaves)).value
