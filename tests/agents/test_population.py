@@ -2,9 +2,7 @@
 
 import csv
 import json
-from collections import Counter
 from collections.abc import Callable
-from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -53,20 +51,6 @@ def test_a_population_is_well_formed(size: int) -> None:
         assert post.author_id == agent.agent_id
         assert post.topics[0] in agent.interests
         assert post.topics[0] in post.text
-
-
-@pytest.mark.slow
-def test_a_large_population_has_archetypes_in_proportion() -> None:
-    """Among 20,000 agents the archetypes are 90-9-1, within six standard deviations."""
-    size = 20_000
-    agents = synthetic_population(size, seed=5).agents
-    counts = Counter(agent.archetype.name for agent in agents)
-    for kind in ARCHETYPES.values():
-        deviation = sqrt(size * kind.share * (1 - kind.share))
-        assert abs(counts[kind.name] - size * kind.share) < 6 * deviation
-    assert all(
-        agent.engagement_threshold == agent.archetype.engagement_threshold for agent in agents
-    )
 
 
 def test_opening_posts_are_of_agents_with_interests() -> None:

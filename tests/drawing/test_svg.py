@@ -2,7 +2,6 @@
 
 import re
 import xml.etree.ElementTree as ET
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -220,22 +219,6 @@ def test_all_levels_have_one_layout_and_one_scale() -> None:
     assert widest[0] == widest[1]
 
 
-def test_a_box_that_begins_nowhere_has_no_dot() -> None:
-    """Where a log does not say where a box begins, its picture does not either."""
-    unknown = replace(NESTED, boxes={"in": Box(("one", "two"))})
-    assert draw_svg(NESTED).count('class="start"') == 1
-    assert 'class="start"' not in draw_svg(unknown)
-
-
-def test_a_large_picture_stays_readable_on_a_phone() -> None:
-    """It shrinks to what is around it, but not below two thirds of its size."""
-    states = tuple(f"state {number}" for number in range(30))
-    arrows = tuple(Arrow(source, states[0], ("back",)) for source in states[1:])
-    svg = ET.fromstring(draw_svg(Diagram(states, arrows)))
-    width = float(svg.get("width", ""))
-    assert f"max-width: 100%; min-width: {0.65 * width:.0f}px" in svg.get("style", "")
-
-
 def test_characters_that_cannot_be_shown_are_replaced() -> None:
     """Control characters and lone surrogates become replacement characters; the rest stays."""
     assert showable("a\0b\x1b[\ud800é\n😀") == "a\ufffdb\ufffd[\ufffdé\n😀"
@@ -271,12 +254,6 @@ DAY = Diagram(
     },
     histories={"back": "H"},
 )
-
-
-def test_regions_begin_at_one_height() -> None:
-    """However much is inside of each."""
-    names = re.findall(r'y="(\S+)" text-anchor="middle">(place|phone)<', draw_svg(DAY))
-    assert (len(names), len({y for y, _ in names})) == (2, 1)
 
 
 def used(diagram: Diagram, source: str, target: str) -> set[tuple[str, str]]:
@@ -327,13 +304,6 @@ def test_an_arrow_between_regions_starts_at_the_state_around_both(depth: int) ->
     ends = re.findall(r'data-source="(\w+)" data-target="(\w+)"', svg)
     assert ends == [("awake", "awake"), ("all", "all")][depth - 1 : depth]
     assert ">work: looks → feed<" in svg
-
-
-def test_states_without_boxes_are_what_they_are_called() -> None:
-    """A sign that joins regions elsewhere is a part of a name there."""
-    diagram = Diagram(("a+b", "c"), (Arrow("a+b", "c"),))
-    assert agents_of(diagram, {"a+b": 2}) == {"a+b": 2, "c": 0}
-    assert used(diagram, "a+b", "c") == {("a+b", "c")}
 
 
 def test_an_arrow_from_every_other_state_leads_to_the_box_around_its_target() -> None:

@@ -9,9 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import (
-    BrokenExecutor,
     Executor,
-    Future,
     ProcessPoolExecutor,
     ThreadPoolExecutor,
 )
@@ -29,7 +27,6 @@ from prism.errors import InputError
 from prism.science import (
     Batch,
     BatchObserver,
-    BatchRun,
     Plan,
     batch,
     read_batch,
@@ -370,42 +367,6 @@ def processes_below() -> list[int]:
     return [int(each) for each in said.split()]
 
 
-class Later(Executor):
-    """Runs its tasks one by one when the last has come, in the order opposite to theirs.
-
-    Args:
-        spoil: Does something instead of a task, by its number from 0; or returns whether it has.
-    """
-
-    def __init__(self, tasks: int, spoil: Callable[[int, Any], bool] = lambda *_: False) -> None:
-        self._left, self._spoil = tasks, spoil
-        self._tasks: list[tuple[Future[Any], Any]] = []
-        self.count = 0
-
-    def submit(self, task: Any, /, *args: Any, **more: Any) -> Any:
-        future: Future[Any] = Future()
-        self._tasks.append((future, lambda: task(*args, **more)))
-        if len(self._tasks) >= self._left:
-            self._left = 0
-            threading.Thread(target=self._run, args=(self._tasks[::-1],)).start()
-            self._tasks = []
-        return future
-
-    def _run(self, tasks: list[tuple[Future[Any], Any]]) -> None:
-        for future, task in tasks:
-            self.count += 1
-            if not self._spoil(self.count - 1, future):
-                future.set_result(task())
-
-
-class Heard(BatchObserver):
-    def __init__(self) -> None:
-        self.warnings: list[str] = []
-
-    def warn(self, run: BatchRun, message: str) -> None:
-        self.warnings.append(f"{run.name}: {message}")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "executor", [ThreadPoolExecutor, partial(ProcessPoolExecutor, mp_context=get_context("spawn"))]
@@ -416,38 +377,6 @@ def test_threads_and_processes_write_the_same_bytes(
     """What is sent to other processes is a function of prism with plain data."""
     with executor(2) as pool:
         found = batch(Plan(SMALL), tmp_path / "out", executor=pool)
-    assert tree(found.folder) == tree(done.folder)
-
-
-@pytest.mark.slow
-def test_a_task_that_is_lost_is_sent_again(done: Batch, tmp_path: Path) -> None:
-    """In whatever order tasks come back: one whose worker was lost is resumed by another."""
-
-    def lose_the_first(number: int, future: Future[Any]) -> bool:
-        if number == 0:
-            future.set_exception(ConnectionError("worker is gone"))
-        return number == 0
-
-    heard = Heard()
-    found = batch(Plan(SMALL), tmp_path / "out", executor=Later(4, lose_the_first), observer=heard)
-    assert tree(found.folder) == tree(done.folder)
-    told = "friends=6/seed-1: its process was lost (ConnectionError: worker is gone)"
-    assert heard.warnings == [f"{told}: the run is resumed"]
-
-
-@pytest.mark.slow
-def test_an_executor_that_breaks_stops_the_batch(done: Batch, tmp_path: Path) -> None:
-    """What it has done is kept, and another one goes on to the same bytes."""
-
-    def break_after_one(number: int, future: Future[Any]) -> bool:
-        if number:
-            future.set_exception(BrokenExecutor("all died"))
-        return bool(number)
-
-    with pytest.raises(InputError, match=r"the executor broke \(all died\): resume the batch"):
-        batch(Plan(SMALL), tmp_path / "out", executor=Later(4, break_after_one))
-    with ThreadPoolExecutor(1) as threads:
-        found = resume_batch(tmp_path / "out", executor=threads)
     assert tree(found.folder) == tree(done.folder)
 
 

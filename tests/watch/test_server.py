@@ -180,15 +180,6 @@ def test_a_round_that_has_not_begun_is_reported(client: Visitor) -> None:
     assert section["html"] == "<p>Round 99 has not begun: the last is 4.</p>"
 
 
-@pytest.mark.slow
-def test_the_report_is_the_page_that_stays(client: Visitor) -> None:
-    """The report is the page that stays."""
-    answer = client.get("/report")
-    assert answer.status_code == 200
-    assert answer.text.startswith("<!DOCTYPE html>")
-    assert "attachment" in answer.headers["content-disposition"]
-
-
 def test_news_come_with_the_head_and_again_when_the_log_grows(copied: Path, visit: Visit) -> None:
     """News come with the head and again when the log grows."""
     lines = copied.read_bytes().splitlines(keepends=True)
